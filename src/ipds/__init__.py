@@ -1,0 +1,1 @@
+"""Certified nonconvex, nonsmooth, linearly constrained optimisation by IPDS-ADMM."""

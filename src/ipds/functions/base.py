@@ -1,0 +1,85 @@
+"""What a function must offer to take part in a problem.
+
+Two kinds: `Nonsmooth` (the h_i, known by their prox) and `Smooth` (the f_i, known by their gradient).
+Subclass them for your own functions, or pass any object with the same methods; verify it with
+`check_prox` or `check_gradient`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+from .._array import Array, Shape
+
+
+class Nonsmooth(ABC):
+    """A closed function h, possibly nonconvex or extended-valued, with an exact prox.
+
+    prox_h(v, s) ∈ argmin_u h(u) + ‖u - v‖²/(2 s) for every step s > 0.
+    """
+
+    is_convex: bool = False
+    is_set: bool = False
+    """Whether h takes the values 0 and ∞ only."""
+    is_manifold: bool = False
+    """Whether h is the indicator of a smooth manifold, so that `tangent` is defined."""
+
+    @abstractmethod
+    def __call__(self, x: Array) -> float:
+        """Value h(x): a float, `inf` outside the domain."""
+
+    @abstractmethod
+    def prox(self, v: Array, step: float) -> Array:
+        """A global minimiser u of h(u) + ‖u - v‖²/(2 step); `v` is left as it is."""
+
+    def lipschitz(self, shape: Shape) -> float:
+        """Lipschitz constant C_h with respect to the Euclidean norm, `inf` where there is none."""
+        return math.inf
+
+    def subgradient(self, x: Array) -> Array:
+        """One element of the (limiting) subdifferential ∂h(x)."""
+        raise NotImplementedError(f"{type(self).__name__} offers no subgradient")
+
+    def tangent(self, x: Array, g: Array) -> Array:
+        """Orthogonal projection of g on the tangent space at x, where `is_manifold`."""
+        raise NotImplementedError(f"{type(self).__name__} is not a manifold")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({_attributes(self)})"
+
+
+class Smooth(ABC):
+    """A differentiable function f, possibly nonconvex.
+
+    `lipschitz` is the constant L of ‖∇f(x) - ∇f(y)‖ ≤ L‖x - y‖, or None where only a local one exists.
+    """
+
+    lipschitz: float | None = None
+
+    @abstractmethod
+    def __call__(self, x: Array) -> float:
+        """Value f(x)."""
+
+    @abstractmethod
+    def grad(self, x: Array) -> Array:
+        """Gradient ∇f(x), of the shape of x."""
+
+    def value_and_grad(self, x: Array) -> tuple[float, Array]:
+        """(f(x), ∇f(x)), sharing work where the function can."""
+        return self(x), self.grad(x)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({_attributes(self)})"
+
+
+def _attributes(obj: object) -> str:
+    """Short `name=value` list of public attributes, arrays by their shape."""
+
+    def show(value: Any) -> str:
+        shape = getattr(value, "shape", None)
+        return f"array{tuple(shape)}" if shape is not None and len(shape) else f"{value}"
+
+    public = {k: v for k, v in vars(obj).items() if not k.startswith("_")}
+    return ", ".join(f"{k}={show(v)}" for k, v in public.items())
