@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from .._array import Array, Shape
 
 
@@ -37,6 +39,14 @@ class Operator(ABC):
         from .spectrum import gram_extremes
 
         return gram_extremes(self, shape)
+
+    def input_shape(self, shape: Shape) -> Shape:
+        """Shape of Aᵀ y for y of `shape`; needed by `.T` only, found by applying Aᵀ once."""
+        return tuple(self.adjoint(np.zeros(shape)).shape)
+
+    def natural_shape(self) -> Shape | None:
+        """An input shape on which ‖A‖ is attained, None where A acts on blocks of any size."""
+        return None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -139,7 +139,9 @@ class Flattened(Operator):
     @cached_property
     def _norm(self) -> float:
         return math.sqrt(
-            spectrum.lanczos_upper(lambda v: self.linear.rmatvec(self.linear.matvec(v)), math.prod(self.shape))
+            spectrum.lanczos_upper(
+                lambda v: self.linear.rmatvec(self.linear.matvec(v)), math.prod(self.shape)
+            )
         )
 
     def norm(self) -> float:
@@ -149,7 +151,9 @@ class Flattened(Operator):
         return f"Flattened({self.linear.shape[0]}x{self.linear.shape[1]})"
 
 
-def from_linear_operator(linear: Any, shape: Shape | None = None, output_shape: Shape | None = None) -> Flattened:
+def from_linear_operator(
+    linear: Any, shape: Shape | None = None, output_shape: Shape | None = None
+) -> Flattened:
     """Wrap a SciPy or PyLops LinearOperator for blocks of `shape` (default: flat).
 
     >>> import scipy.sparse.linalg as spla
@@ -159,3 +163,21 @@ def from_linear_operator(linear: Any, shape: Shape | None = None, output_shape: 
     """
     linear = spla.aslinearoperator(linear)
     return Flattened(linear, (linear.shape[1],) if shape is None else shape, output_shape)
+
+
+def as_operator(A: Any) -> Operator:
+    """`A` as an operator: a number (scaled identity), a dense or sparse matrix, a LinearOperator or a map as is."""
+    if isinstance(A, Operator):
+        return A
+    if isinstance(A, spla.LinearOperator):
+        return from_linear_operator(A)
+    if sp.issparse(A) or isinstance(A, list | tuple):
+        return Matrix(A)
+    if is_array(A):
+        return Identity(float(A)) if A.ndim == 0 else Matrix(A)
+    if isinstance(A, int | float):
+        return Identity(A)
+    raise TypeError(
+        f"expected a number, a 2-D array, a sparse matrix, a LinearOperator or an ipds operator, "
+        f"got {type(A).__name__}"
+    )

@@ -18,7 +18,9 @@ EXACT_LIMIT = 600
 """Up to this many rows or columns the Gram matrix is formed and decomposed."""
 
 
-def lanczos_upper(gram: Callable[[np.ndarray], np.ndarray], size: int, steps: int = 40, rtol: float = 1e-6) -> float:
+def lanczos_upper(
+    gram: Callable[[np.ndarray], np.ndarray], size: int, steps: int = 40, rtol: float = 1e-6
+) -> float:
     """Upper bound on the largest eigenvalue of a symmetric positive semidefinite map.
 
     k steps of Lanczos from a fixed random start with full reorthogonalisation; the bound is the largest Ritz
