@@ -105,9 +105,9 @@ class HuberLoss(_LinearModel):
 class Logistic(_LinearModel):
     """f(x) = Σ log(1 + exp(-y_i (G x)_i)), ∇f(x) = -Gᵀ(y / (1 + exp(y·G x))), Lipschitz with ‖G‖²/4.
 
-    Labels y are -1 and 1; labels 0 and 1 are read as -1 and 1. The sum, not the mean: divide `G`'s rows out by
-    `Scaled` if you want the mean. Reference: Hastie, Tibshirani & Friedman, *Elements of Statistical
-    Learning* (2009), §4.4.
+    Labels y are -1 and 1; labels 0 and 1 are read as -1 and 1. f is the sum over
+    the samples, not the mean. Reference: Hastie, Tibshirani & Friedman, *Elements of Statistical Learning*
+    (2009), §4.4.
     """
 
     def __init__(self, G: Any, labels: Any):
@@ -140,8 +140,8 @@ class Logistic(_LinearModel):
 class PhaseRetrieval(_LinearModel):
     """f(v) = ½‖(G v)² - z‖² for real v, squares entrywise; ∇f(v) = 2 Gᵀ(((G v)² - z) · G v).
 
-    A complex matrix G measures |G v|²: it is stored as its real and imaginary parts, so v and the gradient stay
-    real. (A complex signal v = a + ib is the real unknown (a, b) with the matrix [G, iG].)
+    A complex matrix G measures |G v|²: it is stored as its real and imaginary parts, so v and the gradient
+    stay real. (A complex signal v = a + ib is the real unknown (a, b) with the matrix [G, iG].)
     The gradient has no global Lipschitz constant: see `local_lipschitz`.
 
     Reference: Candès, Li & Soltanolkotabi, *Phase retrieval via Wirtinger flow*, IEEE Trans. IT 2015.
@@ -232,7 +232,7 @@ class Linear(Smooth):
 
 
 def _data(name: str, argument: str, value: Any, G: Operator | None, parts: int = 1) -> Array:
-    """`value` as a finite float array (numbers stay numbers) that fits the rows of G where these are known."""
+    """`value` as a finite float array (numbers stay numbers) that fits the rows of G where known."""
     if sp.issparse(value):
         raise TypeError(
             f"{name}: {argument} must be a dense array, got a sparse one; pass {argument}.toarray()"

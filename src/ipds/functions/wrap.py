@@ -1,4 +1,4 @@
-"""`smooth`: plain callables as a smooth function, with automatic differentiation where no gradient is given."""
+"""`smooth`: plain callables as a smooth function, differentiated automatically where no gradient is given."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def smooth(
     """The function x ↦ fun(x) with gradient `grad`.
 
     Without `grad` the gradient comes from automatic differentiation: PyTorch for tensors, JAX for JAX arrays.
-    NumPy blocks are handed to `fun` as tensors of PyTorch (or JAX, where PyTorch is not installed) of the same
-    dtype, so `fun` must be written with operators, methods (`(x**2).sum()`) or that library's functions.
+    NumPy blocks are handed to `fun` as tensors of PyTorch (or JAX, where PyTorch is not installed) of the
+    same dtype, so `fun` must be written with operators, methods (`(x**2).sum()`) or that library's functions.
     `lipschitz` is the constant of the gradient; leave it out where there is none or it is not known.
 
     >>> f = smooth(lambda x: 0.5 * (x**2).sum(), grad=lambda x: x, lipschitz=1.0)

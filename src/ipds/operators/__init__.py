@@ -1,16 +1,29 @@
 """Linear maps A_i of the constraint Σ A_i x_i = b."""
 
-from .base import Operator
-from .maps import Flattened, Identity, Matrix, as_operator, from_linear_operator
+from .base import Compose, Operator, Scaled, Stack, Sum, Transpose
+from .checking import check_adjoint
+from .differences import FiniteDifference
+from .maps import Diagonal, Flattened, Identity, Matrix, as_operator, from_linear_operator
 from .sampling import Grouping, Sampling
+from .transforms import DCT, Convolution
 
 __all__ = [
+    "DCT",
+    "Compose",
+    "Convolution",
+    "Diagonal",
+    "FiniteDifference",
     "Flattened",
     "Grouping",
     "Identity",
     "Matrix",
     "Operator",
     "Sampling",
+    "Scaled",
+    "Stack",
+    "Sum",
+    "Transpose",
     "as_operator",
+    "check_adjoint",
     "from_linear_operator",
 ]

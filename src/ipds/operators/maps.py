@@ -1,8 +1,9 @@
-"""The linear maps themselves."""
+"""Explicit maps: scaled identity, matrix, diagonal, and wrapped LinearOperators."""
 
 from __future__ import annotations
 
 import math
+import numbers
 from functools import cached_property
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from .._array import Array, Shape, is_array, namespace, to_numpy
+from .._array import Array, Shape, all_finite, asarray, is_array, namespace, to_numpy
 from . import spectrum
-from .base import Operator
+from .base import Operator, as_shape
 
 
 class Identity(Operator):
@@ -27,6 +28,9 @@ class Identity(Operator):
     def output_shape(self, shape: Shape) -> Shape:
         return shape
 
+    def input_shape(self, shape: Shape) -> Shape:
+        return shape
+
     def apply(self, x: Array) -> Array:
         return x if self.scale == 1.0 else -x if self.scale == -1.0 else self.scale * x
 
@@ -39,60 +43,91 @@ class Identity(Operator):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return (self.scale**2, self.scale**2) if math.prod(shape) else (0.0, 0.0)
 
+    @property
+    def T(self) -> Operator:
+        """Itself."""
+        return self
+
     def __repr__(self) -> str:
         return f"{self.scale:g}·I"
 
 
 class Matrix(Operator):
-    """x ↦ M x along the first axis of x; M is a dense array or a SciPy sparse matrix."""
+    """x ↦ M x along the first axis of x; M is a real dense array or SciPy sparse matrix.
+
+    >>> Matrix([[1.0, 2.0], [0.0, 1.0]]).apply(np.array([1.0, 1.0]))
+    array([3., 1.])
+    """
 
     def __init__(self, matrix: Any):
         if sp.issparse(matrix):
-            self.matrix = sp.csr_array(matrix)
-            # Aᵀ y through the transpose held in row form: a CSC product is twice as slow
-            self._transpose = sp.csr_array(self.matrix.T)
-        else:
-            self.matrix = matrix if is_array(matrix) else np.asarray(matrix, dtype=float)
-            if self.matrix.ndim != 2:
-                raise ValueError(f"Matrix: expected a 2-D array, got shape {tuple(self.matrix.shape)}")
-            self._transpose = self.matrix.T
+            matrix = sp.csr_array(matrix)
+        elif not is_array(matrix):
+            matrix = np.asarray(matrix)
+        if matrix.ndim != 2:
+            raise ValueError(f"Matrix: expected a 2-D array, got shape {tuple(matrix.shape)}")
+        if sp.issparse(matrix) or type(matrix) is np.ndarray:
+            if np.issubdtype(matrix.dtype, np.complexfloating):
+                raise TypeError("Matrix: must be real; stack its real and imaginary parts instead")
+            if not np.issubdtype(matrix.dtype, np.floating):
+                matrix = matrix.astype(float)
+            if not all_finite(matrix.data if sp.issparse(matrix) else matrix):
+                raise ValueError("Matrix: contains NaN or infinity")
+        self.matrix = matrix
+
+    @cached_property
+    def _transpose(self) -> Any:
+        # held in row form where sparse: a CSC product is twice as slow
+        return sp.csr_array(self.matrix.T) if sp.issparse(self.matrix) else self.matrix.T
+
+    @cached_property
+    def _columns(self) -> Any:
+        """Mᵀ with contiguous rows, so that gathering columns of M copies whole rows."""
+        return self._transpose if sp.issparse(self.matrix) else np.ascontiguousarray(self.matrix.T)
+
+    @property
+    def _numeric(self) -> Any:
+        return self.matrix if sp.issparse(self.matrix) else to_numpy(self.matrix)
 
     def output_shape(self, shape: Shape) -> Shape:
-        if not shape or shape[0] != self.matrix.shape[1]:
+        rows, columns = self.matrix.shape
+        if not shape or shape[0] != columns:
             raise ValueError(
-                f"a {self.matrix.shape[0]}x{self.matrix.shape[1]} matrix acts on the first axis, which must "
-                f"have length {self.matrix.shape[1]}, but the shape is {shape}"
+                f"a {rows}x{columns} matrix acts on the first axis, which must have length {columns}, "
+                f"but the shape is {tuple(shape)}"
             )
-        return (self.matrix.shape[0], *shape[1:])
+        return (rows, *shape[1:])
+
+    def input_shape(self, shape: Shape) -> Shape:
+        return self.T.output_shape(shape)
+
+    def natural_shape(self) -> Shape | None:
+        known = sp.issparse(self.matrix) or type(self.matrix) is np.ndarray
+        return (self.matrix.shape[1],) if known else None
 
     def apply(self, x: Array) -> Array:
-        return _along_first_axis(self.matrix, x)
+        return self.matrix @ x if x.ndim <= 2 else _along_first_axis(self.matrix, x)
 
     def adjoint(self, y: Array) -> Array:
-        return _along_first_axis(self._transpose, y)
+        return self._transpose @ y if y.ndim <= 2 else _along_first_axis(self._transpose, y)
+
+    def apply_sparse(self, x: Array, support: np.ndarray) -> Array:
+        """A x for an x that vanishes outside the indices `support` of its first axis.
+
+        Multiplies only those columns: worth it when they are few. NumPy and SciPy matrices, x of 1 or 2 axes.
+        """
+        if support.size > self.matrix.shape[1] // 4:  # gathering would cost more than it saves
+            return self.matrix @ x
+        picked = self._columns[support]
+        return picked.T @ x[support]
 
     @cached_property
     def _extremes(self) -> tuple[float, float]:
-        rows, columns = self.matrix.shape
-        dense = None if sp.issparse(self.matrix) else to_numpy(self.matrix)
-        if dense is not None and max(rows, columns) <= spectrum.EXACT_LIMIT:
-            return spectrum.dense_extremes(dense)
-        M = self.matrix if dense is None else dense
-        if max(rows, columns) <= spectrum.EXACT_LIMIT:
-            return spectrum.dense_extremes(M.toarray())
-        Mt = self._transpose if dense is None else dense.T
-        return spectrum.extremes_of_gram(lambda v: M @ (Mt @ v), rows, columns, spectrum.holder_bound(M))
+        return spectrum.matrix_extremes(self._numeric)
 
     @cached_property
     def _norm(self) -> float:
-        if "_extremes" in self.__dict__ or max(self.matrix.shape) <= spectrum.EXACT_LIMIT:
-            return math.sqrt(self._extremes[1])
-        M = self.matrix if sp.issparse(self.matrix) else to_numpy(self.matrix)
-        if M.shape[0] <= M.shape[1]:
-            upper = spectrum.lanczos_upper(lambda v: M @ (M.T @ v), M.shape[0])
-        else:
-            upper = spectrum.lanczos_upper(lambda v: M.T @ (M @ v), M.shape[1])
-        return math.sqrt(min(upper, spectrum.holder_bound(M)))
+        return math.sqrt(spectrum.matrix_norm_squared(self._numeric))
 
     def norm(self) -> float:
         return self._norm
@@ -100,16 +135,77 @@ class Matrix(Operator):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return self._extremes
 
+    @property
+    def T(self) -> Operator:
+        """The transposed matrix."""
+        return Matrix(self.matrix.T)
+
     def __repr__(self) -> str:
         kind = "sparse" if sp.issparse(self.matrix) else "dense"
         return f"Matrix({self.matrix.shape[0]}x{self.matrix.shape[1]} {kind})"
 
 
 def _along_first_axis(matrix: Any, x: Array) -> Array:
-    if x.ndim <= 2:
-        return matrix @ x
-    flat = namespace(x).reshape(x, (x.shape[0], -1))
-    return namespace(x).reshape(matrix @ flat, (matrix.shape[0], *x.shape[1:]))
+    xp = namespace(x)
+    flat = xp.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    return xp.reshape(matrix @ flat, (matrix.shape[0], *x.shape[1:]))
+
+
+class Diagonal(Operator):
+    """x ↦ d · x entrywise, for an array d of the block's shape.
+
+    >>> Diagonal([1.0, -2.0]).norm()
+    2.0
+    """
+
+    def __init__(self, diagonal: Any):
+        if not is_array(diagonal):
+            diagonal = np.asarray(diagonal, dtype=float)
+        if not diagonal.ndim:
+            raise ValueError("Diagonal: expected an array of the block's shape; for a number use Identity")
+        if not all_finite(diagonal):
+            raise ValueError("Diagonal: contains NaN or infinity")
+        self.diagonal = diagonal
+        self._lower, self._upper = self._square_range()
+        self.gram = self._upper if self._lower == self._upper else None
+
+    def _square_range(self) -> tuple[float, float]:
+        if math.prod(self.diagonal.shape) == 0:
+            return 0.0, 0.0
+        xp = namespace(self.diagonal)
+        size = xp.abs(self.diagonal)
+        return float(xp.min(size)) ** 2, float(xp.max(size)) ** 2
+
+    def output_shape(self, shape: Shape) -> Shape:
+        if tuple(shape) != tuple(self.diagonal.shape):
+            raise ValueError(f"Diagonal acts on shape {tuple(self.diagonal.shape)}, not {tuple(shape)}")
+        return shape
+
+    def input_shape(self, shape: Shape) -> Shape:
+        return self.output_shape(shape)
+
+    def natural_shape(self) -> Shape | None:
+        return tuple(self.diagonal.shape) if type(self.diagonal) is np.ndarray else None
+
+    def apply(self, x: Array) -> Array:
+        return self.diagonal * x
+
+    def adjoint(self, y: Array) -> Array:
+        return self.diagonal * y
+
+    def norm(self) -> float:
+        return math.sqrt(self._upper)
+
+    def extremes(self, shape: Shape) -> tuple[float, float]:
+        return self._lower, self._upper
+
+    @property
+    def T(self) -> Operator:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"Diagonal({tuple(self.diagonal.shape)})"
 
 
 class Flattened(Operator):
@@ -127,22 +223,28 @@ class Flattened(Operator):
 
     def output_shape(self, shape: Shape) -> Shape:
         if tuple(shape) != self.shape:
-            raise ValueError(f"the operator acts on shape {self.shape}, not {tuple(shape)}")
+            raise ValueError(f"the LinearOperator acts on shape {self.shape}, not {tuple(shape)}")
         return self.output
 
+    def input_shape(self, shape: Shape) -> Shape:
+        return self.shape
+
+    def natural_shape(self) -> Shape | None:
+        return self.shape
+
     def apply(self, x: Array) -> Array:
-        return self.linear.matvec(x.reshape(-1)).reshape(self.output)
+        if type(x) is np.ndarray:
+            return self.linear.matvec(x.reshape(-1)).reshape(self.output)
+        return asarray(self.linear.matvec(to_numpy(x).reshape(-1)).reshape(self.output), like=x)
 
     def adjoint(self, y: Array) -> Array:
-        return self.linear.rmatvec(y.reshape(-1)).reshape(self.shape)
+        if type(y) is np.ndarray:
+            return self.linear.rmatvec(y.reshape(-1)).reshape(self.shape)
+        return asarray(self.linear.rmatvec(to_numpy(y).reshape(-1)).reshape(self.shape), like=y)
 
     @cached_property
     def _norm(self) -> float:
-        return math.sqrt(
-            spectrum.lanczos_upper(
-                lambda v: self.linear.rmatvec(self.linear.matvec(v)), math.prod(self.shape)
-            )
-        )
+        return math.sqrt(spectrum.operator_norm_squared(self, self.shape))
 
     def norm(self) -> float:
         return self._norm
@@ -152,32 +254,44 @@ class Flattened(Operator):
 
 
 def from_linear_operator(
-    linear: Any, shape: Shape | None = None, output_shape: Shape | None = None
+    linear: Any, shape: Shape | int | None = None, output_shape: Shape | int | None = None
 ) -> Flattened:
-    """Wrap a SciPy or PyLops LinearOperator for blocks of `shape` (default: flat).
+    """Wrap a SciPy or PyLops LinearOperator for blocks of `shape`.
+
+    Anything with `shape`, `matvec` and `rmatvec` will do. The default shapes are PyLops' `dims` and `dimsd`
+    where the object has them, flat vectors otherwise.
 
     >>> import scipy.sparse.linalg as spla
     >>> A = from_linear_operator(spla.aslinearoperator(np.eye(6)), shape=(2, 3))
     >>> A.apply(np.ones((2, 3))).shape
     (6,)
     """
-    linear = spla.aslinearoperator(linear)
-    return Flattened(linear, (linear.shape[1],) if shape is None else shape, output_shape)
+    if not isinstance(linear, spla.LinearOperator) and not (
+        callable(getattr(linear, "matvec", None)) and callable(getattr(linear, "rmatvec", None))
+    ):
+        raise TypeError(
+            "from_linear_operator: expected an object with matvec, rmatvec and shape, "
+            f"got {type(linear).__name__}; use Matrix for arrays"
+        )
+    if shape is None:
+        shape = getattr(linear, "dims", linear.shape[1])
+        output_shape = getattr(linear, "dimsd", None) if output_shape is None else output_shape
+    return Flattened(linear, as_shape(shape), None if output_shape is None else as_shape(output_shape))
 
 
 def as_operator(A: Any) -> Operator:
-    """`A` as an operator: a number (scaled identity), a dense or sparse matrix, a LinearOperator or a map as is."""
+    """`A` as an operator: number (scaled identity), dense or sparse matrix, LinearOperator, operator."""
     if isinstance(A, Operator):
         return A
-    if isinstance(A, spla.LinearOperator):
-        return from_linear_operator(A)
     if sp.issparse(A) or isinstance(A, list | tuple):
         return Matrix(A)
     if is_array(A):
         return Identity(float(A)) if A.ndim == 0 else Matrix(A)
-    if isinstance(A, int | float):
-        return Identity(A)
+    if isinstance(A, numbers.Real) and not isinstance(A, bool):
+        return Identity(float(A))
+    if isinstance(A, spla.LinearOperator) or callable(getattr(A, "rmatvec", None)):
+        return from_linear_operator(A)
     raise TypeError(
-        f"expected a number, a 2-D array, a sparse matrix, a LinearOperator or an ipds operator, "
+        "expected a number, a 2-D array, a sparse matrix, a LinearOperator or an ipds operator, "
         f"got {type(A).__name__}"
     )

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from .._array import Array, Shape, asarray, namespace, to_numpy
-from .base import Operator
+from .base import Operator, as_shape
 
 
 class Sampling(Operator):
     """x ↦ the vector of observed entries of x, in row-major order of the mask or in the order of the indices.
 
-    `where` is a boolean mask of the block's shape, or distinct integer indices into the flattened block, whose
-    shape is then given by `shape`. A Aᵀ = I; Aᵀ y puts y back and zeros elsewhere.
+    `where` is a boolean mask of the block's shape, or distinct integer indices into the flattened block,
+    whose shape is then given by `shape`. A Aᵀ = I; Aᵀ y puts y back and zeros elsewhere.
 
     >>> A = Sampling(np.array([[True, False], [True, True]]))
     >>> A.apply(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -29,9 +29,9 @@ class Sampling(Operator):
     def __init__(self, where: Any, shape: Shape | int | None = None):
         where = np.asarray(to_numpy(where))
         if where.dtype == bool:
-            if shape is not None and _as_shape(shape) != where.shape:
+            if shape is not None and as_shape(shape) != where.shape:
                 raise ValueError(
-                    f"Sampling: a mask of shape {where.shape} does not fit shape {_as_shape(shape)}"
+                    f"Sampling: a mask of shape {where.shape} does not fit shape {as_shape(shape)}"
                 )
             self.shape: Shape = where.shape
             self.indices = np.flatnonzero(where)
@@ -41,7 +41,7 @@ class Sampling(Operator):
                 raise ValueError(
                     "Sampling: integer indices need shape=, the shape of the block; or pass a mask"
                 )
-            self.shape = _as_shape(shape)
+            self.shape = as_shape(shape)
             _require_inside("Sampling", self.indices, self.shape)
             if np.unique(self.indices).size != self.indices.size:
                 raise ValueError("Sampling: indices must be distinct; use Grouping for repeated entries")
@@ -97,7 +97,7 @@ class Grouping(Operator):
     """
 
     def __init__(self, groups: Iterable[Sequence[int]], shape: Shape | int):
-        self.shape = _as_shape(shape)
+        self.shape = as_shape(shape)
         parts = [_indices("Grouping", np.asarray(g)) for g in groups]
         if not parts:
             raise ValueError("Grouping: needs at least one group")
@@ -165,16 +165,12 @@ def _with_zero(y: Array) -> Array:
     return namespace(y).concat([y, asarray([0.0], like=y)])
 
 
-def _as_shape(shape: Shape | int) -> Shape:
-    return (int(shape),) if np.ndim(shape) == 0 else tuple(int(n) for n in shape)  # type: ignore[union-attr, arg-type]
-
-
 def _indices(name: str, where: np.ndarray) -> np.ndarray:
     if where.size == 0:
         return where.reshape(-1).astype(np.intp)
     if not np.issubdtype(where.dtype, np.integer) or where.ndim != 1:
         raise TypeError(
-            f"{name}: indices must be a 1-D sequence of integers, got dtype {where.dtype}, shape {where.shape}"
+            f"{name}: indices must be a 1-D sequence of integers, got {where.dtype} of shape {where.shape}"
         )
     return where.astype(np.intp)
 
@@ -183,5 +179,6 @@ def _require_inside(name: str, indices: np.ndarray, shape: Shape) -> None:
     size = math.prod(shape)
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         raise ValueError(
-            f"{name}: indices must lie in 0..{size - 1} for shape {shape}, got {indices.min()}..{indices.max()}"
+            f"{name}: indices must lie in 0..{size - 1} for shape {shape}, "
+            f"got {indices.min()}..{indices.max()}"
         )

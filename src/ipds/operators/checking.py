@@ -1,0 +1,45 @@
+"""Check that an operator's adjoint is one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._array import Shape, norm
+from .base import Operator, as_shape
+
+_TINY = 1e-300
+
+
+def check_adjoint(op: Operator, shape: Shape | int, seed: int = 0, rtol: float = 1e-10) -> float:
+    """Check ⟨A x, y⟩ = ⟨x, Aᵀ y⟩ on random x, y, and that `output_shape` and linearity hold.
+
+    Returns the largest relative gap found; raises AssertionError above `rtol`. Three NumPy draws.
+
+    >>> from ipds.operators import FiniteDifference
+    >>> check_adjoint(FiniteDifference(), 10) < 1e-10
+    True
+    """
+    shape = as_shape(shape)
+    rng = np.random.default_rng(seed)
+    output = tuple(op.output_shape(shape))
+    worst = 0.0
+    for _ in range(3):
+        x, other, y = rng.standard_normal(shape), rng.standard_normal(shape), rng.standard_normal(output)
+        Ax, Aty = np.asarray(op.apply(x)), np.asarray(op.adjoint(y))
+        if Ax.shape != output:
+            raise AssertionError(f"{op!r}: output_shape says {output}, but A x has shape {Ax.shape}")
+        if Aty.shape != shape:
+            raise AssertionError(f"{op!r}: Aᵀ y has shape {Aty.shape}, not the input's {shape}")
+        left, right = float(np.sum(Ax * y)), float(np.sum(x * Aty))
+        # relative to the sizes, not to the inner product, which may vanish by chance
+        scale = max(norm(Ax) * norm(y), norm(x) * norm(Aty), _TINY)
+        worst = max(worst, abs(left - right) / scale)
+        if worst > rtol:
+            raise AssertionError(f"{op!r}: ⟨A x, y⟩ = {left} but ⟨x, Aᵀ y⟩ = {right}")
+        combined = np.asarray(op.apply(2 * x - 3 * other))
+        expected = 2 * Ax - 3 * np.asarray(op.apply(other))
+        gap = norm(combined - expected) / max(norm(expected), _TINY)
+        worst = max(worst, gap)
+        if gap > rtol:
+            raise AssertionError(f"{op!r}: not linear, A(2x - 3y) differs from 2Ax - 3Ay by {gap:.1e}")
+    return worst
