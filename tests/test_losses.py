@@ -23,6 +23,7 @@ from ipds.functions import (
     Quadratic,
     Smooth,
 )
+from ipds.functions.checking import check_gradient
 from ipds.operators import FiniteDifference, Matrix, Operator, Sampling
 
 rng = np.random.default_rng(11)
@@ -96,6 +97,7 @@ def test_gradient_by_differences(make, shape):
         # Huber's second derivative jumps: there the differences are less accurate
         tolerance = 1e-3 if isinstance(f, HuberLoss) else 1e-7
         np.testing.assert_allclose(f.grad(x), differences(f, x), rtol=tolerance, atol=tolerance)
+    check_gradient(f, shape)
 
 
 @every

@@ -11,7 +11,7 @@ import scipy.sparse.linalg as spla
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipds.operators import Matrix, from_linear_operator, spectrum
+from ipds.operators import FiniteDifference, Matrix, from_linear_operator, spectrum
 
 BIG = 640
 """Just beyond the sizes that are decomposed exactly."""
@@ -138,6 +138,20 @@ def test_extremes_of_large_maps_enclose_the_spectrum():
         lower, upper = op.extremes((700,))
         assert 0.23 <= lower <= 0.25 * (1 + 1e-10)
         assert 1.0 - 1e-12 <= upper <= 1.02
+
+
+def test_smallest_eigenvalue_of_large_sparse_matrices():
+    n = 3000
+    path = FiniteDifference.graph(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), n)
+    lower, upper = path.extremes((n,))
+    true = FiniteDifference().extremes((n,))
+    assert true[0] * 0.99 <= lower <= true[0] * (1 + 1e-8)
+    assert true[1] * (1 - 1e-12) <= upper <= true[1] * 1.01
+    # a cycle has one edge more than independent differences
+    cycle = FiniteDifference.graph(np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1), n)
+    assert cycle.extremes((n,))[0] == 0.0
+    repeated = Matrix(sp.vstack([sp.eye_array(1800, 4000)] * 2))
+    assert repeated.extremes((4000,)) == pytest.approx((0.0, 2.0))
 
 
 def test_more_rows_than_columns_is_never_surjective():

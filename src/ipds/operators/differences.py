@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 
@@ -136,7 +137,7 @@ def _difference(x: Array, axis: int) -> Array:
 
 def _zeros(like: Array, axis: int) -> Array:
     shape: Sequence[int] = (*like.shape[:axis], 1, *like.shape[axis + 1 :])
-    return namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
+    return namespace(like).zeros(shape, dtype=like.dtype, device=array_api_compat.device(like))
 
 
 def _difference_adjoint(y: Array, axis: int) -> Array:

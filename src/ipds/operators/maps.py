@@ -74,20 +74,21 @@ class Matrix(Operator):
             if not all_finite(matrix.data if sp.issparse(matrix) else matrix):
                 raise ValueError("Matrix: contains NaN or infinity")
         self.matrix = matrix
+        self._is_sparse = sp.issparse(matrix)
 
     @cached_property
     def _transpose(self) -> Any:
         # held in row form where sparse: a CSC product is twice as slow
-        return sp.csr_array(self.matrix.T) if sp.issparse(self.matrix) else self.matrix.T
+        return sp.csr_array(self.matrix.T) if self._is_sparse else self.matrix.T
 
     @cached_property
     def _columns(self) -> Any:
         """Mᵀ with contiguous rows, so that gathering columns of M copies whole rows."""
-        return self._transpose if sp.issparse(self.matrix) else np.ascontiguousarray(self.matrix.T)
+        return self._transpose if self._is_sparse else np.ascontiguousarray(self.matrix.T)
 
     @property
     def _numeric(self) -> Any:
-        return self.matrix if sp.issparse(self.matrix) else to_numpy(self.matrix)
+        return self.matrix if self._is_sparse else to_numpy(self.matrix)
 
     def output_shape(self, shape: Shape) -> Shape:
         rows, columns = self.matrix.shape
@@ -102,13 +103,17 @@ class Matrix(Operator):
         return self.T.output_shape(shape)
 
     def natural_shape(self) -> Shape | None:
-        known = sp.issparse(self.matrix) or type(self.matrix) is np.ndarray
+        known = self._is_sparse or type(self.matrix) is np.ndarray
         return (self.matrix.shape[1],) if known else None
 
     def apply(self, x: Array) -> Array:
+        if self._is_sparse and type(x) is not np.ndarray:  # SciPy would answer with a NumPy array
+            return asarray(self.apply(to_numpy(x)), like=x)
         return self.matrix @ x if x.ndim <= 2 else _along_first_axis(self.matrix, x)
 
     def adjoint(self, y: Array) -> Array:
+        if self._is_sparse and type(y) is not np.ndarray:
+            return asarray(self.adjoint(to_numpy(y)), like=y)
         return self._transpose @ y if y.ndim <= 2 else _along_first_axis(self._transpose, y)
 
     def apply_sparse(self, x: Array, support: np.ndarray) -> Array:
@@ -141,7 +146,7 @@ class Matrix(Operator):
         return Matrix(self.matrix.T)
 
     def __repr__(self) -> str:
-        kind = "sparse" if sp.issparse(self.matrix) else "dense"
+        kind = "sparse" if self._is_sparse else "dense"
         return f"Matrix({self.matrix.shape[0]}x{self.matrix.shape[1]} {kind})"
 
 
@@ -212,6 +217,9 @@ class Flattened(Operator):
     """A SciPy (or PyLops) LinearOperator acting on the flattened block."""
 
     def __init__(self, linear: Any, shape: Shape, output: Shape | None = None):
+        dtype = getattr(linear, "dtype", None)
+        if dtype is not None and np.issubdtype(dtype, np.complexfloating):
+            raise TypeError("a LinearOperator must be real; stack its real and imaginary parts instead")
         self.linear = linear
         self.shape = tuple(shape)
         self.output = (linear.shape[0],) if output is None else tuple(output)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import array_api_compat
 import numpy as np
 
 from .._array import Array, Shape, asarray, namespace, to_numpy
@@ -158,7 +159,7 @@ def _gather(flat: Array, indices: np.ndarray) -> Array:
     if type(flat) is np.ndarray:
         return flat[indices]
     xp = namespace(flat)
-    return xp.take(flat, xp.asarray(indices), axis=0)
+    return xp.take(flat, xp.asarray(indices, device=array_api_compat.device(flat)), axis=0)
 
 
 def _with_zero(y: Array) -> Array:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+import scipy.sparse.linalg as spla
 
 from .._array import Shape
 
@@ -33,6 +34,7 @@ GRAM_LIMIT = 1500
 NORM_LIMIT = 300
 """Up to this smaller side the norm comes from the Gram matrix: as fast as Lanczos, and exact."""
 FAILURE = 1e-10
+_BASIS_ENTRIES = 2**26  # the Lanczos basis takes at most half a gigabyte
 _EPS = float(np.finfo(float).eps)
 
 
@@ -58,7 +60,7 @@ def lanczos_bounds(
     bound within 10·`rtol` of the smallest), or after `steps` products. `eps` is the rounding unit of `gram`.
     """
     rng = np.random.default_rng(20240)
-    steps = min(steps, size)
+    steps = min(steps, size, max(20, _BASIS_ENTRIES // size))
     basis = np.empty((steps, size))
     q = rng.standard_normal(size)
     basis[0] = q / np.linalg.norm(q)
@@ -133,8 +135,29 @@ def matrix_extremes(M: Any) -> tuple[float, float]:
         values = _gram_eigenvalues(M)
         lower, upper = float(values[0]), max(0.0, float(values[-1]))
         return (lower if lower > 10 * rows * _EPS * upper else 0.0), upper
+    inverse = _inverse_of_sparse_gram(M) if sp.issparse(M) else None
+    if inverse is not None:
+        # λ_ is the inverse of the top of the inverse, which Lanczos finds quickly however small λ_ is
+        upper = matrix_norm_squared(M)
+        lower = 1.0 / lanczos_bounds(inverse, rows).upper
+        return (lower if lower > 10 * rows * _EPS * upper else 0.0), upper
     bounds = lanczos_bounds(_gram_of(M), rows, steps=300, both_ends=True, eps=_unit(M))
     return bounds.lower, min(bounds.upper, holder_bound(M))
+
+
+def _inverse_of_sparse_gram(M: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+    """v ↦ (M Mᵀ)⁻¹ v by a sparse factorisation; None where M Mᵀ is singular or would fill in."""
+    product = sp.csc_array(M @ M.T, dtype=float)
+    if product.nnz > 10 * product.shape[0]:
+        return None
+    try:
+        solve = spla.splu(product).solve
+    except RuntimeError:  # "Factor is exactly singular"
+        return None
+    # a singular one may pass with a pivot of rounding size, even a negative one: its solutions give it away
+    v = np.random.default_rng(0).standard_normal(product.shape[0])
+    residual = np.linalg.norm(product @ solve(v) - v)
+    return solve if residual <= 1e-6 * np.linalg.norm(v) else None
 
 
 def dense_extremes(matrix: np.ndarray) -> tuple[float, float]:
