@@ -1,0 +1,207 @@
+"""Indicator functions of sets of matrices: orthonormal columns, bounded rank, positive semidefinite."""
+
+# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dsyevd
+
+from .._array import Array, namespace, norm
+from ._arguments import count
+from .sets import Indicator, slack
+
+
+class Stiefel(Indicator):
+    """{x : xᵀx = I}; prox(v, s) = the polar factor v (vᵀv)^(-1/2), or U Wᵀ from v = U Σ Wᵀ.
+
+    The square root comes from an r×r eigendecomposition where v is well conditioned, else from an SVD of v.
+    Absil, Mahony & Sepulchre, Optimization Algorithms on Matrix Manifolds (2008).
+
+    >>> Stiefel().prox(np.array([[3.0], [4.0]]), 1.0)
+    array([[0.6],
+           [0.8]])
+    """
+
+    is_manifold = True
+
+    def contains(self, x: Array) -> bool:
+        xp = namespace(x)
+        return norm(x.T @ x - xp.eye(x.shape[1], dtype=x.dtype)) <= slack(x) * math.sqrt(x.shape[1])
+
+    def project(self, v: Array) -> Array:
+        if type(v) is not np.ndarray or v.dtype != np.float64:
+            return _polar_by_svd(v)
+        gram = dsyrk(1.0, v.T)  # upper half of vᵀv, without NumPy's overflow warnings
+        if not 1e-250 < gram.trace() < 1e250:  # also catches NaN
+            return _polar_by_svd(v)
+        w, q, _ = dsyevd(gram, lower=0, overwrite_a=1)
+        condition = w[0] / w[-1]
+        if condition < 1e-8:
+            return _polar_by_svd(v)
+        x = v.dot((q / np.sqrt(w)).dot(q.T))
+        if condition < 1e-3:  # a Newton-Schulz step takes away what squaring the condition lost
+            x = 1.5 * x - 0.5 * x.dot(x.T.dot(x))
+        return x
+
+    def tangent(self, x: Array, g: Array) -> Array:
+        """Projection on the tangent space at x: g - x sym(xᵀg)."""
+        cross = x.T @ g
+        return g - x @ (0.5 * (cross + cross.T))
+
+
+def _polar_by_svd(v: Array) -> Array:
+    """Polar factor for any finite input, rank-deficient or zero ones included."""
+    xp = namespace(v)
+    if v.ndim != 2 or v.shape[0] < v.shape[1]:
+        raise ValueError(f"Stiefel: needs a matrix with no more columns than rows, got shape {v.shape}")
+    top = xp.max(xp.abs(v))
+    if type(v) is np.ndarray and not math.isfinite(top):
+        return np.full_like(v, math.nan)  # a diverged iterate: let the solver see it
+    u, _, wt = xp.linalg.svd(v / xp.where(top > 0, top, xp.ones_like(top)), full_matrices=False)
+    return u @ wt
+
+
+class Rank(Indicator):
+    """{x : rank x ≤ s}; prox(v, s) = the s leading terms of the singular value decomposition of v.
+
+    Few terms of a large matrix come from a block Krylov space with a check of the residuals, or from the Gram
+    matrix of the shorter side; where neither is sure, from the full decomposition.
+    Eckart & Young, The approximation of one matrix by another of lower rank, Psychometrika 1 (1936).
+
+    >>> Rank(1).prox(np.diag([3.0, 2.0]), 1.0)
+    array([[3., 0.],
+           [0., 0.]])
+    """
+
+    def __init__(self, s: int) -> None:
+        self.s = count("Rank", "s", s)
+
+    def contains(self, x: Array) -> bool:
+        return norm(x - self.project(x)) <= slack(x) * norm(x)
+
+    def project(self, v: Array) -> Array:
+        return truncate(v, self.s)
+
+    def prox_warm(self, v: np.ndarray, basis: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """The prox, started from the `basis` that the previous call returned: a near-by v takes 1-2 passes.
+
+        The basis holds leading right singular vectors, a few more than s. Accuracy does not depend on it: the
+        residuals are checked, and a poor start costs a cold one. `None` starts, and is returned where the
+        matrix is too small for a start to be of use.
+
+        >>> h, v = Rank(2), np.random.default_rng(0).standard_normal((100, 80))
+        >>> x, basis = h.prox_warm(v, None)
+        >>> np.allclose(h.prox_warm(v + 1e-3, basis)[0], h.prox(v + 1e-3, 1.0))
+        True
+        """
+        block = self.s + OVERSAMPLING
+        if type(v) is not np.ndarray or self.s == 0 or 3 * block > min(v.shape):
+            return self.project(v), None
+        if basis is not None and basis.shape == (v.shape[1], block):
+            found = leading(v, self.s, basis, blocks=3)
+            if found is not None:
+                return found
+        x = self.project(v)
+        found_rows = x.T @ _start(v.shape[0], self.s)
+        return x, np.linalg.qr(np.concatenate([found_rows, _start(v.shape[1], OVERSAMPLING)], axis=1))[0]
+
+
+OVERSAMPLING = 6  # columns beyond s in a block: they speed convergence, and guard against a direction missed
+
+
+def truncate(v: Array, s: int) -> Array:
+    """The best approximation of rank ≤ s."""
+    xp, short = namespace(v), min(v.shape)
+    if s >= short:
+        return xp.asarray(v, copy=True)
+    if s == 0:
+        return xp.zeros_like(v)
+    if type(v) is np.ndarray and v.dtype == np.float64:
+        size = norm(v)
+        if size == 0.0 or not math.isfinite(size):
+            return v * 0.0
+        if not 1e-100 < size < 1e100:  # the methods below square the entries
+            return truncate(v / size, s) * size
+        x = _truncate_fast(v, s)
+        if x is not None:
+            return x
+    u, sigma, wt = xp.linalg.svd(v, full_matrices=False)
+    return (u[:, :s] * sigma[:s]) @ wt[:s, :]
+
+
+def _truncate_fast(v: np.ndarray, s: int) -> np.ndarray | None:
+    """`truncate` by a Krylov space or a Gram matrix; None where these cannot vouch for the result."""
+    short = min(v.shape)
+    if short >= 400 and 20 * s <= short:
+        found = leading(v, s, _start(v.shape[1], s + OVERSAMPLING))
+        if found is not None:
+            return found[0]
+    if 3 * s > short:
+        return None
+    wide = v.shape[0] <= v.shape[1]
+    gram = v @ v.T if wide else v.T @ v
+    w, q = scipy.linalg.eigh(
+        gram, subset_by_index=(short - s, short - 1), overwrite_a=True, check_finite=False, driver="evr"
+    )
+    if w[0] < 1e-9 * w[-1]:  # squared singular values: half of the digits of the small ones are gone
+        return None
+    return q @ (q.T @ v) if wide else (v @ q) @ q.T
+
+
+def leading(
+    v: np.ndarray, s: int, start: np.ndarray, blocks: int = 12
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Best rank-s approximation and a basis for the next start, from a block Krylov space of v vᵀ.
+
+    Grows [q₁ q₂ ...] with q₁ = orth(v start) by v vᵀ times the leading Ritz vectors, and stops once
+    v vᵀ q = θ q holds to 1e-11 of the largest θ for the s leading ones. None where `blocks` do not suffice.
+    """
+    block = start.shape[1]
+    q = np.linalg.qr(v @ start)[0]
+    basis, images = q, v.T @ q
+    while True:
+        theta, ritz = np.linalg.eigh(images.T @ images)
+        ritz = ritz[:, : -block - 1 : -1]
+        left, right = basis @ ritz, images @ ritz
+        fresh = v @ right
+        excess = fresh[:, :s] - left[:, :s] * theta[: -s - 1 : -1]
+        if np.sqrt((excess * excess).sum(axis=0).max()) <= 1e-11 * theta[-1]:
+            return left[:, :s] @ right[:, :s].T, np.linalg.qr(right)[0]
+        if basis.shape[1] + block > min(v.shape) // 2 or basis.shape[1] >= blocks * block:
+            return None
+        for _ in range(2):  # twice is enough for full orthogonality
+            fresh = fresh - basis @ (basis.T @ fresh)
+            fresh = np.linalg.qr(fresh)[0]
+        basis = np.concatenate([basis, fresh], axis=1)
+        images = np.concatenate([images, v.T @ fresh], axis=1)
+
+
+@lru_cache(maxsize=16)
+def _start(rows: int, columns: int) -> np.ndarray:
+    """A fixed random block: the same input gives the same result."""
+    return np.random.default_rng(0).standard_normal((rows, columns))
+
+
+class PSD(Indicator):
+    """{x : x symmetric, no eigenvalue below 0}; prox symmetrises v and sets negative eigenvalues to 0.
+
+    Higham, Computing a nearest symmetric positive semidefinite matrix, Linear Algebra Appl. 103 (1988).
+    """
+
+    is_convex = True
+
+    def contains(self, x: Array) -> bool:
+        xp, room = namespace(x), slack(x) * norm(x)
+        return norm(x - x.T) <= room and float(xp.min(xp.linalg.eigvalsh(0.5 * (x + x.T)))) >= -room
+
+    def project(self, v: Array) -> Array:
+        xp = namespace(v)
+        w, q = xp.linalg.eigh(0.5 * (v + v.T))
+        half = q * xp.sqrt(xp.clip(w, 0.0, None))
+        return half @ half.T

@@ -1,0 +1,100 @@
+"""Shared base of the penalties that act on each entry alone."""
+
+# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from .._array import Array, Shape, asarray, namespace
+from ._arguments import weight
+from .base import Nonsmooth
+
+
+def fit(lam: float | Array, x: Array) -> float | Array:
+    """Weights as a float, or as an array of the library and dtype of `x`."""
+    if type(lam) is float:
+        return lam
+    if np.broadcast_shapes(np.shape(lam), x.shape) != tuple(x.shape):
+        raise ValueError(f"weights of shape {np.shape(lam)} do not fit a block of shape {tuple(x.shape)}")
+    return asarray(lam, x)
+
+
+def select(xp: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where `condition`, else `no`; for Python scalars and for arrays."""
+    return (yes if condition else no) if type(condition) is bool else xp.where(condition, yes, no)
+
+
+def soft(xp: Any, v: Array, t: float | Array) -> Array:
+    """Soft threshold sign(v) max(|v| - t, 0), as v - clip(v, -t, t): two passes, one temporary."""
+    if type(v) is np.ndarray and v.ndim:
+        inside = v.clip(-t, t)
+        return np.subtract(v, inside, out=inside)
+    return v - xp.clip(v, -t, t)
+
+
+def keep(xp: Any, mask: Array, v: Array) -> Array:
+    """`v` where `mask`, else 0; NumPy multiplies by a mask twice as fast as it selects."""
+    return v * mask if type(v) is np.ndarray else xp.where(mask, v, xp.zeros_like(v))
+
+
+class ScalarPenalty(Nonsmooth):
+    """h(x) = Σ_i φ(|x_i|; λ_i) with φ(0) = 0; `lam` is a number or an array that broadcasts to x.
+
+    A subclass gives φ (`_phi`), its derivative on (0, ∞) (`_slope`) with supremum (`_steepest`), and the prox
+    of one entry (`_prox`); where φ is not convex also its stationary points (`_candidates`), for `Sum`.
+    """
+
+    lam: float | Array
+
+    def __init__(self, lam: float | Array = 1.0) -> None:
+        self.lam = weight(type(self).__name__, "lam", lam)
+
+    @abstractmethod
+    def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        """φ(a) for entries a ≥ 0."""
+
+    @abstractmethod
+    def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        """φ'(a) for entries a ≥ 0; what it says at 0 is multiplied by sign(0) = 0."""
+
+    @abstractmethod
+    def _steepest(self) -> float | Array:
+        """sup φ', per entry where the weights differ."""
+
+    @abstractmethod
+    def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
+        """argmin_u φ(|u|) + (u - v)²/(2 step) for each entry."""
+
+    def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
+        """All points u > 0 that can be local minimisers of φ(u) + (u - x)²/(2 step), and maybe others."""
+        raise NotImplementedError
+
+    def terms(self, x: Array) -> Array:
+        """The summands φ(|x_i|), one per entry."""
+        xp = namespace(x)
+        return self._phi(xp, xp.abs(x), fit(self.lam, x))
+
+    def __call__(self, x: Array) -> float:
+        return float(namespace(x).sum(self.terms(x)))
+
+    def prox(self, v: Array, step: float) -> Array:
+        if type(step) is np.float64:
+            step = float(step)  # a NumPy scalar would promote float32 blocks
+        xp = namespace(v)
+        u = self._prox(xp, v, fit(self.lam, v), step)
+        return u if v.ndim else xp.asarray(u)
+
+    def lipschitz(self, shape: Shape) -> float:
+        steepest = self._steepest()
+        if type(steepest) is float:
+            return steepest * math.sqrt(math.prod(shape)) if steepest else 0.0
+        return float(np.linalg.norm(np.broadcast_to(np.asarray(steepest), shape)))
+
+    def subgradient(self, x: Array) -> Array:
+        xp = namespace(x)
+        return xp.sign(x) * self._slope(xp, xp.abs(x), fit(self.lam, x))

@@ -1,0 +1,270 @@
+"""Indicators of sets of vectors (arrays of any shape): 0 inside, ∞ outside; the prox is the projection.
+
+Membership is judged up to rounding: a relative slack of √eps of the dtype, so that projections are members.
+"""
+
+# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from .._array import Array, asarray, dot, namespace, norm, to_numpy
+from ._arguments import bound, number
+from .base import Nonsmooth
+from .scalar import fit, keep, soft
+
+
+def slack(x: Array) -> float:
+    """Relative rounding allowed when membership is judged: √eps of the dtype."""
+    return math.sqrt(float(namespace(x).finfo(x.dtype).eps))
+
+
+class Indicator(Nonsmooth):
+    """h(x) = 0 for x in the set, ∞ elsewhere; a subclass gives `contains` and `project`."""
+
+    is_set = True
+
+    @abstractmethod
+    def contains(self, x: Array) -> bool:
+        """Whether x belongs to the set, up to rounding."""
+
+    @abstractmethod
+    def project(self, v: Array) -> Array:
+        """A nearest point of the set."""
+
+    def __call__(self, x: Array) -> float:
+        return 0.0 if self.contains(x) else math.inf
+
+    def prox(self, v: Array, step: float) -> Array:
+        return self.project(v)
+
+    def subgradient(self, x: Array) -> Array:
+        """0, which is normal to the set at each of its points."""
+        return namespace(x).zeros_like(x)
+
+
+class Box(Indicator):
+    """{x : lo ≤ x ≤ hi}, bounds being numbers (infinite ones too) or arrays; prox(v, s) = clip(v, lo, hi).
+
+    >>> Box(0, 1).prox(np.array([-1.0, 0.5, 2.0]), 1.0)
+    array([0. , 0.5, 1. ])
+    """
+
+    is_convex = True
+
+    def __init__(self, lo: float | Array = 0.0, hi: float | Array = 1.0) -> None:
+        self.lo, self.hi = bound("Box", "lo", lo), bound("Box", "hi", hi)
+        if not np.all(to_numpy(self.lo) <= to_numpy(self.hi)):
+            raise ValueError("Box: lo must be ≤ hi in every entry")
+
+    def contains(self, x: Array) -> bool:
+        xp = namespace(x)
+        room = slack(x) * float(xp.max(xp.abs(x)))
+        return bool(xp.all((x >= fit(self.lo, x) - room) & (x <= fit(self.hi, x) + room)))
+
+    def project(self, v: Array) -> Array:
+        xp = namespace(v)
+        u = xp.clip(v, fit(self.lo, v), fit(self.hi, v))
+        return u if v.ndim else xp.asarray(u)
+
+
+class NonNegative(Indicator):
+    """{x : x ≥ 0}; prox(v, s) = max(v, 0)."""
+
+    is_convex = True
+
+    def contains(self, x: Array) -> bool:
+        xp = namespace(x)
+        return bool(xp.all(x >= -slack(x) * float(xp.max(xp.abs(x)))))
+
+    def project(self, v: Array) -> Array:
+        if type(v) is np.ndarray:
+            return np.asarray(np.maximum(v, 0.0))
+        return namespace(v).clip(v, 0.0, None)
+
+
+def simplex_level(a: Array, total: float) -> float:
+    """The τ with Σ (a_i - τ)₊ = total > 0, for a 1-d array: Newton from the left, finite and monotone.
+
+    Michelot, A finite algorithm for finding the projection of a point onto the simplex, JOTA 50 (1986).
+    """
+    xp = namespace(a)
+    if xp is np:
+        a = a.astype(np.float64, copy=False)
+    # The largest entries alone already need τ ≥ max - total: start there, past most entries.
+    level = float(xp.max(a)) - total
+    active = a[a > level] if xp is np else a
+    while True:
+        inside = active > level
+        used = int(xp.count_nonzero(inside))
+        if used == 0:  # total vanishes next to the entries
+            return level
+        higher = (float(xp.sum(keep(xp, inside, active))) - total) / used
+        if xp is np:
+            active = active[inside]
+        if higher <= level or (xp is np and used == 1):
+            return max(higher, level)
+        level = higher
+
+
+class Simplex(Indicator):
+    """{x ≥ 0 : Σ x_i = radius}; prox(v, s) = (v - τ)₊ with τ such that the sum is right.
+
+    Held, Wolfe & Crowder, Validation of subgradient optimization, Math. Program. 6 (1974).
+
+    >>> Simplex().prox(np.array([1.0, 0.8, -1.0]), 1.0)
+    array([0.6, 0.4, 0. ])
+    """
+
+    is_convex = True
+
+    def __init__(self, radius: float = 1.0) -> None:
+        self.radius = number("Simplex", "radius", radius, above=0.0)
+
+    def contains(self, x: Array) -> bool:
+        xp = namespace(x)
+        room = slack(x) * self.radius
+        return bool(xp.all(x >= -room)) and abs(float(xp.sum(x)) - self.radius) <= room
+
+    def project(self, v: Array) -> Array:
+        xp = namespace(v)
+        # Shifting all entries by a constant does not move the projection, and saves digits of large ones.
+        v = v - float(xp.max(v))
+        level = simplex_level(xp.reshape(v, (-1,)), self.radius)
+        return xp.asarray(xp.clip(v - level, 0.0, None))
+
+
+class L1Ball(Indicator):
+    """{x : Σ |x_i| ≤ radius}; prox(v, s) = soft threshold by the τ that brings the sum down to the radius.
+
+    Duchi, Shalev-Shwartz, Singer & Chandra, Efficient projections onto the l1-ball, ICML (2008).
+    """
+
+    is_convex = True
+
+    def __init__(self, radius: float = 1.0) -> None:
+        self.radius = number("L1Ball", "radius", radius, above=0.0, or_equal=True)
+
+    def contains(self, x: Array) -> bool:
+        xp = namespace(x)
+        return float(xp.sum(xp.abs(x))) <= self.radius * (1.0 + slack(x))
+
+    def project(self, v: Array) -> Array:
+        xp = namespace(v)
+        a = xp.reshape(xp.abs(v), (-1,))
+        if float(xp.sum(a)) <= self.radius:
+            return xp.asarray(v, copy=True)
+        if self.radius == 0.0:
+            return xp.zeros_like(v)
+        return xp.asarray(soft(xp, v, simplex_level(a, self.radius)))
+
+
+class L2Ball(Indicator):
+    """{x : ‖x‖₂ ≤ radius}; prox(v, s) = v min(1, radius/‖v‖)."""
+
+    is_convex = True
+
+    def __init__(self, radius: float = 1.0) -> None:
+        self.radius = number("L2Ball", "radius", radius, above=0.0, or_equal=True)
+
+    def contains(self, x: Array) -> bool:
+        return norm(x) <= self.radius * (1.0 + slack(x))
+
+    def project(self, v: Array) -> Array:
+        xp, size = namespace(v), norm(v)
+        return xp.asarray(v / size * self.radius) if size > self.radius else xp.asarray(v, copy=True)
+
+
+class LinfBall(Box):
+    """{x : max |x_i| ≤ radius}; prox(v, s) = clip(v, -radius, radius)."""
+
+    def __init__(self, radius: float = 1.0) -> None:
+        self.radius = number("LinfBall", "radius", radius, above=0.0, or_equal=True)
+        super().__init__(-self.radius, self.radius)
+
+
+class Sphere(Indicator):
+    """{x : ‖x‖₂ = radius}; prox(v, s) = radius v/‖v‖, and for v = 0 the point with equal entries."""
+
+    is_manifold = True
+
+    def __init__(self, radius: float = 1.0) -> None:
+        self.radius = number("Sphere", "radius", radius, above=0.0)
+
+    def contains(self, x: Array) -> bool:
+        return abs(norm(x) - self.radius) <= slack(x) * self.radius
+
+    def project(self, v: Array) -> Array:
+        xp, size = namespace(v), norm(v)
+        if size == 0.0:
+            return xp.full_like(v, self.radius / math.sqrt(math.prod(v.shape)))
+        if not 1e-30 < size < 1e30:  # keep float32 and subnormal numbers from losing digits
+            v = v / float(xp.max(xp.abs(v)))
+            size = norm(v)
+        return xp.asarray(v * (self.radius / size))
+
+    def tangent(self, x: Array, g: Array) -> Array:
+        """Projection on the tangent space at x: g - x ⟨x, g⟩/radius²."""
+        return g - x * (float(dot(x, g)) / self.radius**2)
+
+
+class Affine(Indicator):
+    """{x : A x = b}, A a matrix on the first axis of x; prox(v, s) = v - W (Wᵀv - c) with A = U Σ Wᵀ.
+
+    Dependent rows are fine, as long as they do not contradict each other. Factored once, O(rank·n) per use.
+    """
+
+    is_convex = True
+
+    def __init__(self, A: Any, b: Any) -> None:
+        A = np.asarray(A.toarray() if hasattr(A, "toarray") else to_numpy(A), dtype=float)
+        b = np.asarray(to_numpy(b), dtype=float)
+        if A.ndim != 2 or A.size == 0:
+            raise ValueError(f"Affine: A must be a nonempty matrix, got shape {A.shape}")
+        if b.ndim not in (1, 2) or b.shape[0] != A.shape[0]:
+            raise ValueError(f"Affine: b must have {A.shape[0]} rows, as A has, got shape {b.shape}")
+        if not (np.all(np.isfinite(A)) and np.all(np.isfinite(b))):
+            raise ValueError("Affine: A and b must be finite")
+        u, s, wt = np.linalg.svd(A, full_matrices=False)
+        rank = int(np.count_nonzero(s > s[0] * max(A.shape) * np.finfo(float).eps))
+        target = u[:, :rank].T @ b
+        if norm(b - u[:, :rank] @ target) > 1e-9 * max(norm(b), 1e-300):
+            raise ValueError("Affine: no x solves A x = b")
+        self.A, self.b = A, b
+        self._w = np.ascontiguousarray(wt[:rank].T)
+        self._c = target / (s[:rank] if b.ndim == 1 else s[:rank, None])
+
+    def contains(self, x: Array) -> bool:
+        w, c = asarray(self._w, x), asarray(self._c, x)
+        return norm(w.T @ x - c) <= slack(x) * (norm(c) + norm(x))
+
+    def project(self, v: Array) -> Array:
+        w, c = asarray(self._w, v), asarray(self._c, v)
+        return v - w @ (w.T @ v - c)
+
+
+class HalfSpace(Indicator):
+    """{x : ⟨a, x⟩ ≤ b}; prox(v, s) = v - (⟨a, v⟩ - b)₊ a/‖a‖², with a of the shape of x."""
+
+    is_convex = True
+
+    def __init__(self, a: Any, b: float = 0.0) -> None:
+        a = to_numpy(bound("HalfSpace", "a", a))
+        if not np.all(np.isfinite(a)) or not np.any(a):
+            raise ValueError("HalfSpace: a must be finite and not 0")
+        size = norm(a)
+        self.a, self.b = a, number("HalfSpace", "b", b)
+        self._unit, self._offset = a / size, self.b / size
+
+    def contains(self, x: Array) -> bool:
+        over = float(dot(asarray(self._unit, x), x)) - self._offset
+        return over <= slack(x) * (abs(self._offset) + norm(x))
+
+    def project(self, v: Array) -> Array:
+        unit = asarray(self._unit, v)
+        return v - unit * max(float(dot(unit, v)) - self._offset, 0.0)

@@ -1,0 +1,127 @@
+"""Indicators of nonconvex sets of few choices: few nonzero entries, rows or columns; two values per entry."""
+
+# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._array import Array, kth_largest, namespace
+from ._arguments import count, number
+from .penalties import row_norms
+from .scalar import keep
+from .sets import Indicator, slack
+
+
+class Cardinality(Indicator):
+    """{x : at most s nonzero entries}; prox keeps the s largest in magnitude (of ties, the first ones).
+
+    Beck & Eldar, Sparsity constrained nonlinear optimization, SIAM J. Optim. 23 (2013).
+
+    >>> Cardinality(1).prox(np.array([1.0, -3.0, 3.0]), 1.0)
+    array([ 0., -3.,  0.])
+    """
+
+    def __init__(self, s: int) -> None:
+        self.s = count("Cardinality", "s", s)
+
+    def contains(self, x: Array) -> bool:
+        xp = namespace(x)
+        return int(xp.count_nonzero(x)) <= self.s
+
+    def project(self, v: Array) -> Array:
+        xp = namespace(v)
+        return keep(xp, self.mask(xp.abs(v)), v)
+
+    def mask(self, score: Array) -> Array:
+        """Which entries to keep, when keeping one earns its score ≥ 0."""
+        xp = namespace(score)
+        return xp.reshape(largest(xp, xp.reshape(score, (-1,)), self.s), score.shape)
+
+
+def largest(xp: Any, a: Array, s: int) -> Array:
+    """Mask of exactly min(s, size) largest entries of a 1-d array; of ties, the first ones."""
+    size = a.shape[0]
+    if s >= size:
+        return xp.ones_like(a, dtype=xp.bool)
+    if s == 0:
+        return xp.zeros_like(a, dtype=xp.bool)
+    level = kth_largest(a, s)
+    mask = a >= level
+    if int(xp.count_nonzero(mask)) != s:
+        above = a > level
+        tied = mask & ~above
+        mask = above | (
+            tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= s - int(xp.count_nonzero(above)))
+        )
+    return mask
+
+
+class RowCardinality(Indicator):
+    """{x : at most s nonzero entries in each row x[i, ...]}; prox keeps the s largest of each row."""
+
+    def __init__(self, s: int) -> None:
+        self.s = count("RowCardinality", "s", s)
+
+    def contains(self, x: Array) -> bool:
+        xp = namespace(x)
+        rows = xp.reshape(x, (x.shape[0], -1))
+        return bool(xp.all(xp.count_nonzero(rows, axis=1) <= self.s))
+
+    def project(self, v: Array) -> Array:
+        xp = namespace(v)
+        return keep(xp, self.mask(xp.abs(v)), v)
+
+    def mask(self, score: Array) -> Array:
+        """Which entries to keep, when keeping one earns its score ≥ 0."""
+        xp = namespace(score)
+        rows = xp.reshape(score, (score.shape[0], -1))
+        masks = [largest(xp, rows[i, :], self.s) for i in range(rows.shape[0])]
+        return xp.reshape(xp.stack(masks), score.shape)
+
+
+class NonzeroRows(Indicator):
+    """{x : at most s rows x[i, ...] differ from 0}; prox keeps the s rows of largest norm."""
+
+    _axis = 0
+
+    def __init__(self, s: int) -> None:
+        self.s = count(type(self).__name__, "s", s)
+
+    def _norms(self, x: Array) -> Array:
+        return row_norms(namespace(x).moveaxis(x, self._axis, 0))
+
+    def contains(self, x: Array) -> bool:
+        return int(namespace(x).count_nonzero(self._norms(x))) <= self.s
+
+    def project(self, v: Array) -> Array:
+        xp = namespace(v)
+        mask = largest(xp, self._norms(v), self.s)
+        shape = [1] * v.ndim
+        shape[self._axis] = -1
+        return keep(xp, xp.reshape(mask, tuple(shape)), v)
+
+
+class NonzeroColumns(NonzeroRows):
+    """{x : at most s columns x[:, j, ...] differ from 0}; prox keeps the s columns of largest norm."""
+
+    _axis = 1
+
+
+class Binary(Indicator):
+    """{lo, hi}ⁿ; prox(v, s) = the nearer of lo and hi in each entry (lo at a tie)."""
+
+    def __init__(self, lo: float = 0.0, hi: float = 1.0) -> None:
+        self.lo, self.hi = number("Binary", "lo", lo), number("Binary", "hi", hi)
+        if not self.lo < self.hi:
+            raise ValueError(f"Binary: lo must be < hi, got {self.lo} and {self.hi}")
+
+    def contains(self, x: Array) -> bool:
+        xp = namespace(x)
+        room = slack(x) * (1.0 + abs(self.lo) + abs(self.hi))
+        return bool(xp.all((xp.abs(x - self.lo) <= room) | (xp.abs(x - self.hi) <= room)))
+
+    def project(self, v: Array) -> Array:
+        xp = namespace(v)
+        high = v > 0.5 * (self.lo + self.hi)
+        return xp.where(high, xp.full_like(v, self.hi), xp.full_like(v, self.lo))

@@ -1,0 +1,282 @@
+"""Nonconvex entrywise penalties, each with a prox that is a global minimiser for every step.
+
+The prox of any function of one variable is monotone, so each is "small branch below a threshold, large branch
+above"; the threshold is where the two branches cost the same. It has a closed form for all but `LogSum`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._array import Array
+from ._arguments import number
+from .scalar import ScalarPenalty, keep, select, soft
+
+
+class L0(ScalarPenalty):
+    """h(x) = Σ λ_i [x_i ≠ 0]; prox(v, s) = v where |v| > √(2 s λ), else 0: the hard threshold.
+
+    Blumensath & Davies, Iterative thresholding for sparse approximations, J. Fourier Anal. Appl. 14 (2008).
+
+    >>> L0(0.5).prox(np.array([0.9, 1.1]), 1.0)
+    array([0. , 1.1])
+    """
+
+    def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return lam * xp.astype(a > 0, a.dtype)
+
+    def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return xp.zeros_like(a)
+
+    def _steepest(self) -> float | Array:
+        return math.inf
+
+    def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
+        return keep(xp, xp.abs(v) > (2.0 * step * lam) ** 0.5, v)
+
+    def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
+        return [x]
+
+
+class _Power(ScalarPenalty):
+    """h(x) = Σ λ_i |x_i|^(1 - 1/k) for k = 2, 3, with u = wᵏ solving wᵏ⁺¹ - |v| w + (1 - 1/k) s λ = 0."""
+
+    _k: int
+
+    def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return lam * a ** (1.0 - 1.0 / self._k)
+
+    def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        safe = xp.where(a > 0, a, xp.ones_like(a))
+        return lam * (1.0 - 1.0 / self._k) * safe ** (-1.0 / self._k)
+
+    def _steepest(self) -> float | Array:
+        return math.inf
+
+    def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
+        # At a tie with 0 the other minimiser is u = (2(1-p)c)^(1/(2-p)), c = sλ, p = 1 - 1/k.
+        k, c = self._k, step * lam
+        tie = (2.0 / k * c) ** (k / (k + 1.0))
+        threshold = tie * (1.0 + 0.5 * (k - 1))
+        if type(v) is np.ndarray and v.ndim and type(c) is float:
+            u = np.zeros(v.shape, v.dtype)
+            far = np.flatnonzero(np.abs(v) > threshold)  # usually few: only these pay for the root
+            big = v.ravel()[far]
+            u.ravel()[far] = np.copysign(self._root(np, np.abs(big), c), big)
+            return u
+        a = xp.abs(v)
+        far = a > threshold
+        one = xp.ones_like(a)
+        u = self._root(xp, xp.where(far, a, one), xp.where(far, c * one, 0.0 * one))
+        return xp.where(far, xp.copysign(u, v), xp.zeros_like(v))
+
+    def _root(self, xp: Any, a: Array, c: float | Array, sweeps: int = 5) -> Array:
+        """The larger stationary point, by Newton from above: monotone, as the function of w is convex."""
+        k = self._k
+        q = (1.0 - 1.0 / k) * c
+        w = (xp.sqrt(a) if k == 2 else a ** (1.0 / 3.0)) - q / (k * a)
+        for _ in range(sweeps):
+            power = w**k
+            w = (k * power * w - q) / ((k + 1) * power - a)
+        return w**k
+
+    def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
+        # wᵏ⁺¹ - xw + q has its least value at w = (x/(k+1))^(1/k); a root exists where that value is ≤ 0.
+        k, c, one = self._k, step * lam, xp.ones_like(x)
+        safe = xp.where(x > 0, x, one)
+        low = (safe / (k + 1.0)) ** (1.0 / k)
+        exists = (x > 0) & (k * low ** (k + 1) > (1.0 - 1.0 / k) * c * (1.0 + 1e-9))
+        root = self._root(xp, xp.where(exists, x, one), xp.where(exists, c * one, 0.0 * one), sweeps=40)
+        return [xp.where(exists, root, 0.0 * one)]
+
+
+class LHalf(_Power):
+    """h(x) = Σ λ_i |x_i|^(1/2); prox = 0 up to |v| = 3/2 (sλ)^(2/3), above it the root of u + sλ/(2√u) = |v|.
+
+    Xu, Chang, Xu & Zhang, L1/2 regularization: a thresholding representation theory, IEEE TNNLS 23 (2012).
+    """
+
+    _k = 2
+
+
+class LTwoThirds(_Power):
+    """h(x) = Σ λ_i |x_i|^(2/3); prox = 0 up to |v| = 2 (2sλ/3)^(3/4), then the root of u + 2sλ/(3∛u) = |v|.
+
+    Cao, Sun & Xu, Fast image deconvolution using closed-form thresholding formulas of Lq regularization,
+    J. Vis. Commun. Image Represent. 24 (2013).
+    """
+
+    _k = 3
+
+
+class CappedL1(ScalarPenalty):
+    """h(x) = Σ λ_i min(|x_i|, θ); prox = soft threshold up to |v| = T, v above it.
+
+    T = θ + sλ/2 while sλ ≤ 2θ, then √(2sλθ).
+    Zhang, Analysis of multi-stage convex relaxation for sparse regularization, JMLR 11 (2010).
+    """
+
+    def __init__(self, lam: float | Array = 1.0, theta: float = 1.0) -> None:
+        super().__init__(lam)
+        self.theta = number("CappedL1", "theta", theta, above=0.0)
+
+    def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return lam * xp.clip(a, None, self.theta)
+
+    def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return lam * xp.astype(a < self.theta, a.dtype)
+
+    def _steepest(self) -> float | Array:
+        return self.lam
+
+    def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
+        c, theta = lam * step, self.theta
+        threshold = select(xp, c <= 2.0 * theta, theta + 0.5 * c, (2.0 * theta * c) ** 0.5)
+        return _soft_below(xp, v, c, threshold)
+
+    def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
+        return [x - lam * step, xp.full_like(x, self.theta), x]
+
+
+def _soft_below(xp: Any, v: Array, c: float | Array, threshold: float | Array) -> Array:
+    """Soft threshold by c for |v| ≤ threshold, v above: v - clip(v, -c, c)·[|v| ≤ threshold]."""
+    inside = xp.clip(v, -c, c)
+    near = xp.abs(v) <= threshold
+    if type(inside) is np.ndarray:
+        np.multiply(inside, near, out=inside)
+        return np.subtract(v, inside, out=inside)
+    return v - xp.where(near, inside, xp.zeros_like(v))
+
+
+class LogSum(ScalarPenalty):
+    """h(x) = Σ λ_i log(1 + |x_i|/ε); prox = 0 up to |v| = T, then v - 2sλ/(|v| + ε + √((|v| + ε)² - 4sλ)).
+
+    T = sλ/ε while sλ ≤ ε² (the objective is convex then), else where 0 and the other branch cost the same.
+    Candès, Wakin & Boyd, Enhancing sparsity by reweighted l1 minimization, J. Fourier Anal. Appl. 14 (2008).
+    """
+
+    def __init__(self, lam: float | Array = 1.0, eps: float = 1.0) -> None:
+        super().__init__(lam)
+        self.eps = number("LogSum", "eps", eps, above=0.0)
+
+    def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return lam * xp.log1p(a / self.eps)
+
+    def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return lam / (a + self.eps)
+
+    def _steepest(self) -> float | Array:
+        return self.lam / self.eps
+
+    def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
+        c, a = lam * step, xp.abs(v)
+        u = self._root(xp, a, c)
+        if type(c) is float:
+            return keep(xp, a > self._threshold(c), xp.copysign(u, v))
+        gain = u * (a - 0.5 * u) - c * xp.log1p(u / self.eps)  # what u saves next to 0, times the step
+        return xp.where((u > 0) & (gain > 0), xp.copysign(u, v), xp.zeros_like(v))
+
+    def _root(self, xp: Any, a: Array, c: float | Array) -> Array:
+        """The larger stationary point, not below 0; where there is none, some point."""
+        far = a + self.eps
+        root = xp.sqrt(xp.clip(far * far - 4.0 * c, 0.0, None))
+        root += far
+        return xp.clip(a - 2.0 * c / root, 0.0, None)
+
+    def _threshold(self, c: float) -> float:
+        """Where u and 0 cost the same, by bisection: the gain of u over 0 grows with |v|."""
+        eps = self.eps
+        if c <= eps * eps:
+            return c / eps
+        low, high = max(2.0 * math.sqrt(c) - eps, 0.0), c / eps
+        while True:
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                return middle
+            far = middle + eps
+            u = max(middle - 2.0 * c / (far + math.sqrt(max(far * far - 4.0 * c, 0.0))), 0.0)
+            if u * (middle - 0.5 * u) > c * math.log1p(u / eps):
+                high = middle
+            else:
+                low = middle
+
+    def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
+        return [self._root(xp, xp.clip(x, 0.0, None), lam * step)]
+
+
+class MCP(ScalarPenalty):
+    """h(x) = Σ φ(x_i), φ(a) = λ|a| - a²/(2γ) up to |a| = γλ, then γλ²/2 (minimax concave penalty), γ > 0.
+
+    prox for s < γ: min(|v|, (|v| - sλ)₊/(1 - s/γ)), the firm threshold; for s ≥ γ: v where |v| > λ√(γs),
+    else 0, the hard threshold.
+    Zhang, Nearly unbiased variable selection under minimax concave penalty, Ann. Statist. 38 (2010).
+    """
+
+    def __init__(self, lam: float | Array = 1.0, gamma: float = 3.0) -> None:
+        super().__init__(lam)
+        self.gamma = number("MCP", "gamma", gamma, above=0.0)
+
+    def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        a = xp.minimum(a, self.gamma * lam + 0.0 * a)
+        return a * (lam - a / (2.0 * self.gamma))
+
+    def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return xp.clip(lam - a / self.gamma, 0.0, None)
+
+    def _steepest(self) -> float | Array:
+        return self.lam
+
+    def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
+        if step >= self.gamma:
+            return keep(xp, xp.abs(v) > lam * math.sqrt(self.gamma * step), v)
+        u = soft(xp, v, lam * step)
+        u *= 1.0 / (1.0 - step / self.gamma)
+        a = xp.abs(v)
+        return xp.clip(u, -a, a)
+
+    def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
+        bend = 1.0 - step / self.gamma
+        middle = [(x - lam * step) / bend] if bend > 0 else []
+        return [*middle, self.gamma * lam + 0.0 * x, x]
+
+
+class SCAD(ScalarPenalty):
+    """h(x) = Σ φ(x_i), φ' = λ up to |x| = λ, then (aλ - |x|)/(a - 1) down to 0 at aλ; a > 2.
+
+    prox for s < a - 1: min(|v|, max((|v| - sλ)₊, ((a-1)|v| - saλ)/(a-1-s))); beyond: the soft threshold up to
+    |v| = T, v above, with T = λ(a+1+s)/2 while s ≤ a + 1, then λ√(s(a+1)).
+    Fan & Li, Variable selection via nonconcave penalized likelihood, JASA 96 (2001).
+    """
+
+    def __init__(self, lam: float | Array = 1.0, a: float = 3.7) -> None:
+        super().__init__(lam)
+        self.a = number("SCAD", "a", a, above=2.0)
+
+    def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        # λ min(a, λ), and past λ the mean slope times what is travelled there
+        start = xp.minimum(a, lam + 0.0 * a)
+        past = xp.minimum(a, self.a * lam + 0.0 * a) - start
+        return lam * start + past * (lam - 0.5 * past / (self.a - 1.0))
+
+    def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
+        return xp.clip((self.a * lam - a) / (self.a - 1.0), 0.0, lam)
+
+    def _steepest(self) -> float | Array:
+        return self.lam
+
+    def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
+        a, bend = self.a, self.a - 1.0 - step
+        if bend <= 0:
+            threshold = 0.5 * (a + 1.0 + step) if step <= a + 1.0 else math.sqrt(step * (a + 1.0))
+            return _soft_below(xp, v, lam * step, lam * threshold)
+        x = xp.abs(v)
+        u = xp.maximum(x - lam * step, (a - 1.0) / bend * x - a * step / bend * lam)
+        return xp.copysign(xp.clip(xp.minimum(u, x), 0.0, None), v)
+
+    def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
+        a, bend = self.a, self.a - 1.0 - step
+        middle = [((a - 1.0) * x - a * step * lam) / bend] if bend > 0 else []
+        return [x - lam * step, lam + 0.0 * x, *middle, a * lam + 0.0 * x, x]
