@@ -174,6 +174,12 @@ def test_float32_stays_float32(make, shape):
     assert f.value_and_grad(x)[1].dtype == np.float32
 
 
+def test_lists_and_integers_take_the_precision_of_the_matrix():
+    small, x = G.astype(np.float32), np.ones(5, dtype=np.float32)
+    for f in (LeastSquares(small, list(range(9))), Logistic(small, (Y > 0).astype(int))):
+        assert f.grad(x).dtype == np.float32
+
+
 def test_sparse_data_in_float32_stays_float32():
     D = sp.csr_array(WIDE.astype(np.float32))
     for kind in (PCAReconstruction, PCAVariance):
@@ -292,6 +298,16 @@ def test_tall_sparse_data_go_through_the_small_gram_matrix():
         V = rng.standard_normal((20, 2))
         assert f(V) == pytest.approx(g(V), rel=1e-12)
         np.testing.assert_allclose(f.grad(V), g.grad(V), rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(400, 20), (900, 350), (50, 400)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_lipschitz_constant_of_the_variance_is_safe_and_close(shape, dtype):
+    D = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    true = np.linalg.norm(D.astype(float), 2) ** 2 / shape[0]
+    slack = 1e-12 if dtype is np.float64 else 1e-6
+    for data in (D, sp.csr_array(D)):
+        assert true * (1 - slack) <= PCAVariance(data).lipschitz <= 1.02 * true
 
 
 def test_sparse_centring_with_a_large_mean():

@@ -29,18 +29,18 @@ class _LinearModel(Smooth):
         """φ(u)."""
 
     @abstractmethod
-    def _slope(self, u: Array) -> Array:
-        """∇φ(u)."""
+    def _value_and_slope(self, u: Array) -> tuple[float, Array]:
+        """(φ(u), ∇φ(u))."""
 
     def __call__(self, x: Array) -> float:
         return self._value(self.G.apply(x))
 
     def grad(self, x: Array) -> Array:
-        return self.G.adjoint(self._slope(self.G.apply(x)))
+        return self.G.adjoint(self._value_and_slope(self.G.apply(x))[1])
 
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
-        u = self.G.apply(x)
-        return self._value(u), self.G.adjoint(self._slope(u))
+        value, slope = self._value_and_slope(self.G.apply(x))
+        return value, self.G.adjoint(slope)
 
 
 class LeastSquares(_LinearModel):
@@ -58,15 +58,11 @@ class LeastSquares(_LinearModel):
         self.y = _data("LeastSquares", "y", y, self.G)
 
     def _value(self, u: Array) -> float:
+        return self._value_and_slope(u)[0]
+
+    def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         residual = u - self.y
-        return 0.5 * float(dot(residual, residual))
-
-    def _slope(self, u: Array) -> Array:
-        return u - self.y
-
-    def value_and_grad(self, x: Array) -> tuple[float, Array]:
-        residual = self.G.apply(x) - self.y
-        return 0.5 * float(dot(residual, residual)), self.G.adjoint(residual)
+        return 0.5 * float(dot(residual, residual)), residual
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
@@ -88,13 +84,13 @@ class HuberLoss(_LinearModel):
         self.delta = float(delta)
 
     def _value(self, u: Array) -> float:
+        return self._value_and_slope(u)[0]
+
+    def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         residual = u - self.y
         clipped = namespace(residual).clip(residual, -self.delta, self.delta)
         # c·(t - c/2) with c = clip(t) is both branches of φ at once
-        return float(dot(clipped, residual - 0.5 * clipped))
-
-    def _slope(self, u: Array) -> Array:
-        return namespace(u).clip(u - self.y, -self.delta, self.delta)
+        return float(dot(clipped, residual - 0.5 * clipped)), clipped
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
@@ -125,11 +121,12 @@ class Logistic(_LinearModel):
         margin = self.labels * u
         return float(xp.sum(xp.logaddexp(xp.zeros_like(margin), -margin)))
 
-    def _slope(self, u: Array) -> Array:
+    def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         xp = namespace(u)
         margin = self.labels * u
-        # 1/(1 + exp(t)) = exp(-log(1 + exp(t))): no overflow at either end
-        return -self.labels * xp.exp(-xp.logaddexp(xp.zeros_like(margin), margin))
+        loss = xp.logaddexp(xp.zeros_like(margin), -margin)
+        # 1/(1 + exp(t)) = exp(-t - log(1 + exp(-t))): no overflow at either end
+        return float(xp.sum(loss)), -self.labels * xp.exp(-margin - loss)
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
@@ -156,9 +153,10 @@ class PhaseRetrieval(_LinearModel):
         residual = self._power(u) - self.z
         return 0.5 * float(dot(residual, residual))
 
-    def _slope(self, u: Array) -> Array:
+    def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         residual = self._power(u) - self.z
-        return 2 * u * (namespace(u).concat([residual, residual]) if self._complex else residual)
+        both = namespace(u).concat([residual, residual]) if self._complex else residual
+        return 0.5 * float(dot(residual, residual)), 2 * u * both
 
     def _power(self, u: Array) -> Array:
         """|G v|² from u = G v, or from its real part above its imaginary part."""
@@ -237,11 +235,13 @@ def _data(name: str, argument: str, value: Any, G: Operator | None, parts: int =
         raise TypeError(
             f"{name}: {argument} must be a dense array, got a sparse one; pass {argument}.toarray()"
         )
+    # lists and integers take the precision of the matrix
+    dtype = G.matrix.dtype if isinstance(G, Matrix) and G.natural_shape() else float
     if not is_array(value):
-        value = float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=float)
+        value = float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=dtype)
     if is_array(value):
         if type(value) is np.ndarray and not np.issubdtype(value.dtype, np.floating):
-            value = value.astype(float)
+            value = value.astype(dtype)
         if not all_finite(value):
             raise ValueError(f"{name}: {argument} contains NaN or infinity")
         if isinstance(G, Matrix):

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from .._array import Array, all_finite, dot, is_array, namespace
-from ..operators import Matrix, from_linear_operator
+from .._array import Array, all_finite, dot, is_array, namespace, to_numpy
+from ..operators import Matrix, from_linear_operator, spectrum
 from .base import Smooth
 
 
@@ -79,7 +79,7 @@ class _Covariance:
     def largest(self) -> float:
         """λ_max(C), or a safe bound close to it."""
         if self.C is not None:
-            return Matrix(self.C).norm()
+            return spectrum.largest_eigenvalue(to_numpy(self.C))
         if self.mean is None:
             return Matrix(self.D).norm() ** 2
         n = self.D.shape[1]

@@ -3,9 +3,10 @@
 from .base import Compose, Operator, Scaled, Stack, Sum, Transpose
 from .checking import check_adjoint
 from .differences import FiniteDifference
-from .maps import Diagonal, Flattened, Identity, Matrix, as_operator, from_linear_operator
+from .maps import Diagonal, Identity, Matrix
 from .sampling import Grouping, Sampling
 from .transforms import DCT, Convolution
+from .wrapping import Flattened, as_operator, from_linear_operator
 
 __all__ = [
     "DCT",

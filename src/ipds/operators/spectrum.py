@@ -122,6 +122,14 @@ def matrix_norm_squared(M: Any) -> float:
     return min(upper, holder_bound(M))
 
 
+def largest_eigenvalue(C: np.ndarray) -> float:
+    """λ_max of a symmetric positive semidefinite matrix: exact if small, else a safe bound within 1%."""
+    if C.shape[0] <= NORM_LIMIT:
+        return max(0.0, float(scipy.linalg.eigvalsh(C.astype(float, copy=False))[-1]))
+    upper = lanczos_bounds(lambda v: C @ v.astype(C.dtype, copy=False), C.shape[0], eps=_unit(C)).upper
+    return min(upper, float(np.max(np.sum(np.abs(C), axis=1))))
+
+
 def matrix_extremes(M: Any) -> tuple[float, float]:
     """(λ_, λ̄) of M Mᵀ for a NumPy or SciPy sparse matrix."""
     rows, columns = M.shape

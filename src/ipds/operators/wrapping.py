@@ -1,0 +1,109 @@
+"""LinearOperators of SciPy and PyLops as operators, and `as_operator` for anything that stands for a map."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from .._array import Array, Shape, asarray, is_array, to_numpy
+from . import spectrum
+from .base import Operator, as_shape
+from .maps import Identity, Matrix
+
+
+class Flattened(Operator):
+    """A SciPy (or PyLops) LinearOperator acting on the flattened block."""
+
+    def __init__(self, linear: Any, shape: Shape, output: Shape | None = None):
+        dtype = getattr(linear, "dtype", None)
+        if dtype is not None and np.issubdtype(dtype, np.complexfloating):
+            raise TypeError("a LinearOperator must be real; stack its real and imaginary parts instead")
+        self.linear = linear
+        self.shape = tuple(shape)
+        self.output = (linear.shape[0],) if output is None else tuple(output)
+        if math.prod(self.shape) != linear.shape[1] or math.prod(self.output) != linear.shape[0]:
+            raise ValueError(
+                f"a LinearOperator of shape {tuple(linear.shape)} cannot map blocks of shape {self.shape} "
+                f"to shape {self.output}"
+            )
+
+    def output_shape(self, shape: Shape) -> Shape:
+        if tuple(shape) != self.shape:
+            raise ValueError(f"the LinearOperator acts on shape {self.shape}, not {tuple(shape)}")
+        return self.output
+
+    def input_shape(self, shape: Shape) -> Shape:
+        return self.shape
+
+    def natural_shape(self) -> Shape | None:
+        return self.shape
+
+    def apply(self, x: Array) -> Array:
+        if type(x) is np.ndarray:
+            return self.linear.matvec(x.reshape(-1)).reshape(self.output)
+        return asarray(self.linear.matvec(to_numpy(x).reshape(-1)).reshape(self.output), like=x)
+
+    def adjoint(self, y: Array) -> Array:
+        if type(y) is np.ndarray:
+            return self.linear.rmatvec(y.reshape(-1)).reshape(self.shape)
+        return asarray(self.linear.rmatvec(to_numpy(y).reshape(-1)).reshape(self.shape), like=y)
+
+    @cached_property
+    def _norm(self) -> float:
+        return math.sqrt(spectrum.operator_norm_squared(self, self.shape))
+
+    def norm(self) -> float:
+        return self._norm
+
+    def __repr__(self) -> str:
+        return f"Flattened({self.linear.shape[0]}x{self.linear.shape[1]})"
+
+
+def from_linear_operator(
+    linear: Any, shape: Shape | int | None = None, output_shape: Shape | int | None = None
+) -> Flattened:
+    """Wrap a SciPy or PyLops LinearOperator for blocks of `shape`.
+
+    Anything with `shape`, `matvec` and `rmatvec` will do. The default shapes are PyLops' `dims` and `dimsd`
+    where the object has them, flat vectors otherwise.
+
+    >>> import scipy.sparse.linalg as spla
+    >>> A = from_linear_operator(spla.aslinearoperator(np.eye(6)), shape=(2, 3))
+    >>> A.apply(np.ones((2, 3))).shape
+    (6,)
+    """
+    if not isinstance(linear, spla.LinearOperator) and not (
+        callable(getattr(linear, "matvec", None)) and callable(getattr(linear, "rmatvec", None))
+    ):
+        raise TypeError(
+            "from_linear_operator: expected an object with matvec, rmatvec and shape, "
+            f"got {type(linear).__name__}; use Matrix for arrays"
+        )
+    if shape is None:
+        shape = getattr(linear, "dims", linear.shape[1])
+        output_shape = getattr(linear, "dimsd", None) if output_shape is None else output_shape
+    return Flattened(linear, as_shape(shape), None if output_shape is None else as_shape(output_shape))
+
+
+def as_operator(A: Any) -> Operator:
+    """`A` as an operator: number (scaled identity), dense or sparse matrix, LinearOperator, operator."""
+    if isinstance(A, Operator):
+        return A
+    if sp.issparse(A) or isinstance(A, list | tuple):
+        return Matrix(A)
+    if is_array(A):
+        return Identity(float(A)) if A.ndim == 0 else Matrix(A)
+    if isinstance(A, numbers.Real) and not isinstance(A, bool):
+        return Identity(float(A))
+    if isinstance(A, spla.LinearOperator) or callable(getattr(A, "rmatvec", None)):
+        return from_linear_operator(A)
+    raise TypeError(
+        "expected a number, a 2-D array, a sparse matrix, a LinearOperator or an ipds operator, "
+        f"got {type(A).__name__}"
+    )
