@@ -133,12 +133,19 @@ def _jax(fun: Callable[[Array], Any], x: Array, need_grad: bool) -> tuple[float,
             return float(fun(x)), None
         value, gradient = jax.value_and_grad(fun)(x)
         return float(value), gradient
-    with jax.experimental.enable_x64():  # keep float64 blocks in float64
+    with _float64(jax):
         variable = jax.numpy.asarray(x)
         if not need_grad:
             return float(fun(variable)), None
         value, gradient = jax.value_and_grad(fun)(variable)
         return float(value), np.array(gradient)
+
+
+def _float64(jax: Any) -> Any:
+    """Context in which JAX keeps float64 blocks in float64; the name moved in JAX 0.8."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    return importlib.import_module("jax.experimental").enable_x64()
 
 
 def _describe(value: object) -> str:
