@@ -22,8 +22,8 @@ from ipds.functions import (
     PhaseRetrieval,
     Quadratic,
     Smooth,
+    check_gradient,
 )
-from ipds.functions.checking import check_gradient
 from ipds.operators import FiniteDifference, Matrix, Operator, Sampling
 
 rng = np.random.default_rng(11)

@@ -173,6 +173,29 @@ def test_large_norm_takes_few_products():
     assert math.sqrt(upper) <= 1.005 * np.linalg.norm(matrix, 2)
 
 
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(1, 90),
+    st.integers(1, 90),
+    st.integers(0, 10**6),
+    st.sampled_from(["f4", "f8", "sparse", "0/1"]),
+)
+def test_norm_by_lanczos_on_any_matrix(rows, columns, seed, kind):
+    draw = np.random.default_rng(seed)
+    matrix = draw.standard_normal((rows, columns)) * 10.0 ** draw.uniform(-3, 0, columns)
+    given_matrix = {
+        "f4": matrix.astype(np.float32),
+        "f8": matrix,
+        "sparse": sp.csr_array(np.where(draw.random(matrix.shape) < 0.1, matrix, 0.0)),
+        "0/1": (draw.random(matrix.shape) < 0.1).astype(float),
+    }[kind]
+    dense = given_matrix.toarray() if sp.issparse(given_matrix) else given_matrix.astype(float)
+    true = np.linalg.norm(dense, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spectrum, "NORM_LIMIT", 0)
+        assert true * (1 - 1e-13) <= Matrix(given_matrix).norm() <= 1.01 * true
+
+
 def test_holder_bound_is_rigorous():
     for seed in range(20):
         matrix = np.random.default_rng(seed).standard_normal((8, 5))

@@ -218,9 +218,11 @@ def operator_norm_squared(operator: Operator, shape: Shape) -> float:
 def holder_bound(matrix: Any) -> float:
     """Rigorous bound ‖M‖² ≤ min(‖M‖₁·‖M‖∞, ‖M‖_F²) of a dense or sparse matrix."""
     magnitude = abs(matrix)
-    rows, columns = magnitude.sum(axis=1), magnitude.sum(axis=0)
+    # sums in float64, with room for their rounding: a float32 sum may fall below the truth
+    rows, columns = magnitude.sum(axis=1, dtype=float), magnitude.sum(axis=0, dtype=float)
     entries = magnitude.data if sp.issparse(magnitude) else magnitude.reshape(-1)
-    return float(min(np.max(rows) * np.max(columns), np.dot(entries, entries)))
+    square = np.sum(np.square(entries, dtype=float))
+    return float(min(np.max(rows) * np.max(columns), square)) * (1 + 64 * _EPS)
 
 
 def _gram_of(M: Any) -> Callable[[np.ndarray], np.ndarray]:
