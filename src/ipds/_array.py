@@ -39,7 +39,8 @@ def norm(x: Array) -> float:
     """Euclidean (Frobenius) norm over all entries, safe from overflow and underflow."""
     if type(x) is np.ndarray:
         flat = x.ravel()
-        square = float(np.dot(flat, flat))
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = float(np.dot(flat, flat))
         if 1e-280 < square < 1e280:
             return math.sqrt(square)
         top = float(np.max(np.abs(flat))) if flat.size else 0.0

@@ -81,5 +81,5 @@ def _attributes(obj: object) -> str:
         shape = getattr(value, "shape", None)
         return f"array{tuple(shape)}" if shape is not None and len(shape) else f"{value}"
 
-    public = {k: v for k, v in vars(obj).items() if not k.startswith("_")}
+    public = {k: v for k, v in vars(obj).items() if not k.startswith(("_", "is_"))}
     return ", ".join(f"{k}={show(v)}" for k, v in public.items())

@@ -91,9 +91,9 @@ class Rank(Indicator):
     def prox_warm(self, v: np.ndarray, basis: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """The prox, started from the `basis` that the previous call returned: a near-by v takes 1-2 passes.
 
-        The basis holds leading right singular vectors, a few more than s. Accuracy does not depend on it: the
-        residuals are checked, and a poor start costs a cold one. `None` starts, and is returned where the
-        matrix is too small for a start to be of use.
+        The basis holds leading right singular vectors, a few more than s. The residuals are checked, a poor
+        start only costs a cold one; two random directions join it, to see what is new and orthogonal to it.
+        `None` starts, and is returned where the matrix is too small for a start to be of use.
 
         >>> h, v = Rank(2), np.random.default_rng(0).standard_normal((100, 80))
         >>> x, basis = h.prox_warm(v, None)
@@ -104,7 +104,8 @@ class Rank(Indicator):
         if type(v) is not np.ndarray or self.s == 0 or 3 * block > min(v.shape):
             return self.project(v), None
         if basis is not None and basis.shape == (v.shape[1], block):
-            found = leading(v, self.s, basis, blocks=3)
+            start = np.concatenate([basis[:, :-2], _start(v.shape[1], 2)], axis=1)
+            found = leading(v, self.s, start, blocks=3)
             if found is not None:
                 return found
         x = self.project(v)

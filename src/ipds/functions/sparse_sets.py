@@ -18,6 +18,7 @@ class Cardinality(Indicator):
 
     Beck & Eldar, Sparsity constrained nonlinear optimization, SIAM J. Optim. 23 (2013).
 
+    >>> import numpy as np
     >>> Cardinality(1).prox(np.array([1.0, -3.0, 3.0]), 1.0)
     array([ 0., -3.,  0.])
     """
@@ -31,7 +32,8 @@ class Cardinality(Indicator):
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
-        return keep(xp, self.mask(xp.abs(v)), v)
+        u = keep(xp, self.mask(xp.abs(v)), v)
+        return u if v.ndim else xp.asarray(u)
 
     def mask(self, score: Array) -> Array:
         """Which entries to keep, when keeping one earns its score ≥ 0."""

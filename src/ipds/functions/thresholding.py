@@ -181,10 +181,11 @@ class LogSum(ScalarPenalty):
 
     def _root(self, xp: Any, a: Array, c: float | Array) -> Array:
         """The larger stationary point, not below 0; where there is none, some point."""
-        far = a + self.eps
-        root = xp.sqrt(xp.clip(far * far - 4.0 * c, 0.0, None))
-        root += far
-        return xp.clip(a - 2.0 * c / root, 0.0, None)
+        far, r = a + self.eps, 2.0 * c**0.5
+        root = xp.sqrt(xp.clip(far - r, 0.0, None)) * xp.sqrt(
+            far + r
+        )  # (far² - 4c)^(1/2), safe from overflow
+        return xp.clip(a - 2.0 * c / (root + far), 0.0, None)
 
     def _threshold(self, c: float) -> float:
         """Where u and 0 cost the same, by bisection: the gain of u over 0 grows with |v|."""

@@ -1,0 +1,313 @@
+"""Every set: its projection globally, membership, tangent spaces; extremes of the matrix sets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from ipds.functions import (
+    PSD,
+    Affine,
+    Binary,
+    Box,
+    Cardinality,
+    HalfSpace,
+    L1Ball,
+    L2Ball,
+    LinfBall,
+    NonNegative,
+    Nonsmooth,
+    NonzeroColumns,
+    NonzeroRows,
+    Rank,
+    RowCardinality,
+    Simplex,
+    Sphere,
+    Stiefel,
+    check_prox,
+)
+from ipds.functions.matrix_sets import leading
+
+ANY_SHAPE: list[Nonsmooth] = [
+    Box(-0.5, 0.7),
+    Box(-math.inf, 0.0),
+    NonNegative(),
+    Simplex(1.5),
+    L1Ball(0.8),
+    L2Ball(0.8),
+    LinfBall(0.8),
+    Sphere(1.3),
+    Cardinality(2),
+    Binary(-1.0, 2.0),
+]
+SHAPED: list[tuple[Nonsmooth, tuple[int, ...]]] = [
+    (Box(np.array([0.0, -1.0, -math.inf]), np.array([0.0, 1.0, 2.0])), (4, 3)),
+    (Cardinality(0), (3,)),
+    (Cardinality(9), (3,)),
+    (L1Ball(0.0), (3,)),
+    (L2Ball(0.0), (3,)),
+    (RowCardinality(2), (3, 4)),
+    (RowCardinality(3), (2, 3, 2)),
+    (NonzeroRows(2), (4, 3)),
+    (NonzeroRows(1), (3, 2, 2)),
+    (NonzeroColumns(1), (4, 3)),
+    (Stiefel(), (5, 3)),
+    (Stiefel(), (3, 3)),
+    (Stiefel(), (4, 1)),
+    (Rank(0), (4, 3)),
+    (Rank(1), (4, 3)),
+    (Rank(2), (3, 6)),
+    (Rank(3), (3, 3)),
+    (PSD(), (4, 4)),
+    (Affine([[1.0, 2.0, -1.0], [0.0, 1.0, 1.0]], [1.0, 2.0]), (3,)),
+    (Affine([[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [2.0, 0.0]]), (2, 2)),
+    (HalfSpace(np.array([1.0, -2.0, 0.5]), 0.3), (3,)),
+    (HalfSpace(np.array([[1.0, -2.0], [0.5, 0.0]]), -1.0), (2, 2)),
+]
+EVERY = [*SHAPED, *((h, (3, 4)) for h in ANY_SHAPE)]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3, 2)], ids=str)
+@pytest.mark.parametrize("h", ANY_SHAPE, ids=repr)
+def test_projection_is_a_nearest_point(h: Nonsmooth, shape: tuple[int, ...]) -> None:
+    check_prox(h, shape, steps=(1.0,))
+
+
+@pytest.mark.parametrize(("h", "shape"), EVERY, ids=str)
+def test_projection_in_dtypes_and_libraries(h: Nonsmooth, shape: tuple[int, ...]) -> None:
+    check_prox(h, shape, steps=(1e-3, 1e3))
+    check_prox(h, shape, steps=(1.0,), dtype="float32")
+    check_prox(h, shape, steps=(1.0,), xp=array_api_strict)
+
+
+@pytest.mark.parametrize(("h", "shape"), EVERY, ids=str)
+def test_value_is_zero_or_infinity(h: Nonsmooth, shape: tuple[int, ...]) -> None:
+    """Projections are members at every size; projecting again changes nothing; the subgradient is 0."""
+    rng = np.random.default_rng(0)
+    assert h.is_set
+    assert h.lipschitz(shape) == math.inf
+    for size in (1e-3, 1.0, 1e3):
+        for dtype in (np.float32, np.float64):
+            u = h.prox((size * rng.standard_normal(shape)).astype(dtype), 1.0)
+            assert h(u) == 0.0
+            assert np.allclose(
+                h.prox(u, 1.0), u, rtol=1e-4 if dtype == np.float32 else 1e-7, atol=1e-6 * size
+            )
+            assert not np.any(h.subgradient(u))
+
+
+@pytest.mark.parametrize(
+    ("h", "outside"),
+    [
+        (Box(0.0, 1.0), [1.1, 0.0]),
+        (NonNegative(), [1.0, -1e-5]),
+        (Simplex(), [0.5, 0.6]),
+        (Simplex(), [1.5, -0.5]),
+        (L1Ball(), [0.6, -0.5]),
+        (L2Ball(), [0.8, 0.8]),
+        (LinfBall(), [0.0, -1.001]),
+        (Sphere(), [0.5, 0.5]),
+        (Cardinality(1), [1.0, 1e-30]),
+        (RowCardinality(1), [[1.0, 1e-30], [0.0, 1.0]]),
+        (NonzeroRows(1), [[1.0, 0.0], [0.0, 1e-30]]),
+        (NonzeroColumns(1), [[1.0, 0.0], [0.0, 1e-30]]),
+        (Binary(), [0.0, 0.5]),
+        (Stiefel(), [[1.0, 0.0], [0.0, 1.01]]),
+        (Rank(1), [[1.0, 0.0], [0.0, 1e-4]]),
+        (PSD(), [[1.0, 0.0], [0.0, -1e-4]]),
+        (PSD(), [[1.0, 0.1], [0.0, 1.0]]),
+        (Affine([[1.0, 1.0]], [1.0]), [1.0, 1.0]),
+        (HalfSpace([1.0, 1.0], 1.0), [1.0, 1.0]),
+    ],
+    ids=str,
+)
+def test_outside_points_have_infinite_value(h: Nonsmooth, outside: Any) -> None:
+    assert h(np.array(outside)) == math.inf
+
+
+class _LooseSimplex(Simplex):
+    """Divides by the sum: a member, but not the nearest."""
+
+    def project(self, v: Any) -> Any:
+        a = np.abs(v) + 1e-9
+        return a / a.sum() * self.radius
+
+
+class _LooseRank(Rank):
+    """Leading rows instead of leading singular vectors."""
+
+    def project(self, v: Any) -> Any:
+        if not np.any(v):
+            return np.zeros_like(v)
+        q = np.linalg.qr(v[: self.s].T)[0]
+        return (v @ q) @ q.T
+
+
+class _LooseStiefel(Stiefel):
+    """Gram-Schmidt: orthonormal, but not the nearest."""
+
+    def project(self, v: Any) -> Any:
+        return np.linalg.qr(v)[0]
+
+
+@pytest.mark.parametrize("wrong", [_LooseSimplex(1.5), _LooseRank(1), _LooseStiefel()], ids=repr)
+def test_the_checker_catches_members_that_are_not_nearest(wrong: Nonsmooth) -> None:
+    with pytest.raises(AssertionError, match="not a global minimiser"):
+        check_prox(wrong, (5, 3))
+
+
+def test_exactly_s_entries_survive_ties() -> None:
+    for s in range(7):
+        u = Cardinality(s).prox(np.array([1.0, -1.0, 1.0, 0.5, 1.0, -1.0]), 1.0)
+        assert np.count_nonzero(u) == s
+    assert Cardinality(2).prox(np.zeros(4), 1.0).tolist() == [0.0] * 4
+    assert np.count_nonzero(RowCardinality(1).prox(np.ones((3, 4)), 1.0)) == 3
+    assert np.count_nonzero(NonzeroRows(2).prox(np.ones((3, 4)), 1.0)) == 8
+    assert np.count_nonzero(NonzeroColumns(2).prox(np.ones((3, 4)), 1.0)) == 6
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1.0, 1e30, 1e200])
+@pytest.mark.parametrize("h", [Simplex(2.0), L1Ball(2.0), L2Ball(2.0), Sphere(2.0)], ids=repr)
+def test_vector_sets_at_extreme_sizes(h: Nonsmooth, size: float) -> None:
+    v = size * np.random.default_rng(0).standard_normal(50)
+    u = h.prox(v, 1.0)
+    assert h(u) == 0.0
+    if isinstance(h, (L2Ball, Sphere)) and size >= 1:
+        assert np.allclose(u, v / np.linalg.norm(v / size) / size * 2.0)
+
+
+def test_simplex_level_is_exact_for_many_entries() -> None:
+    rng = np.random.default_rng(0)
+    for v in (rng.standard_normal(10_000), rng.exponential(size=10_000), np.ones(1000), np.arange(1000.0)):
+        for radius in (1e-3, 1.0, 100.0, 1e6):
+            u = Simplex(radius).prox(v, 1.0)
+            assert u.sum() == pytest.approx(radius, rel=1e-10)
+            level = (v - u)[u > 0]
+            assert np.ptp(level) <= 1e-9 * max(radius, 1.0)
+            assert np.all(v[u == 0] <= level.mean() + 1e-9 * max(radius, 1.0))
+
+
+def _matrices(n: int, r: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    v = rng.standard_normal((n, r))
+    deficient = v.copy()
+    deficient[:, -1] = deficient[:, 0]
+    cases = {f"condition 1e{k}": v * np.logspace(0, -k, r) for k in range(0, 20, 2)}
+    cases |= {"zero": 0.0 * v, "deficient": deficient, "rank 1": np.ones((n, r))}
+    cases |= {"1e-200": 1e-200 * v, "1e200": 1e200 * v, "1e-200 deficient": 1e-200 * deficient}
+    return cases | {"subnormal": 1e-315 * v, "fortran": np.asfortranarray(v), "slice": v[::-1]}
+
+
+@pytest.mark.parametrize("name", _matrices(4, 2))
+def test_stiefel_is_orthonormal_for_any_input(name: str) -> None:
+    for n, r in ((500, 20), (30, 30), (6, 1)):
+        v = _matrices(n, r)[name]
+        x = Stiefel().prox(v, 1.0)
+        assert np.abs(x.T @ x - np.eye(r)).max() < 1e-12
+        s = v / max(np.abs(v).max(), 1e-320)
+        assert np.sum(s * x) >= np.linalg.svd(s, compute_uv=False).sum() * (1.0 - 1e-12) - 1e-12
+
+
+def test_stiefel_shape_and_nan() -> None:
+    with pytest.raises(ValueError, match="no more columns than rows"):
+        Stiefel().prox(np.ones((2, 3)), 1.0)
+    assert np.all(np.isnan(Stiefel().prox(np.array([[1.0], [math.nan]]), 1.0)))
+
+
+@pytest.mark.parametrize("xp", [np, array_api_strict], ids=["numpy", "strict"])
+def test_stiefel_tangent_is_the_orthogonal_projection(xp: Any) -> None:
+    rng = np.random.default_rng(0)
+    h = Stiefel()
+    x = h.prox(xp.asarray(rng.standard_normal((6, 3))), 1.0)
+    g = xp.asarray(rng.standard_normal((6, 3)))
+    t = np.asarray(h.tangent(x, g))
+    x, g = np.asarray(x), np.asarray(g)
+    assert np.allclose(x.T @ t + t.T @ x, 0.0, atol=1e-14)
+    assert np.allclose(h.tangent(x, t), t)
+    normal = x @ (lambda m: m + m.T)(rng.standard_normal((3, 3)))
+    assert abs(np.sum((g - t) * t)) < 1e-13
+    assert np.allclose(h.tangent(x, normal), 0.0, atol=1e-13)
+    # A step along t leaves the manifold at second order only.
+    assert np.linalg.norm(h.prox(x + 1e-4 * t, 1.0) - x - 1e-4 * t) < 1e-7
+
+
+def test_sphere_tangent() -> None:
+    rng = np.random.default_rng(0)
+    h = Sphere(2.0)
+    x, g = h.prox(rng.standard_normal((3, 2)), 1.0), rng.standard_normal((3, 2))
+    t = h.tangent(x, g)
+    assert abs(np.sum(x * t)) < 1e-14
+    assert np.allclose(g - t, x * np.sum(x * g) / 4.0)
+
+
+def _spectra(m: int, n: int, s: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    low = rng.standard_normal((m, s)) @ rng.standard_normal((s, n))
+    noise = rng.standard_normal((m, n))
+    return {
+        "gaussian": noise,
+        "low rank": low,
+        "low rank and noise": low + 0.1 * noise,
+        "lower rank than s": np.outer(noise[:, 0], noise[0]),
+        "fast decay": noise * np.logspace(0, -12, n),
+        "zero": 0.0 * noise,
+        "huge": 1e200 * noise,
+        "tiny": 1e-200 * noise,
+    }
+
+
+@pytest.mark.parametrize("name", _spectra(3, 3, 1))
+@pytest.mark.parametrize(
+    ("m", "n", "s"), [(150, 150, 5), (60, 400, 2), (450, 420, 4), (30, 20, 12), (9, 9, 1)]
+)
+def test_rank_equals_the_full_decomposition(name: str, m: int, n: int, s: int) -> None:
+    v = _spectra(m, n, s)[name]
+    size = np.abs(v).max() or 1.0
+    u, sigma, wt = np.linalg.svd(v / size, full_matrices=False)
+    exact = (u[:, :s] * sigma[:s]) @ wt[:s]
+    h = Rank(s)
+    x = h.prox(v, 1.0) / size
+    assert np.linalg.norm(x - exact) <= 1e-9 * max(np.linalg.norm(exact), 1e-300)
+    assert np.linalg.norm(v / size - x) <= np.linalg.norm(sigma[s:]) + 1e-12 * sigma[0]
+    assert h(h.prox(v, 1.0)) == 0.0
+
+
+def test_rank_gives_the_same_twice() -> None:
+    v = _spectra(450, 420, 4)["low rank and noise"]
+    assert np.array_equal(Rank(4).prox(v, 1.0), Rank(4).prox(v, 1.0))
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian", "low rank and noise", "lower rank than s", "fast decay", "zero"]
+)
+def test_warm_rank_equals_cold_rank(name: str) -> None:
+    rng = np.random.default_rng(1)
+    h, v = Rank(4), _spectra(120, 150, 4)[name]
+    basis = None
+    for _ in range(4):
+        v = v + 1e-3 * rng.standard_normal(v.shape)
+        kept = v.copy()
+        x, basis = h.prox_warm(v, basis)
+        assert np.linalg.norm(x - h.prox(v, 1.0)) <= 1e-8 * np.linalg.norm(v)
+        assert np.array_equal(v, kept)
+
+
+def test_warm_rank_survives_a_useless_basis() -> None:
+    """A basis orthogonal to the new leading directions, and one of another shape."""
+    h, n = Rank(2), 100
+    v = np.diag(np.linspace(2.0, 1.0, n))
+    stale = np.eye(n)[:, -8:]
+    assert np.allclose(h.prox_warm(v, stale)[0], h.prox(v, 1.0), atol=1e-9)
+    assert np.allclose(h.prox_warm(v, np.eye(n)[:, :3])[0], h.prox(v, 1.0), atol=1e-9)
+    x, basis = h.prox_warm(v[:10, :10], None)
+    assert basis is None
+    assert np.allclose(x, h.prox(v[:10, :10], 1.0))
+
+
+def test_krylov_gives_up_rather_than_guess() -> None:
+    v = np.random.default_rng(0).standard_normal((150, 150))
+    assert leading(v, 5, np.random.default_rng(1).standard_normal((150, 11)), blocks=2) is None
