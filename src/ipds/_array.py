@@ -84,5 +84,5 @@ def to_numpy(x: Array) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
     if array_api_compat.is_torch_array(x):
-        return x.detach().cpu().numpy()  # type: ignore[no-any-return]
+        return np.asarray(x.detach().cpu().numpy())
     return np.asarray(x)

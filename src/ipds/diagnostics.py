@@ -1,0 +1,261 @@
+"""Certificate, Lagrangian and potential: pure functions of a problem and its states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ._array import Array, dot, is_array, namespace, norm
+from .errors import AssumptionError
+from .functions import Nonsmooth
+from .methods.base import State, residual_of
+from .parameters import Condition, Parameters
+from .problem import Problem, sum_products
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A rigorous upper bound on the ε-criticality of a point (q, z).
+
+    Crit ≤ critical = ‖A q - b‖ + Σ_i ‖∇f_i(q_i) + s_i + A_iᵀ z‖ with s_i ∈ ∂h_i(q_i).
+    """
+
+    feasibility: float
+    stationarity: tuple[float, ...]
+    relative: float
+    """The same sum with every term divided by its own scale: what the tolerance is compared with."""
+    scales: tuple[float, ...] = ()
+    """The scales used: of the constraint, then of every block."""
+
+    @property
+    def critical(self) -> float:
+        """‖A q - b‖ + Σ_i ‖∇f_i(q_i) + s_i + A_iᵀ z‖."""
+        return self.feasibility + sum(self.stationarity)
+
+    def __str__(self) -> str:
+        blocks = ", ".join(f"{value:.2e}" for value in self.stationarity)
+        return (
+            f"critical {self.critical:.3e} = feasibility {self.feasibility:.2e} + stationarity ({blocks}); "
+            f"relative {self.relative:.2e}"
+        )
+
+
+FLOOR = 1e-3
+"""A scale never counts as smaller than this fraction of the largest seen in the run (solutions may be zero)."""
+ROUNDING = 4.0
+"""s = (v - q)/step inherits the rounding of q, magnified by 1/step: at most this many units of ‖v‖/step."""
+
+
+def certificate(
+    problem: Problem,
+    q: Sequence[Array],
+    z: Array,
+    s: Sequence[Array],
+    *,
+    gradients: Sequence[Array | None] | None = None,
+    adjoints: Sequence[Array] | None = None,
+    products: Sequence[Array] | None = None,
+    largest: Sequence[float] = (),
+    rounding: Sequence[float] = (),
+) -> Certificate:
+    """The certificate at (q, z) with subgradients s_i ∈ ∂h_i(q_i).
+
+    `gradients`, `adjoints`, `products` are ∇f_i(q_i), A_iᵀz, A_i q_i where known; `largest` the largest scales so far;
+    `rounding` bounds the errors of the s_i, and is added.
+    """
+    if products is None:
+        products = [op.apply(qi) for op, qi in zip(problem.operators, q, strict=True)]
+    feasibility = norm(sum_products(products, problem.b))
+    b = norm(problem.b) if is_array(problem.b) else abs(problem.b) * math.sqrt(math.prod(problem.shape))
+    scales = [max([b, *(norm(product) for product in products)])]
+    stationarity = []
+    for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
+        pull = op.adjoint(z) if adjoints is None else adjoints[i]
+        if block.f is None:
+            gradient = None
+        else:
+            gradient = gradients[i] if gradients is not None else block.f.grad(q[i])
+        total = s[i] + pull if gradient is None else gradient + s[i] + pull
+        stationarity.append(norm(total) + (rounding[i] if rounding else 0.0))
+        scales.append(max(norm(s[i]), norm(pull), 0.0 if gradient is None else norm(gradient)))
+    if largest:
+        scales = [max(scale, FLOOR * seen) for scale, seen in zip(scales, largest, strict=True)]
+    relative = sum(
+        0.0 if value == 0 else value / scale if scale > 0 else math.inf
+        for value, scale in zip([feasibility, *stationarity], scales, strict=True)
+    )
+    return Certificate(feasibility, tuple(stationarity), relative, tuple(scales))
+
+
+def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
+    """s_i = (v_i - q_i)/step_i ∈ ∂h_i(q_i): the prox residual divided by its step, for any h_i."""
+    return tuple((v - qi) / step for (v, step), qi in zip(state.prox_points, state.q, strict=True))
+
+
+def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Certificate:
+    """The certificate of a state, using whatever the state carries already."""
+    j = state.last % len(state.x)
+    q, s = state.q, list(subgradients(problem, state))
+    products = list(state.products)
+    products[j] = problem.operators[j].apply(state.x_breve)
+    adjoints = state.adjoints or tuple(op.adjoint(state.z) for op in problem.operators)
+    gradients = state.gradients or tuple(
+        None if block.f is None else block.f.grad(qi) for block, qi in zip(problem.blocks, q, strict=True)
+    )
+    rounding = []
+    for i, (block, (v, step)) in enumerate(zip(problem.blocks, state.prox_points, strict=True)):
+        if block.h.is_manifold:
+            # on a manifold every normal vector is a subgradient: take the one nearest to -(∇f_i + A_iᵀz)
+            g = adjoints[i] if gradients[i] is None else gradients[i] + adjoints[i]
+            s[i] = block.h.tangent(q[i], g) - g
+            rounding.append(0.0)
+        else:
+            rounding.append(ROUNDING * namespace(v).finfo(v.dtype).eps * norm(v) / step)
+    return certificate(
+        problem,
+        q,
+        state.z,
+        s,
+        gradients=gradients,
+        adjoints=adjoints,
+        products=products,
+        largest=largest,
+        rounding=rounding,
+    )
+
+
+def uncertified(problem: Problem, state: State) -> Certificate:
+    """The certificate of a starting point: no prox has been taken yet, so nothing is known of stationarity."""
+    return Certificate(norm(residual_of(problem, state)), (math.inf,) * len(state.x), math.inf)
+
+
+def objective(problem: Problem, state: State) -> float:
+    """Objective at a feasible point where the problem defines one (`Problem.restore`), else at q itself."""
+    j = problem.restorable
+    q = state.q
+    if j is not None:
+        products = list(state.products)
+        k = state.last % len(q)
+        if k != j:
+            products[k] = problem.operators[k].apply(state.x_breve)
+        restored = problem.restore(q, products)
+        assert restored is not None
+        q = restored
+    total = 0.0
+    for i, (block, qi) in enumerate(zip(problem.blocks, q, strict=True)):
+        if block.f is not None:
+            known = state.values is not None and i != j
+            total += state.values[i] if known and state.values is not None else block.f(qi)
+        total += 0.0 if block.h.is_set and i != j else block.h(qi)
+    return float(total)
+
+
+def envelope(h: Nonsmooth, x: Array, mu: float) -> float:
+    """Moreau envelope h(x; μ) = min_v h(v) + ‖v - x‖²/(2μ)."""
+    v = h.prox(x, mu)
+    return h(v) + norm(v - x) ** 2 / (2 * mu)
+
+
+def lagrangian(problem: Problem, state: State, beta: float | None = None, mu: float | None = None) -> float:
+    """𝓛 = h_n(x_n; μ) + Σ_{i<n} h_i + Σ f_i + ⟨Ax-b, z⟩ + β/2‖Ax-b‖² at the state's (x, z)."""
+    beta, mu = state.beta if beta is None else beta, state.mu if mu is None else mu
+    residual = residual_of(problem, state)
+    smooth = sum(float(b.f(xi)) for b, xi in zip(problem.blocks, state.x, strict=True) if b.f is not None)
+    nonsmooth = sum(float(b.h(xi)) for b, xi in zip(problem.blocks[:-1], state.x[:-1], strict=True))
+    last = envelope(problem.blocks[-1].h, state.x[-1], mu)
+    return last + nonsmooth + smooth + float(dot(residual, state.z)) + beta / 2 * norm(residual) ** 2
+
+
+@dataclass(frozen=True)
+class Decrease:
+    """The terms of the decrease inequality E⁺ ≤ Θ - Θ⁺ + U over one iteration."""
+
+    energy: float
+    potential: float
+    following: float
+    tail: float
+
+    @property
+    def slack(self) -> float:
+        """Θ - Θ⁺ + U - E⁺, nonnegative where the inequality holds."""
+        return self.potential - self.following + self.tail - self.energy
+
+
+def potential(
+    problem: Problem,
+    parameters: Parameters,
+    condition: Condition,
+    before: State,
+    state: State,
+    beta: float,
+    mu: float,
+    lambdas: tuple[float, float] | None = None,
+) -> float:
+    """Θ at `state`, which follows `before`; β, μ are those of the iteration that starts at `state`.
+
+    Θ = 𝓛 + ½C_h²μ + a‖𝕒‖²/β + (b̂/β)(L_n‖Δx_n‖ + c_u‖u‖)², u = (θ₂L_nᵗI - βᵗA_nᵀA_n)Δx_n with the β of the step
+    taken; BI: 𝕒 = A_nᵀΔz, SU: 𝕒 = A_nᵀΔz + σu.
+    """
+    p, op, block = parameters, problem.operators[-1], problem.blocks[-1]
+    lower, upper = op.extremes(block.shape) if lambdas is None else lambdas
+    lipschitz = _global_lipschitz(problem, -1)
+    factor = 1.0 if condition == "BI" else 2.0
+    a, b_hat = factor * p.omega * p.sigma2 / lower, 3 * factor * p.omega * p.sigma1 / lower
+    move = state.x[-1] - before.x[-1]
+    u = p.theta2 * (lipschitz + state.beta * upper) * move - state.beta * op.adjoint(op.apply(move))
+    drift = op.adjoint(state.z - before.z)
+    drift = drift if condition == "BI" else drift + p.sigma * u
+    weight = 1.0 if condition == "BI" else p.sigma
+    slope = block.h.lipschitz(block.shape)
+    return (
+        lagrangian(problem, state, beta, mu)
+        + 0.5 * slope**2 * mu
+        + a * norm(drift) ** 2 / beta
+        + b_hat / beta * (lipschitz * norm(move) + weight * norm(u)) ** 2
+    )
+
+
+def decrease(
+    problem: Problem,
+    parameters: Parameters,
+    condition: Condition,
+    states: tuple[State, State, State],
+    next_beta: float,
+    corrected: bool = True,
+) -> Decrease:
+    """The decrease inequality over the iteration from states[1] to states[2] (states[0] gives Δx, Δz at states[1]).
+
+    E⁺ = ½(θ₁-1)Σ_{i<n} L_iᵗ‖Δx_i‖² + ε₂L_nᵗ‖Δx_n‖² + (ξ/β)‖Δz‖² with ε₂ = θ₂ - ½ - χ, U = C_h²(b̂/β)(μ⁻/μ - 1)².
+    corrected=False takes the paper's χ: for parameters that are not sound the corrected ε₂ is negative, and the
+    inequality says nothing.
+    """
+    before, state, after = states
+    p, block, op = parameters, problem.blocks[-1], problem.operators[-1]
+    lower, upper = op.extremes(block.shape)
+    kappa = upper / lower
+    beta, mu = after.beta, after.mu  # those used in the iteration state → after
+    next_mu = mu * beta / next_beta
+    here = potential(problem, p, condition, before, state, beta, mu, (lower, upper))
+    there = potential(problem, p, condition, state, after, next_beta, next_mu, (lower, upper))
+    energy = p.xi / beta * norm(after.z - state.z) ** 2
+    last, epsilon2 = len(problem.blocks) - 1, p.theta2 - 0.5 - p.chi(condition, kappa, corrected)
+    for i, opi in enumerate(problem.operators):
+        weight = 0.5 * (p.theta1 - 1) if i < last else epsilon2
+        constant = _global_lipschitz(problem, i) + beta * (opi.norm() ** 2 if i < last else upper)
+        energy += weight * constant * norm(after.x[i] - state.x[i]) ** 2
+    b_hat = (3 if condition == "BI" else 6) * p.omega * p.sigma1 / lower
+    tail = block.h.lipschitz(block.shape) ** 2 * b_hat / beta * (state.mu / mu - 1) ** 2
+    return Decrease(energy, here, there, tail)
+
+
+def _global_lipschitz(problem: Problem, i: int) -> float:
+    """L_i; the potential is defined with global constants only."""
+    f = problem.blocks[i].f
+    if f is None:
+        return 0.0
+    if f.lipschitz is None:
+        raise AssumptionError(
+            f"block {problem.names[i]!r}: f states no global Lipschitz constant, needed by the potential"
+        )
+    return float(f.lipschitz)

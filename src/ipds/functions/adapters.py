@@ -1,0 +1,89 @@
+"""Users' own objects, brought to the interface of `Nonsmooth` and `Smooth`.
+
+An object with the right methods need not subclass anything; here, once, what it lacks is filled in.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._array import Array, Shape
+from .base import Nonsmooth, Smooth
+
+
+class UserNonsmooth(Nonsmooth):
+    """An object with `__call__` and `prox`; convexity and Lipschitz constant as it states them, else assumed absent."""
+
+    def __init__(self, function: Any):
+        self.function = function
+        self.is_convex = bool(getattr(function, "is_convex", False))
+        self.is_set = bool(getattr(function, "is_set", False))
+        self.is_manifold = bool(getattr(function, "is_manifold", False)) and hasattr(function, "tangent")
+
+    def __call__(self, x: Array) -> float:
+        return float(self.function(x))
+
+    def prox(self, v: Array, step: float) -> Array:
+        return self.function.prox(v, step)
+
+    def lipschitz(self, shape: Shape) -> float:
+        stated = getattr(self.function, "lipschitz", None)
+        return math.inf if stated is None else float(stated(shape) if callable(stated) else stated)
+
+    def subgradient(self, x: Array) -> Array:
+        if not hasattr(self.function, "subgradient"):
+            return super().subgradient(x)
+        return self.function.subgradient(x)
+
+    def tangent(self, x: Array, g: Array) -> Array:
+        return self.function.tangent(x, g)
+
+
+class UserSmooth(Smooth):
+    """An object with `__call__` and `grad`; `lipschitz` as it states it, else None."""
+
+    def __init__(self, function: Any):
+        self.function = function
+        stated = getattr(function, "lipschitz", None)
+        self.lipschitz = None if stated is None else float(stated)
+
+    def __call__(self, x: Array) -> float:
+        return float(self.function(x))
+
+    def grad(self, x: Array) -> Array:
+        return self.function.grad(x)
+
+    def value_and_grad(self, x: Array) -> tuple[float, Array]:
+        if hasattr(self.function, "value_and_grad"):
+            value, gradient = self.function.value_and_grad(x)
+            return float(value), gradient
+        return super().value_and_grad(x)
+
+
+def as_nonsmooth(h: Any, label: str) -> Nonsmooth:
+    """`h` as a `Nonsmooth`; None is the zero function."""
+    from .penalties import Zero
+
+    if h is None:
+        return Zero()
+    if isinstance(h, Nonsmooth):
+        return h
+    if isinstance(h, type):
+        raise TypeError(f"{label}: h is the class {h.__name__}; pass an object, e.g. {h.__name__}(...)")
+    if not callable(h) or not callable(getattr(h, "prox", None)):
+        raise TypeError(f"{label}: h must be callable and have prox(v, step), got {type(h).__name__}")
+    return UserNonsmooth(h)
+
+
+def as_smooth(f: Any, label: str) -> Smooth | None:
+    """`f` as a `Smooth`, or None for the zero function."""
+    if f is None or isinstance(f, Smooth):
+        return f
+    if isinstance(f, type):
+        raise TypeError(f"{label}: f is the class {f.__name__}; pass an object, e.g. {f.__name__}(...)")
+    if not callable(f):
+        raise TypeError(f"{label}: f must be callable and have grad(x), got {type(f).__name__}")
+    if not callable(getattr(f, "grad", None)):
+        raise TypeError(f"{label}: f has no gradient; wrap it as ipds.functions.smooth(fun, grad)")
+    return UserSmooth(f)

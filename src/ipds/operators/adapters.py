@@ -1,0 +1,50 @@
+"""Users' own linear maps, brought to the interface of `Operator`."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._array import Array, Shape
+from . import spectrum
+from .base import Operator
+
+
+class UserOperator(Operator):
+    """An object with `apply` and `adjoint`; `norm` (a number or a method) as it states it, else by Lanczos."""
+
+    def __init__(self, operator: Any, shape: Shape):
+        self.operator = operator
+        self.shape = shape
+        self._output = tuple(operator.apply(np.zeros(shape)).shape)
+
+    def output_shape(self, shape: Shape) -> Shape:
+        if tuple(shape) != self.shape:
+            raise ValueError(f"the operator acts on shape {self.shape}, not {tuple(shape)}")
+        return self._output
+
+    def apply(self, x: Array) -> Array:
+        return self.operator.apply(x)
+
+    def adjoint(self, y: Array) -> Array:
+        return self.operator.adjoint(y)
+
+    @cached_property
+    def _norm(self) -> float:
+        stated = getattr(self.operator, "norm", None)
+        if stated is not None:
+            return float(stated() if callable(stated) else stated)
+
+        def gram(v: np.ndarray) -> np.ndarray:
+            return np.asarray(self.adjoint(self.apply(v.reshape(self.shape)))).ravel()
+
+        return math.sqrt(spectrum.lanczos_upper(gram, math.prod(self.shape)))
+
+    def norm(self) -> float:
+        return self._norm
+
+    def __repr__(self) -> str:
+        return f"UserOperator({type(self.operator).__name__})"

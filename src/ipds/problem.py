@@ -1,0 +1,245 @@
+"""The problem: min Σ f_i(x_i) + h_i(x_i) subject to Σ A_i x_i = b.
+
+Shapes are checked once, here; nothing later repeats the checks.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from ._array import Array, Shape, all_finite, is_array, norm
+from .functions import Nonsmooth, Smooth, Zero
+from .functions.adapters import as_nonsmooth, as_smooth
+from .operators import Identity, Matrix, Operator, from_linear_operator
+from .operators.adapters import UserOperator
+
+if TYPE_CHECKING:
+    from .assumptions import Assumptions
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One block of variables: f(x) + h(x) in the objective and A x in the constraint.
+
+    Parameters
+    ----------
+    f : smooth function (`f(x)`, `f.grad(x)`), or None for zero.
+    h : nonsmooth function (`h(x)`, `h.prox(v, step)`), or None for zero.
+    A : number (scaled identity), 2-D array or SciPy sparse matrix (acts on the first axis of the block), SciPy
+        LinearOperator (acts on the flattened block), or an object of `ipds.operators`.
+    shape : shape of the block; an int means a vector.
+    name : how messages call the block.
+
+    >>> from ipds.functions import L1
+    >>> Block(h=L1(0.5), shape=3, name="v").shape
+    (3,)
+    """
+
+    f: Smooth | None = None
+    h: Nonsmooth = field(default_factory=Zero)
+    A: Any = 1.0
+    shape: Any = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None and not isinstance(self.name, str):
+            raise TypeError(f"block: name must be a string, got {type(self.name).__name__}")
+        label = f"block {self.name!r}" if self.name else "block"
+        object.__setattr__(self, "shape", _as_shape(self.shape, label))
+        object.__setattr__(self, "f", as_smooth(self.f, label))
+        object.__setattr__(self, "h", as_nonsmooth(self.h, label))
+        if isinstance(self.A, type):
+            raise TypeError(
+                f"{label}: A is the class {self.A.__name__}; pass an object, e.g. {self.A.__name__}(...)"
+            )
+        if isinstance(self.A, bool) or not (
+            isinstance(self.A, numbers.Real | Operator | spla.LinearOperator)
+            or sp.issparse(self.A)
+            or (is_array(self.A) and self.A.ndim in (0, 2))
+            or _acts_linearly(self.A)
+        ):
+            shape = getattr(self.A, "shape", None)
+            raise TypeError(
+                f"{label}: A must be a number, a 2-D array, a sparse matrix, a LinearOperator or an ipds operator, "
+                f"got {type(self.A).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+            )
+
+
+def _acts_linearly(A: Any) -> bool:
+    return callable(getattr(A, "apply", None)) and callable(getattr(A, "adjoint", None))
+
+
+def _as_shape(shape: Any, label: str) -> Shape:
+    if isinstance(shape, numbers.Integral) and not isinstance(shape, bool):
+        shape = (shape,)
+    try:
+        sizes = tuple(int(s) for s in shape)
+        if isinstance(shape, str) or any(s != given for s, given in zip(sizes, shape, strict=True)):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise TypeError(f"{label}: shape must be an int or a tuple of ints, got {shape!r}") from None
+    if any(s < 1 for s in sizes):
+        raise ValueError(f"{label}: every entry of shape must be at least 1, got {sizes}")
+    return sizes
+
+
+class Problem:
+    """Blocks and the constraint that ties them together.
+
+    >>> from ipds.functions import L1, Stiefel
+    >>> problem = Problem([Block(h=Stiefel(), A=-1.0, shape=(5, 2), name="Y"),
+    ...                    Block(h=L1(0.1), A=1.0, shape=(5, 2), name="V")], b=0.0)
+    >>> problem
+    Problem(2 blocks: Y (5, 2), V (5, 2); constraint (5, 2))
+    """
+
+    def __init__(self, blocks: Sequence[Block], b: Any = 0.0):
+        if isinstance(blocks, Block):
+            raise TypeError("blocks must be a list of ipds.Block objects, got a single Block; write [block]")
+        self.blocks: tuple[Block, ...] = tuple(blocks)
+        if not self.blocks:
+            raise ValueError("a problem needs at least one block")
+        for block in self.blocks:
+            if not isinstance(block, Block):
+                raise TypeError(f"blocks must be ipds.Block objects, got {type(block).__name__}")
+        self.names = tuple(block.name or f"x{i + 1}" for i, block in enumerate(self.blocks))
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"block names must differ, got {list(self.names)}")
+        self.b, given = _as_right_hand_side(b)
+        self.operators: tuple[Operator, ...]
+        self.operators, self.shape = self._resolve_operators(given)
+
+    def _resolve_operators(self, given: Shape | None) -> tuple[tuple[Operator, ...], Shape]:
+        """Turn every A into an operator and settle the shape of the constraint."""
+        resolved: list[Operator | None] = []
+        outputs: list[tuple[str, Shape]] = [("b", given)] if given is not None else []
+        for name, block in zip(self.names, self.blocks, strict=True):
+            if isinstance(block.A, spla.LinearOperator):
+                if block.A.shape[1] != math.prod(block.shape):
+                    raise ValueError(
+                        f"block {name!r}: a LinearOperator of shape {block.A.shape} acts on the flattened block, which "
+                        f"has {math.prod(block.shape)} entries (shape {block.shape})"
+                    )
+                resolved.append(None)  # its output takes the constraint's shape, known only after the others
+                continue
+            try:
+                operator = _as_operator(block.A, block.shape)
+                output = tuple(operator.output_shape(block.shape))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"block {name!r} of shape {block.shape}: {error}") from None
+            resolved.append(operator)
+            outputs.append((f"block {name!r}", output))
+        if not outputs:
+            first = self.blocks[0]
+            outputs = [(f"block {self.names[0]!r}", (first.A.shape[0],))]
+        reference, shape = outputs[0]
+        for label, output in outputs[1:]:
+            if output != shape:
+                raise ValueError(
+                    f"{label}: A x has shape {output}, but the constraint has shape {shape} (from {reference}); "
+                    "all A_i x_i and b must have one shape"
+                )
+        for i, (name, block) in enumerate(zip(self.names, self.blocks, strict=True)):
+            if resolved[i] is None:
+                if block.A.shape[0] != math.prod(shape):
+                    raise ValueError(
+                        f"block {name!r}: a LinearOperator of shape {block.A.shape} cannot produce the "
+                        f"constraint's shape {shape} (from {reference})"
+                    )
+                resolved[i] = from_linear_operator(block.A, block.shape, shape)
+        return tuple(op for op in resolved if op is not None), shape
+
+    def objective(self, x: Sequence[Array]) -> float:
+        """Σ f_i(x_i) + h_i(x_i) at the blocks as they are."""
+        return sum(
+            (block.f(xi) if block.f is not None else 0.0) + block.h(xi)
+            for block, xi in zip(self.blocks, x, strict=True)
+        )
+
+    def residual(self, x: Sequence[Array]) -> Array:
+        """Σ A_i x_i - b."""
+        return sum_products([op.apply(xi) for op, xi in zip(self.operators, x, strict=True)], self.b)
+
+    def infeasibility(self, x: Sequence[Array]) -> float:
+        """‖Σ A_i x_i - b‖."""
+        return norm(self.residual(x))
+
+    @property
+    def restorable(self) -> int | None:
+        """Index of a block that can be moved to satisfy the constraint exactly at a finite objective.
+
+        The last block with A = c·I, c ≠ 0, and h finite everywhere (Lipschitz); None where there is none.
+        """
+        for i in reversed(range(len(self.blocks))):
+            op, block = self.operators[i], self.blocks[i]
+            if isinstance(op, Identity) and op.scale != 0 and math.isfinite(block.h.lipschitz(block.shape)):
+                return i
+        return None
+
+    def restore(
+        self, x: Sequence[Array], products: Sequence[Array] | None = None
+    ) -> tuple[Array, ...] | None:
+        """The feasible point obtained by solving the constraint for the `restorable` block, or None."""
+        j = self.restorable
+        if j is None:
+            return None
+        op = self.operators[j]
+        assert isinstance(op, Identity)
+        if products is None:
+            products = [
+                o.apply(xi) if i != j else xi for i, (o, xi) in enumerate(zip(self.operators, x, strict=True))
+            ]
+        others = [p for i, p in enumerate(products) if i != j]
+        rest = -sum_products(others, self.b) if others else self.b - 0.0 * x[j]
+        return tuple(rest / op.scale if i == j else xi for i, xi in enumerate(x))
+
+    def check(self) -> Assumptions:
+        """Which assumptions of the theory hold here, with remedies for those that do not."""
+        from .assumptions import examine
+
+        return examine(self)
+
+    def __repr__(self) -> str:
+        blocks = ", ".join(
+            f"{name} {block.shape}" for name, block in zip(self.names, self.blocks, strict=True)
+        )
+        return f"Problem({len(self.blocks)} blocks: {blocks}; constraint {self.shape})"
+
+
+def sum_products(products: Sequence[Array], b: Any) -> Array:
+    """Σ products - b."""
+    total = products[0]
+    for product in products[1:]:
+        total = total + product
+    return total - b if is_array(b) or b != 0.0 else total
+
+
+def _as_operator(A: Any, shape: Shape) -> Operator:
+    if isinstance(A, Operator):
+        return A
+    if isinstance(A, numbers.Real) or (is_array(A) and A.ndim == 0):
+        return Identity(float(A))
+    if sp.issparse(A) or is_array(A):
+        return Matrix(A)
+    return UserOperator(A, shape)
+
+
+def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:
+    if isinstance(b, numbers.Real):
+        if not math.isfinite(b):
+            raise ValueError(f"b must be finite, got {b}")
+        return float(b), None
+    if not is_array(b):
+        raise TypeError(f"b must be a number or an array, got {type(b).__name__}")
+    if "complex" in str(b.dtype):
+        raise TypeError("b must be real; stack real and imaginary parts instead")
+    if not all_finite(b):
+        raise ValueError("b contains NaN or infinity")
+    return (float(b), None) if b.ndim == 0 else (b, tuple(b.shape))

@@ -1,0 +1,51 @@
+"""What a solve returns."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from scipy.optimize import OptimizeResult
+
+
+class Status(Enum):
+    """Why a solve ended; the value is the message."""
+
+    CONVERGED = "converged: the relative certificate is below the tolerance"
+    STALLED = "stalled: neither certificate nor objective moves any more; the point is not certified to the tolerance"
+    STALLED_FEASIBLE = "stalled: feasible to the tolerance, but stationarity is not certified to it"
+    MAX_ITER = "iteration limit reached before the tolerance"
+    TIME_LIMIT = "time limit reached before the tolerance"
+    CALLBACK = "stopped by the callback"
+    INTERRUPTED = "interrupted by the user; this is the best point so far"
+    DIVERGED = (
+        "diverged: the iterates are no longer finite or grow without bound; this is the last good point"
+    )
+
+
+class Result(OptimizeResult):
+    """A `scipy.optimize.OptimizeResult` with a certificate.
+
+    x (blocks; the smoothed one is x̆), z, fun, success, status, message, nit, certificate, history, state,
+    parameters, method.
+    """
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(str(tuple(block.shape)) for block in self.x)
+        return "\n".join(
+            [
+                f"ipds result: {self.message}",
+                f"  method      {self.method}",
+                f"  fun         {self.fun:.10g}",
+                f"  certificate {self.certificate}",
+                f"  iterations  {self.nit} in {self.seconds:.3g} s",
+                f"  x           blocks of shape {shapes}",
+            ]
+        )
+
+    __str__ = __repr__
+
+
+def intermediate(**values: Any) -> OptimizeResult:
+    """The record handed to callbacks."""
+    return OptimizeResult(**values)

@@ -1,0 +1,338 @@
+"""The only loop of the package: step, check, record, call back, stop."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._array import Array
+from .diagnostics import Certificate, certify, objective, uncertified
+from .errors import AssumptionError, DivergenceError
+from .history import History
+from .methods import Method, State, candidates, named
+from .problem import Problem
+from .progress import Progress
+from .result import Result, Status, intermediate
+from .starting import starting_point
+
+Callback = Callable[[Any], object]
+
+
+def solve(
+    problem: Problem,
+    x0: Sequence[Any] | None = None,
+    z0: Any = None,
+    method: str | Method = "auto",
+    *,
+    max_iter: int = 10_000,
+    tol: float = 1e-4,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    check_every: int = 10,
+    checkpoint: Any = None,
+    seed: int | None = None,
+) -> Result:
+    """Solve a problem and certify the answer.
+
+    Parameters
+    ----------
+    problem : the blocks and the constraint.
+    x0, z0 : starting blocks and multiplier; default: feasible, seeded by `seed`, made for the problem.
+    method : "auto", a name, or a method object such as `IPDS("sound")`.
+    max_iter : iterations at most.
+    tol : success means that the relative certificate is at most this.
+    time_limit : seconds at most; time spent in the callback does not count.
+    callback : called as callback(intermediate_result) at every check (x, z, fun, nit, certificate); raise
+        StopIteration to stop.
+    progress : show a live line in a terminal.
+    check_every : iterations between checks (certificate, record, callback).
+    seed : of the starting point, where one is drawn.
+
+    Returns
+    -------
+    Result : x (blocks; the smoothed one is x̆), z, fun, success, status, certificate, history and more.
+
+    >>> import numpy as np
+    >>> from ipds import Block, Problem, solve
+    >>> from ipds.functions import L1, LeastSquares
+    >>> y = np.array([3.0, -0.5, 1.0])
+    >>> problem = Problem([Block(f=LeastSquares(np.eye(3), y), shape=3, name="x", A=-1.0),
+    ...                    Block(h=L1(1.0), shape=3, name="v")])
+    >>> result = solve(problem)
+    >>> result.success, bool(np.allclose(result.x[1], [2, 0, 0], atol=1e-3))
+    (True, True)
+    """
+    _check_options(problem, max_iter, tol, time_limit, callback, check_every, checkpoint)
+    chosen = None if method == "auto" else _as_method(method)
+    start = starting_point(problem, x0, z0, seed)
+    options = Options(max_iter, tol, time_limit, callback, progress, check_every)
+    if chosen is not None:
+        return _run(problem, start, chosen, options)
+    tried: list[Result] = []
+    for choice in candidates(problem):
+        try:
+            result = _run(problem, start, choice, options.less(tried))
+        except AssumptionError:  # this one has no say here; an earlier one may have answered
+            if not tried:
+                raise
+            continue
+        result.method = f"auto: {result.method}"
+        tried.append(result)
+        if result.status not in (Status.DIVERGED, Status.STALLED):
+            break
+    best = min(tried, key=lambda r: (r.status is Status.DIVERGED, r.certificate.relative))
+    if best.status is Status.DIVERGED:
+        names = ", ".join(r.method for r in tried)
+        raise DivergenceError(f"every method diverged ({names}); the last finite point is in .result", best)
+    return best
+
+
+def iterate(
+    problem: Problem,
+    x0: Sequence[Any] | None = None,
+    z0: Any = None,
+    method: str | Method = "auto",
+    *,
+    seed: int | None = None,
+) -> Iterator[State]:
+    """Yield the State after each iteration, without end: step the algorithm by hand.
+
+    >>> from ipds import Block, Problem, iterate
+    >>> from ipds.functions import L1
+    >>> from ipds.methods import IPDS
+    >>> problem = Problem([Block(h=L1(1.0), shape=2, A=-1.0), Block(h=L1(2.0), shape=2)], b=1.0)
+    >>> next(iterate(problem, method=IPDS("sound"))).t
+    1
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
+    chosen = candidates(problem)[0] if method == "auto" else _as_method(method)
+    x, z = starting_point(problem, x0, z0, seed)
+    state = chosen.init(problem, x, z)
+    while True:
+        state = chosen.step(problem, state)
+        yield state
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run ends and who watches."""
+
+    max_iter: int
+    tol: float
+    time_limit: float | None
+    callback: Callback | None
+    progress: bool
+    check_every: int
+
+    def less(self, tried: Sequence[Result]) -> Options:
+        """What is left of the limits after earlier tries."""
+        iterations = max(1, self.max_iter - sum(r.nit for r in tried))
+        limit = None if self.time_limit is None else max(0.0, self.time_limit - sum(r.seconds for r in tried))
+        return Options(iterations, self.tol, limit, self.callback, self.progress, self.check_every)
+
+
+class Stopwatch:
+    """Seconds of solving; pauses while callers' code runs."""
+
+    def __init__(self) -> None:
+        self._start, self._paused = time.perf_counter(), 0.0
+
+    def seconds(self) -> float:
+        """Seconds on the clock."""
+        return time.perf_counter() - self._start - self._paused
+
+    def outside(self, call: Callable[[], object]) -> None:
+        """Run `call` off the clock."""
+        begin = time.perf_counter()
+        try:
+            call()
+        finally:
+            self._paused += time.perf_counter() - begin
+
+
+@dataclass(frozen=True)
+class Check:
+    """A state with what was measured there."""
+
+    state: State
+    certificate: Certificate
+    fun: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether everything measured is finite; then so are the blocks and the multiplier."""
+        return math.isfinite(self.certificate.critical) and not math.isnan(self.fun)
+
+
+def _run(
+    problem: Problem, start: tuple[tuple[Array, ...], Array], method: Method, options: Options
+) -> Result:
+    """The loop."""
+    clock, history = Stopwatch(), History()
+    largest: tuple[float, ...] = ()
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options.progress) as bar:
+        state = method.init(problem, *start)
+        good = Check(state, uncertified(problem, state), objective(problem, state))
+        best, status = good, None
+        watcher = Stagnation(options.tol)
+        try:
+            while status is None:
+                state = method.step(problem, state)
+                timed_out = options.time_limit is not None and clock.seconds() > options.time_limit
+                done = state.t >= options.max_iter or timed_out
+                if state.t % options.check_every and state.t != 1 and not done:
+                    continue
+                check = Check(state, certify(problem, state, largest), objective(problem, state))
+                if not check.finite:
+                    status = Status.DIVERGED
+                    break
+                good = check
+                largest = tuple(map(max, check.certificate.scales, largest or check.certificate.scales))
+                if check.certificate.relative <= best.certificate.relative or best.state.t == 0:
+                    best = check
+                _record(history, check, clock.seconds())
+                bar.show(
+                    state.t,
+                    check.fun,
+                    check.certificate.feasibility,
+                    check.certificate.relative,
+                    state.beta,
+                    clock.seconds(),
+                )
+                if options.callback is not None:
+                    clock.outside(lambda: _call_back(options.callback, check))  # noqa: B023
+                if check.certificate.relative <= options.tol:
+                    status = Status.CONVERGED
+                elif state.t >= options.max_iter:
+                    status = Status.MAX_ITER
+                elif timed_out:
+                    status = Status.TIME_LIMIT
+                else:
+                    status = watcher.status(check)
+        except StopIteration:
+            status = Status.CALLBACK
+        except KeyboardInterrupt:
+            status, good = Status.INTERRUPTED, best
+    return _result(problem, method, good, status, history, clock.seconds())
+
+
+class Stagnation:
+    """Sees when progress has ended: a stretch of checks in which nothing moves any more."""
+
+    CHECKS = 30
+    ITERATIONS = 300
+
+    def __init__(self, tol: float):
+        self._tol = tol
+        self._since: Check | None = None
+        self._count = 0
+
+    def status(self, check: Check) -> Status | None:
+        """A stalled status once neither certificate nor objective has moved for long, else None."""
+        since = self._since
+        if since is None or self._moved(since, check):
+            self._since, self._count = check, 0
+            return None
+        self._count += 1
+        if self._count < self.CHECKS or check.state.t - since.state.t < self.ITERATIONS:
+            return None
+        feasible = check.certificate.feasibility <= self._tol * check.certificate.scales[0]
+        return Status.STALLED_FEASIBLE if feasible else Status.STALLED
+
+    @staticmethod
+    def _moved(since: Check, check: Check) -> bool:
+        better = check.certificate.relative < 0.98 * since.certificate.relative
+        return better or abs(check.fun - since.fun) > 1e-9 * max(abs(check.fun), abs(since.fun))
+
+
+def _record(history: History, check: Check, seconds: float) -> None:
+    certificate, state = check.certificate, check.state
+    history.record(
+        iteration=state.t,
+        seconds=seconds,
+        objective=check.fun,
+        feasibility=certificate.feasibility,
+        stationarity=sum(certificate.stationarity),
+        critical=certificate.critical,
+        relative=certificate.relative,
+        beta=state.beta,
+        mu=state.mu,
+    )
+
+
+def _call_back(callback: Callback | None, check: Check) -> None:
+    assert callback is not None
+    state = check.state
+    # copies: a callback that writes into what it is shown must not disturb the solve
+    blocks = tuple(block + 0 for block in state.q)
+    callback(intermediate(x=blocks, z=state.z + 0, fun=check.fun, nit=state.t, certificate=check.certificate))
+
+
+def _result(
+    problem: Problem, method: Method, check: Check, status: Status, history: History, seconds: float
+) -> Result:
+    state = check.state
+    return Result(
+        x=state.q,
+        z=state.z,
+        fun=check.fun,
+        success=status is Status.CONVERGED,
+        status=status,
+        message=status.value,
+        nit=state.t,
+        seconds=seconds,
+        certificate=check.certificate,
+        history=history,
+        state=state,
+        parameters=method.parameters_of(state),
+        method=method.name,
+    )
+
+
+def _as_method(method: Any) -> Method:
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, type):
+        raise TypeError(f"method is the class {method.__name__}; pass an object, e.g. {method.__name__}()")
+    if not isinstance(method, str):
+        raise TypeError(f"method must be a name or a method object such as IPDS('sound'), got {method!r}")
+    return named(method)
+
+
+def _check_options(
+    problem: Problem,
+    max_iter: int,
+    tol: float,
+    time_limit: float | None,
+    callback: Callback | None,
+    check_every: int,
+    checkpoint: Any,
+) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
+    for name, value in (("max_iter", max_iter), ("check_every", check_every)):
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    for name, limit in (("tol", tol), ("time_limit", time_limit)):
+        if limit is None and name == "time_limit":
+            continue
+        if not isinstance(limit, numbers.Real):
+            raise TypeError(f"{name} must be a number, got {limit!r}")
+        if not limit >= 0 or (name == "tol" and not math.isfinite(limit)):
+            raise ValueError(
+                f"{name} must be nonnegative{' and finite' if name == 'tol' else ''}, got {limit}"
+            )
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    if checkpoint is not None:
+        raise NotImplementedError("checkpointing is not available in this version; pass checkpoint=None")

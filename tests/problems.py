@@ -1,0 +1,173 @@
+"""Small problems shared by the tests, each with what a slow reference needs beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from ipds import Block, Parameters, Problem
+from ipds.functions import L0, L1, L21, Box, Cardinality, LeastSquares, PCAVariance, Quadratic, Stiefel
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def take(states: Iterator[Any], count: int) -> list[Any]:
+    return list(islice(states, count))
+
+
+def start_of(problem: Problem, seed: int = 1) -> tuple[list[np.ndarray], np.ndarray]:
+    """A random starting point, inside the domains."""
+    g = rng(seed)
+    x0 = [block.h.prox(g.standard_normal(block.shape), 1.0) for block in problem.blocks]
+    return x0, g.standard_normal(problem.shape)
+
+
+def conditioned(rows: int, columns: int, kappa: float, seed: int = 0) -> np.ndarray:
+    """A full-rank matrix whose A Aᵀ has extreme eigenvalues 1 and kappa."""
+    g = rng(seed)
+    u = np.linalg.qr(g.standard_normal((rows, rows)))[0]
+    v = np.linalg.qr(g.standard_normal((columns, rows)))[0]
+    return u * np.sqrt(np.linspace(1.0, kappa, rows)) @ v.T
+
+
+def concave(n: int, seed: int = 0) -> Quadratic:
+    """An indefinite quadratic: smooth, nonconvex, with known Lipschitz constant."""
+    M = rng(seed).standard_normal((n, n))
+    return Quadratic((M + M.T) / math.sqrt(8 * n))
+
+
+def sparse_pca(d: int = 12, r: int = 3, rho: float = 0.3, seed: int = 0) -> Problem:
+    """BI, smooth concave f on the last block."""
+    D = rng(seed).standard_normal((30, d))
+    return Problem(
+        [
+            Block(h=Stiefel(), A=-1.0, shape=(d, r), name="Y"),
+            Block(f=PCAVariance(D), h=L1(rho), A=1.0, shape=(d, r), name="V"),
+        ]
+    )
+
+
+def robust_regression(m: int = 40, d: int = 15, s: int = 4, seed: int = 0) -> Problem:
+    """BI, no smooth terms, nonconvex first block."""
+    g = rng(seed)
+    G = g.standard_normal((m, d))
+    truth = np.zeros(d)
+    truth[:s] = 3.0
+    y = G @ truth + 10 * (g.random(m) < 0.1) * g.standard_normal(m)
+    return Problem(
+        [Block(h=Cardinality(s), A=-G, shape=d, name="v"), Block(h=L1(1.0), shape=m, name="y")], b=-y
+    )
+
+
+def surjective(kappa: float = 3.0, m: int = 6, n: int = 14, smooth: bool = True, seed: int = 0) -> Problem:
+    """SU: a wide last A of condition kappa, a box before it."""
+    g = rng(seed)
+    return Problem(
+        [
+            Block(h=Box(0.0, 1.0), A=g.standard_normal((m, 5)), shape=5, name="u"),
+            Block(
+                f=concave(n, seed) if smooth else None,
+                h=L1(0.5),
+                A=conditioned(m, n, kappa, seed),
+                shape=n,
+                name="w",
+            ),
+        ],
+        b=g.standard_normal(m),
+    )
+
+
+def three_blocks(kappa: float = 1.0, seed: int = 0) -> Problem:
+    """BI with a last A of condition kappa; a sparse matrix, an ℓ0 block and a smooth block before it."""
+    g = rng(seed)
+    m = 10
+    loss = LeastSquares(g.standard_normal((12, 6)), g.standard_normal(12))
+    return Problem(
+        [
+            Block(h=L0(0.2), A=sp.random_array((m, 8), density=0.4, rng=g), shape=8, name="a"),
+            Block(f=loss, A=g.standard_normal((m, 6)), shape=6, name="c"),
+            Block(h=L1(0.7), A=1.5 if kappa == 1.0 else conditioned(m, m, kappa, seed), shape=m, name="e"),
+        ],
+        b=g.standard_normal(m),
+    )
+
+
+def five_blocks(seed: int = 0) -> Problem:
+    """SU with matrix-shaped blocks: number, dense, sparse and matrix-free A; with and without smooth terms."""
+    g = rng(seed)
+    m, r = 4, 3
+    free = g.standard_normal((m * r, 10))
+    wide = conditioned(m, 7, 4.0, seed)
+    return Problem(
+        [
+            Block(h=Stiefel(), A=-0.5, shape=(m, r), name="a"),
+            Block(f=concave(6, 1), h=Cardinality(5), A=g.standard_normal((m, 6)), shape=(6, r), name="b"),
+            Block(h=L21(0.3), A=sp.random_array((m, 5), density=0.5, rng=g), shape=(5, r), name="c"),
+            Block(f=concave(10, 2), A=matrix_free(free), shape=10, name="d"),
+            Block(f=concave(7, 3), h=L1(0.4), A=wide, shape=(7, r), name="e"),
+        ],
+        b=g.standard_normal((m, r)),
+    )
+
+
+def matrix_free(M: np.ndarray) -> spla.LinearOperator:
+    return spla.LinearOperator(M.shape, matvec=lambda x: M @ x, rmatvec=lambda y: M.T @ y, dtype=float)
+
+
+def dense(A: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The matrix M with vec(A x) = M vec(x), straight from what the user passed, not from the package's operators."""
+    if isinstance(A, spla.LinearOperator):
+        return np.column_stack([A.matvec(e) for e in np.eye(A.shape[1])])
+    if np.ndim(A) == 0 and not sp.issparse(A):
+        return float(A) * np.eye(math.prod(shape))
+    return np.kron(A.toarray() if sp.issparse(A) else A, np.eye(math.prod(shape[1:])))
+
+
+@dataclass
+class Iterate:
+    """What the reference yields."""
+
+    x: list[np.ndarray]
+    x_breve: np.ndarray
+    z: np.ndarray
+    beta: float
+    mu: float
+
+
+def reference(
+    problem: Problem, x0: list[np.ndarray], z0: np.ndarray, p: Parameters, beta0: float, count: int
+) -> list[Iterate]:
+    """Algorithm 1 word for word: dense matrices, every sum recomputed, nothing carried along."""
+    A = [dense(block.A, block.shape) for block in problem.blocks]
+    L = [0.0 if block.f is None else block.f.lipschitz for block in problem.blocks]
+    b = np.broadcast_to(problem.b, problem.shape).ravel()
+    lambda_max = np.linalg.eigvalsh(A[-1] @ A[-1].T)[-1]
+    x = [xi.ravel() for xi in x0]
+    z, n, out = z0.ravel(), len(A), []
+    for t in range(count):
+        beta = beta0 * (1 + p.xi * t**p.p)
+        mu = 1 / (lambda_max * p.delta * beta)
+        for i, block in enumerate(problem.blocks):
+            g = A[i].T @ (z + beta * (sum(Aj @ xj for Aj, xj in zip(A, x, strict=True)) - b))
+            if block.f is not None:
+                g = g + block.f.grad(x[i].reshape(block.shape)).ravel()
+            w = (p.theta1 if i < n - 1 else p.theta2) * (L[i] + beta * np.linalg.norm(A[i], 2) ** 2)
+            c = x[i] - g / w
+            if i < n - 1:
+                x[i] = block.h.prox(c.reshape(block.shape), 1 / w).ravel()
+            else:
+                x_breve = block.h.prox(c.reshape(block.shape), mu + 1 / w).ravel()
+                x[i] = (x_breve + mu * w * c) / (1 + mu * w)
+        z = z + p.sigma * beta * (sum(Aj @ xj for Aj, xj in zip(A, x, strict=True)) - b)
+        shaped = [xi.reshape(block.shape) for xi, block in zip(x, problem.blocks, strict=True)]
+        out.append(Iterate(shaped, x_breve.reshape(shaped[-1].shape), z.reshape(problem.shape), beta, mu))
+    return out
