@@ -285,3 +285,12 @@ def test_progress_is_quiet_where_nobody_looks(capsys):
 def test_checkpoint_is_refused_until_it_exists():
     with pytest.raises(NotImplementedError, match="checkpoint"):
         solve(easy(), checkpoint="run.npz")
+
+
+def test_waiting_for_the_multiplier_is_not_stalling():
+    """While x̆ = 0 certificate and objective stand still; the multiplier grows until x̆ leaves zero."""
+    problem = Problem(
+        [Block(f=LeastSquares(np.eye(4), np.ones(4)), A=-1.0, shape=4), Block(h=L1(0.9), shape=4)]
+    )
+    waiting = solve(problem, method=IPDS("sound", beta0=1.0), tol=1e-6, max_iter=3000)
+    assert waiting.status is Status.MAX_ITER

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._array import Array
+from ._array import Array, norm
 from .diagnostics import Certificate, certify, objective, uncertified
 from .errors import AssumptionError, DivergenceError
 from .history import History
@@ -244,8 +244,13 @@ class Stagnation:
         self._count += 1
         if self._count < self.CHECKS or check.state.t - since.state.t < self.ITERATIONS:
             return None
-        feasible = check.certificate.feasibility <= self._tol * check.certificate.scales[0]
-        return Status.STALLED_FEASIBLE if feasible else Status.STALLED
+        if check.certificate.feasibility <= self._tol * check.certificate.scales[0]:
+            return Status.STALLED_FEASIBLE
+        if norm(check.state.z - since.state.z) > 0.01 * norm(since.state.z):
+            # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
+            self._since, self._count = check, 0
+            return None
+        return Status.STALLED
 
     @staticmethod
     def _moved(since: Check, check: Check) -> bool:
