@@ -205,6 +205,21 @@ def test_the_checker_catches_wrong_proxes(wrong: Nonsmooth, message: str) -> Non
         check_prox(wrong, (4, 3))
 
 
+class _UsersL0:
+    """Any object with a value and a prox can be checked; this one has the wrong threshold and no `terms`."""
+
+    def __call__(self, x: Any) -> float:
+        return 0.7 * np.count_nonzero(x)
+
+    def prox(self, v: Any, step: float) -> Any:
+        return np.where(np.abs(v) > 0.7 * step, v, 0.0)
+
+
+def test_the_checker_needs_no_base_class() -> None:
+    with pytest.raises(AssertionError, match="not a global minimiser"):
+        check_prox(_UsersL0(), (4,))
+
+
 def test_the_checker_catches_a_wrong_dtype() -> None:
     with pytest.raises(AssertionError, match="float64"):
         check_prox(_Widening(1.0), (4,), dtype="float32")

@@ -1,7 +1,5 @@
 """New functions from old ones, where the prox stays exact."""
 
-# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
-
 from __future__ import annotations
 
 import math

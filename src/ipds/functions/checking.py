@@ -123,7 +123,7 @@ class _Case:
                     f"{self.name}: not a global minimiser. Returned {_show(self.u)} with objective "
                     f"{self.objective:.12g}; the {label} {_show(other)} is better by {gain:.3g}"
                 )
-            if self.h.is_convex and not bounded:
+            if getattr(self.h, "is_convex", False) and not bounded:
                 self.first_order(label, other, value, max(values))
         return worst
 

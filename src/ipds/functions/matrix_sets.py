@@ -1,7 +1,5 @@
 """Indicator functions of sets of matrices: orthonormal columns, bounded rank, positive semidefinite."""
 
-# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
-
 from __future__ import annotations
 
 import math
@@ -89,28 +87,30 @@ class Rank(Indicator):
         return truncate(v, self.s)
 
     def prox_warm(self, v: np.ndarray, basis: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """The prox, started from the `basis` that the previous call returned: a near-by v takes 1-2 passes.
+        """The prox, started from the `basis` that the previous call returned: a near-by v takes few passes.
 
-        The basis holds leading right singular vectors, a few more than s. The residuals are checked, a poor
-        start only costs a cold one; two random directions join it, to see what is new and orthogonal to it.
-        `None` starts, and is returned where the matrix is too small for a start to be of use.
+        The basis holds leading singular vectors of the shorter side, a few more than s. The residuals are
+        checked to 1e-8 (the distance to v is then right to about its square), a poor start only costs a cold
+        one, and two random directions join the basis to see what is new and orthogonal to it. `None` starts,
+        and is returned where the matrix is too small for a start to be of use.
 
         >>> h, v = Rank(2), np.random.default_rng(0).standard_normal((100, 80))
         >>> x, basis = h.prox_warm(v, None)
         >>> np.allclose(h.prox_warm(v + 1e-3, basis)[0], h.prox(v + 1e-3, 1.0))
         True
         """
-        block = self.s + OVERSAMPLING
-        if type(v) is not np.ndarray or self.s == 0 or 3 * block > min(v.shape):
+        block, short = self.s + OVERSAMPLING, min(v.shape)
+        if type(v) is not np.ndarray or self.s == 0 or 3 * block > short:
             return self.project(v), None
-        if basis is not None and basis.shape == (v.shape[1], block):
-            start = np.concatenate([basis[:, :-2], _start(v.shape[1], 2)], axis=1)
-            found = leading(v, self.s, start, blocks=3)
+        wide = v if v.shape[0] == short else v.T
+        if basis is not None and basis.shape == (short, block):
+            start = np.linalg.qr(np.concatenate([basis[:, :-2], _start(short, 2)], axis=1))[0]
+            found = leading(wide, self.s, start, tol=1e-8, blocks=4)
             if found is not None:
-                return found
+                return _product(*found, self.s, wide is v), found[0]
         x = self.project(v)
-        found_rows = x.T @ _start(v.shape[0], self.s)
-        return x, np.linalg.qr(np.concatenate([found_rows, _start(v.shape[1], OVERSAMPLING)], axis=1))[0]
+        rows = (x if wide is v else x.T) @ _start(max(v.shape), self.s)
+        return x, np.linalg.qr(np.concatenate([rows, _start(short, OVERSAMPLING)], axis=1))[0]
 
 
 OVERSAMPLING = 6  # columns beyond s in a block: they speed convergence, and guard against a direction missed
@@ -138,14 +138,14 @@ def truncate(v: Array, s: int) -> Array:
 
 def _truncate_fast(v: np.ndarray, s: int) -> np.ndarray | None:
     """`truncate` by a Krylov space or a Gram matrix; None where these cannot vouch for the result."""
-    short = min(v.shape)
+    short, wide = min(v.shape), v.shape[0] <= v.shape[1]
     if short >= 400 and 20 * s <= short:
-        found = leading(v, s, _start(v.shape[1], s + OVERSAMPLING))
+        flat = v if wide else v.T
+        found = leading(flat, s, np.linalg.qr(flat @ _start(flat.shape[1], s + OVERSAMPLING))[0])
         if found is not None:
-            return found[0]
+            return _product(*found, s, wide)
     if 3 * s > short:
         return None
-    wide = v.shape[0] <= v.shape[1]
     gram = v @ v.T if wide else v.T @ v
     w, q = scipy.linalg.eigh(
         gram, subset_by_index=(short - s, short - 1), overwrite_a=True, check_finite=False, driver="evr"
@@ -155,30 +155,36 @@ def _truncate_fast(v: np.ndarray, s: int) -> np.ndarray | None:
     return q @ (q.T @ v) if wide else (v @ q) @ q.T
 
 
-def leading(
-    v: np.ndarray, s: int, start: np.ndarray, blocks: int = 12
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Best rank-s approximation and a basis for the next start, from a block Krylov space of v vᵀ.
+def _product(left: np.ndarray, right: np.ndarray, s: int, wide: bool) -> np.ndarray:
+    """The s leading terms u (vᵀu)ᵀ, transposed where v was."""
+    left, right = left[:, :s], right[:, :s]
+    return left @ right.T if wide else right @ left.T
 
-    Grows [q₁ q₂ ...] with q₁ = orth(v start) by v vᵀ times the leading Ritz vectors, and stops once
-    v vᵀ q = θ q holds to 1e-11 of the largest θ for the s leading ones. None where `blocks` do not suffice.
+
+def leading(
+    v: np.ndarray, s: int, q: np.ndarray, tol: float = 1e-11, blocks: int = 12
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Leading left singular vectors u and images vᵀu, a block of them, from a block Krylov space of v vᵀ.
+
+    Starts from the orthonormal columns of q, grows by v vᵀ times the leading Ritz vectors, and stops once
+    ‖v vᵀ q_i - σ_i² q_i‖ ≤ tol σ_1 σ_i for the s leading ones. None where `blocks` of them do not suffice.
     """
-    block = start.shape[1]
-    q = np.linalg.qr(v @ start)[0]
+    block = q.shape[1]
     basis, images = q, v.T @ q
     while True:
         theta, ritz = np.linalg.eigh(images.T @ images)
         ritz = ritz[:, : -block - 1 : -1]
         left, right = basis @ ritz, images @ ritz
         fresh = v @ right
-        excess = fresh[:, :s] - left[:, :s] * theta[: -s - 1 : -1]
-        if np.sqrt((excess * excess).sum(axis=0).max()) <= 1e-11 * theta[-1]:
-            return left[:, :s] @ right[:, :s].T, np.linalg.qr(right)[0]
-        if basis.shape[1] + block > min(v.shape) // 2 or basis.shape[1] >= blocks * block:
+        wanted = theta[: -s - 1 : -1]
+        excess = np.linalg.norm(fresh[:, :s] - left[:, :s] * wanted, axis=0)
+        sigma = np.sqrt(np.maximum(wanted, 0.0))
+        if np.all(excess <= sigma[0] * np.maximum(tol * sigma, 1e-14 * sigma[0])):
+            return left, right
+        if basis.shape[1] + block > v.shape[0] // 2 or basis.shape[1] >= blocks * block:
             return None
         for _ in range(2):  # twice is enough for full orthogonality
-            fresh = fresh - basis @ (basis.T @ fresh)
-            fresh = np.linalg.qr(fresh)[0]
+            fresh = np.linalg.qr(fresh - basis @ (basis.T @ fresh))[0]
         basis = np.concatenate([basis, fresh], axis=1)
         images = np.concatenate([images, v.T @ fresh], axis=1)
 

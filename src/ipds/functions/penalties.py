@@ -1,7 +1,5 @@
 """Convex penalties: entrywise, by groups, and the total variation of a signal."""
 
-# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
-
 from __future__ import annotations
 
 import math
@@ -83,6 +81,11 @@ class L21(Nonsmooth):
         return float(namespace(x).sum(_row_weights(self.lam, x) * row_norms(x)))
 
     def prox(self, v: Array, step: float) -> Array:
+        if type(v) is np.ndarray and v.ndim == 2 and type(self.lam) is float and self.lam:
+            t = self.lam * float(step)
+            factor = np.sqrt(np.einsum("ij,ij->i", v, v))  # an overflow gives factor 1, which is right
+            np.divide(t, np.maximum(factor, t, out=factor), out=factor)
+            return v * np.subtract(1.0, factor, out=factor)[:, None]
         xp = namespace(v)
         u = _shrink_rows(xp, v, row_norms(v), _row_weights(self.lam, v) * float(step))
         return u if v.ndim else xp.asarray(u)
@@ -188,7 +191,10 @@ class Huber(ScalarPenalty):
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         c = lam * step
-        return v - xp.clip(v * (c / (1.0 + c)), -c * self.delta, c * self.delta)
+        u, bound = v * (c / (1.0 + c)), c * self.delta
+        if type(u) is np.ndarray:
+            return np.subtract(v, u.clip(-bound, bound, out=u), out=u)
+        return v - xp.clip(u, -bound, bound)
 
 
 class L2(Nonsmooth):

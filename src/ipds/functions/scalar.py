@@ -1,7 +1,5 @@
 """Shared base of the penalties that act on each entry alone."""
 
-# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
-
 from __future__ import annotations
 
 import math
@@ -35,6 +33,18 @@ def soft(xp: Any, v: Array, t: float | Array) -> Array:
         inside = v.clip(-t, t)
         return np.subtract(v, inside, out=inside)
     return v - xp.clip(v, -t, t)
+
+
+def floor_at_zero(xp: Any, a: Array) -> Array:
+    """max(a, 0) of a temporary: in place for NumPy, where a new 8 MB array costs as much as a pass."""
+    return np.maximum(a, 0.0, out=a) if type(a) is np.ndarray else xp.clip(a, 0.0, None)
+
+
+def cap_and_sign(xp: Any, a: Array, cap: Array, v: Array) -> Array:
+    """min(a, cap) with the signs of v, of a temporary."""
+    if type(a) is np.ndarray:
+        return np.copysign(np.minimum(a, cap, out=a), v, out=a)
+    return xp.copysign(xp.minimum(a, cap), v)
 
 
 def keep(xp: Any, mask: Array, v: Array) -> Array:

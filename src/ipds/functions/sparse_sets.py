@@ -1,10 +1,10 @@
 """Indicators of nonconvex sets of few choices: few nonzero entries, rows or columns; two values per entry."""
 
-# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
-
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from .._array import Array, kth_largest, namespace
 from ._arguments import count, number
@@ -126,4 +126,6 @@ class Binary(Indicator):
     def project(self, v: Array) -> Array:
         xp = namespace(v)
         high = v > 0.5 * (self.lo + self.hi)
+        if type(v) is np.ndarray and v.ndim:  # looking up beats selecting
+            return np.array([self.lo, self.hi], v.dtype)[high.view(np.uint8)]
         return xp.where(high, xp.full_like(v, self.hi), xp.full_like(v, self.lo))

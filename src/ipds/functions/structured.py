@@ -1,7 +1,5 @@
 """Convex penalties that are not sums over entries or groups: largest entry, nuclear norm, total variation."""
 
-# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
-
 from __future__ import annotations
 
 import math

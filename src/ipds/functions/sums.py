@@ -1,7 +1,5 @@
 """A penalty plus the indicator of a set, where the joint prox is exact."""
 
-# ruff: noqa: D102 - prox, lipschitz, ... are described once, in base.py
-
 from __future__ import annotations
 
 import math

@@ -7,13 +7,14 @@ above"; the threshold is where the two branches cost the same. It has a closed f
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._array import Array
 from ._arguments import number
-from .scalar import ScalarPenalty, keep, select, soft
+from .scalar import ScalarPenalty, cap_and_sign, floor_at_zero, keep, select
 
 
 class L0(ScalarPenalty):
@@ -41,6 +42,22 @@ class L0(ScalarPenalty):
         return [x]
 
 
+def _beyond(
+    xp: Any, v: Array, threshold: float | Array, c: float | Array, root: Callable[[Any, Array, Any], Array]
+) -> Array:
+    """0 where |v| ≤ threshold, else root(|v|, c) with the sign of v."""
+    if type(v) is np.ndarray and v.ndim and type(c) is float:
+        u = np.zeros(v.shape, v.dtype)
+        far = np.flatnonzero(np.abs(v) > threshold)  # usually few: only these pay for the root
+        big = v.ravel()[far]
+        u.ravel()[far] = np.copysign(root(np, np.abs(big), c), big)
+        return u
+    a = xp.abs(v)
+    far, one = a > threshold, xp.ones_like(a)
+    u = root(xp, xp.where(far, a, one), xp.where(far, c * one, 0.0 * one))
+    return xp.where(far, xp.copysign(u, v), 0.0 * one)
+
+
 class _Power(ScalarPenalty):
     """h(x) = Σ λ_i |x_i|^(1 - 1/k) for k = 2, 3, with u = wᵏ solving wᵏ⁺¹ - |v| w + (1 - 1/k) s λ = 0."""
 
@@ -60,28 +77,18 @@ class _Power(ScalarPenalty):
         # At a tie with 0 the other minimiser is u = (2(1-p)c)^(1/(2-p)), c = sλ, p = 1 - 1/k.
         k, c = self._k, step * lam
         tie = (2.0 / k * c) ** (k / (k + 1.0))
-        threshold = tie * (1.0 + 0.5 * (k - 1))
-        if type(v) is np.ndarray and v.ndim and type(c) is float:
-            u = np.zeros(v.shape, v.dtype)
-            far = np.flatnonzero(np.abs(v) > threshold)  # usually few: only these pay for the root
-            big = v.ravel()[far]
-            u.ravel()[far] = np.copysign(self._root(np, np.abs(big), c), big)
-            return u
-        a = xp.abs(v)
-        far = a > threshold
-        one = xp.ones_like(a)
-        u = self._root(xp, xp.where(far, a, one), xp.where(far, c * one, 0.0 * one))
-        return xp.where(far, xp.copysign(u, v), xp.zeros_like(v))
+        return _beyond(xp, v, tie * (1.0 + 0.5 * (k - 1)), c, self._root)
 
-    def _root(self, xp: Any, a: Array, c: float | Array, sweeps: int = 5) -> Array:
+    def _root(self, xp: Any, a: Array, c: float | Array, sweeps: int | None = None) -> Array:
         """The larger stationary point, by Newton from above: monotone, as the function of w is convex."""
         k = self._k
         q = (1.0 - 1.0 / k) * c
-        w = (xp.sqrt(a) if k == 2 else a ** (1.0 / 3.0)) - q / (k * a)
-        for _ in range(sweeps):
-            power = w**k
+        w = xp.sqrt(a) if k == 2 else np.cbrt(a) if xp is np else a ** (1.0 / 3.0)
+        w = w - q / (k * a)
+        for _ in range(sweeps or k + 2):  # enough for all digits from the threshold on
+            power = w * w if k == 2 else w * w * w
             w = (k * power * w - q) / ((k + 1) * power - a)
-        return w**k
+        return w * w if k == 2 else w * w * w
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         # wᵏ⁺¹ - xw + q has its least value at w = (x/(k+1))^(1/k); a root exists where that value is ≤ 0.
@@ -143,12 +150,13 @@ class CappedL1(ScalarPenalty):
 
 def _soft_below(xp: Any, v: Array, c: float | Array, threshold: float | Array) -> Array:
     """Soft threshold by c for |v| ≤ threshold, v above: v - clip(v, -c, c)·[|v| ≤ threshold]."""
-    inside = xp.clip(v, -c, c)
-    near = xp.abs(v) <= threshold
+    inside = xp.abs(v)
+    near = inside <= threshold
     if type(inside) is np.ndarray:
-        np.multiply(inside, near, out=inside)
+        v.clip(-c, c, out=inside)
+        inside *= near
         return np.subtract(v, inside, out=inside)
-    return v - xp.where(near, inside, xp.zeros_like(v))
+    return v - xp.where(near, xp.clip(v, -c, c), xp.zeros_like(v))
 
 
 class LogSum(ScalarPenalty):
@@ -172,10 +180,11 @@ class LogSum(ScalarPenalty):
         return self.lam / self.eps
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
-        c, a = lam * step, xp.abs(v)
-        u = self._root(xp, a, c)
+        c = lam * step
         if type(c) is float:
-            return keep(xp, a > self._threshold(c), xp.copysign(u, v))
+            return _beyond(xp, v, self._threshold(c), c, self._root)
+        a = xp.abs(v)
+        u = self._root(xp, a, c)
         gain = u * (a - 0.5 * u) - c * xp.log1p(u / self.eps)  # what u saves next to 0, times the step
         return xp.where((u > 0) & (gain > 0), xp.copysign(u, v), xp.zeros_like(v))
 
@@ -233,10 +242,10 @@ class MCP(ScalarPenalty):
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         if step >= self.gamma:
             return keep(xp, xp.abs(v) > lam * math.sqrt(self.gamma * step), v)
-        u = soft(xp, v, lam * step)
-        u *= 1.0 / (1.0 - step / self.gamma)
         a = xp.abs(v)
-        return xp.clip(u, -a, a)
+        u = floor_at_zero(xp, a - lam * step)
+        u *= 1.0 / (1.0 - step / self.gamma)
+        return cap_and_sign(xp, u, a, v)
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         bend = 1.0 - step / self.gamma
@@ -274,8 +283,12 @@ class SCAD(ScalarPenalty):
             threshold = 0.5 * (a + 1.0 + step) if step <= a + 1.0 else math.sqrt(step * (a + 1.0))
             return _soft_below(xp, v, lam * step, lam * threshold)
         x = xp.abs(v)
-        u = xp.maximum(x - lam * step, (a - 1.0) / bend * x - a * step / bend * lam)
-        return xp.copysign(xp.clip(xp.minimum(u, x), 0.0, None), v)
+        middle = (a - 1.0) / bend * x
+        middle -= a * step / bend * lam
+        x -= lam * step
+        u = np.maximum(x, middle, out=x) if type(x) is np.ndarray else xp.maximum(x, middle)
+        u = floor_at_zero(xp, u)
+        return cap_and_sign(xp, u, np.abs(v, out=middle) if type(x) is np.ndarray else xp.abs(v), v)
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         a, bend = self.a, self.a - 1.0 - step
