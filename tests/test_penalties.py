@@ -366,3 +366,15 @@ def test_norms_by_duality() -> None:
             g = (v - u) / step
             assert dual_norm(g) <= 0.7 * (1 + 1e-9)
             assert np.sum(g * u) == pytest.approx(h(u), rel=1e-9, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("h", "shape"), [*((h, (3, 4)) for h in [*ENTRYWISE, *WEIGHTED, *GROUPED]), *SHAPED], ids=str
+)
+def test_prox_on_torch_tensors(h: Nonsmooth, shape: tuple[int, ...]) -> None:
+    pytest.importorskip("torch")
+    import array_api_compat.torch as xp
+
+    check_prox(h, shape, steps=(0.5,), xp=xp)
+    check_prox(h, shape, steps=(4.0,), xp=xp, dtype="float32")
+    assert h.subgradient(xp.ones(shape)).shape == shape

@@ -312,3 +312,11 @@ def test_krylov_gives_up_rather_than_guess() -> None:
     v = np.random.default_rng(0).standard_normal((150, 150))
     start = np.linalg.qr(np.random.default_rng(1).standard_normal((150, 11)))[0]
     assert leading(v, 5, start, blocks=2) is None
+
+
+@pytest.mark.parametrize(("h", "shape"), EVERY, ids=str)
+def test_projection_on_torch_tensors(h: Nonsmooth, shape: tuple[int, ...]) -> None:
+    pytest.importorskip("torch")
+    import array_api_compat.torch as xp
+
+    check_prox(h, shape, steps=(1.0,), xp=xp, dtype="float32")

@@ -75,7 +75,7 @@ class Precomposed(_Around):
         plain = to_numpy(a)
         if plain.ndim != 2 or not np.all(np.isfinite(plain)):
             raise ValueError(f"Precomposed: a must be a number or a finite matrix, got shape {plain.shape}")
-        self.a, gram = a, plain @ plain.T
+        self.a, gram = np.array(plain) if isinstance(a, np.ndarray) else a, plain @ plain.T
         self._c = float(np.trace(gram)) / plain.shape[0]
         if self._c == 0.0 or np.abs(gram / self._c - np.eye(len(gram))).max() > 1e-8:
             raise ValueError(

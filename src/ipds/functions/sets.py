@@ -101,10 +101,14 @@ def simplex_level(a: Array, total: float) -> float:
     used, room = -1, np.empty_like(a) if xp is np else None
     while True:
         excess = floor_at_zero(xp, np.subtract(a, level, out=room) if xp is np else a - level)
-        count = int(xp.count_nonzero(excess > 0))
+        inside = excess > 0
+        count = int(xp.count_nonzero(inside))
         if count in (used, 0):  # the same entries as before: exact. None: total vanishes next to the entries
             return level
-        level, used = level + (float(xp.sum(excess)) - total) / count, count
+        level += (float(xp.sum(excess)) - total) / count
+        if room is not None and used >= 0 and 4 * count < a.shape[0]:  # from here on τ rises: drop the rest
+            a, room = a[inside], room[:count]
+        used = count
 
 
 class Simplex(Indicator):
