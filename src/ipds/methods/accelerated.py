@@ -1,0 +1,322 @@
+"""Accelerated IPDS: a block eliminated, the others moved jointly by spectral prox-gradient steps.
+
+With Φ, u, s, z⁺ as in `reduction.py`, every iteration is one step of the reduced problem min Φ(x) + Σ h_i(x_i),
+
+    x_i ← prox_{h_i}(x_i - α∇_iΦ(x), α),
+
+with a Barzilai-Borwein length α and a nonmonotone line search. Every few steps the multiplier moves, z ← z⁺, and the
+penalty β grows if the constraint lags behind. Where a smooth f competes with h_n under nonconvex constraints and ten
+times patience has not settled it, the run *anneals*: it starts again from a strongly smoothed h_n (μ large, z = 0)
+whose smoothing shrinks slowly, which finds better basins, and then sharpens as before.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from .._array import Array, dot, is_array, norm
+from ..errors import AssumptionError
+from ..problem import Problem
+from .base import Method, State
+from .reduction import (
+    Arrays,
+    Point,
+    Reduction,
+    curvature_along,
+    eliminable,
+    eliminate,
+    evaluate,
+    insert,
+    resmooth,
+    without,
+)
+
+
+class Cycle(NamedTuple):
+    """One annealing: smoothing from `hot` down to COLD by the factor `cooling`, then a few dual steps."""
+
+    hot: float
+    cooling: float
+    inner: int
+
+
+class Effort(NamedTuple):
+    """Speed against the quality of the basin; all numbers are free of scale."""
+
+    growth: float
+    """Factor of β at a dual step after which the constraint still lags."""
+    patience: float
+    """Iterations before annealing starts (where it applies)."""
+    cycles: tuple[Cycle, ...]
+
+
+DEEP, WARM, MILD = Cycle(2.0, 0.95, 30), Cycle(1.0, 0.93, 20), Cycle(0.4, 0.9, 20)
+EFFORTS = {
+    "fast": Effort(1.3, math.inf, ()),
+    "balanced": Effort(1.05, 400, (DEEP, MILD, WARM, MILD)),
+    "thorough": Effort(1.05, 0, (Cycle(2.0, 0.97, 30), MILD, WARM, MILD, Cycle(1.5, 0.95, 20), MILD, WARM, MILD)),
+}
+COLD = 0.2
+"""Where an annealing ends and dual steps take over, like `hot` in units of ‖x_n‖/C_h."""
+ROUNDS = 12
+"""Dual steps that sharpen a point between two annealings."""
+SHARP_START, SHARP_GROWTH = 10.0, 2.0
+"""First penalty (in units of C_h/‖x_n‖) and growth where no smooth f competes with h_n: its kinks decide at once."""
+FAR = 0.01
+INNER = 10
+"""Steps at most between two dual steps."""
+LAG = 0.8
+"""The constraint lags when a dual step leaves more than this fraction of the residual."""
+
+
+class Memory(NamedTuple):
+    """What the method carries from step to step."""
+
+    reduction: Reduction
+    effort: Effort
+    growth: float
+    unit: float
+    """‖x_n‖/C_h: the smoothing at which the kinks of h_n are as wide as its arguments; inf where h_n is a set."""
+    slope: float
+    """‖∇Φ‖ at the start: the scale of tolerances."""
+    may_anneal: bool
+    point: Point
+    z: Any
+    """Multiplier of the augmented Lagrangian (the number 0 while annealing)."""
+    beta: float
+    mu: float
+    alpha: float
+    reference: float
+    weight: float
+    """Reference value of the nonmonotone search and its weight (Zhang & Hager, SIOPT 2004)."""
+    tolerance: float
+    feasibility: float = math.inf
+    count: int = 0
+    """Steps since the last stage began."""
+    cycle: int = -1
+    """Annealing we are in; -1 before the first."""
+    cooling: bool = False
+    rounds: int = 0
+    """Dual steps since the last annealing."""
+    incumbent: tuple[float, Arrays] = (math.inf, ())
+    """The best point between annealings, by the objective with the constraint solved for x_n."""
+
+    @property
+    def s(self) -> float:
+        """Total smoothing s = 1/(βc²) + μ."""
+        return 1 / (self.beta * self.reduction.c**2) + self.mu
+
+
+class AcceleratedIPDS(Method):
+    """IPDS with one block eliminated in closed form; needs a block with A = c·I, f = 0 and convex h.
+
+    Parameters
+    ----------
+    effort : "fast", "balanced" (fast at first, patient where that has not settled it) or "thorough".
+    beta0 : first penalty; default: scale-free, from C_h, ‖x_n⁰‖ and the curvature of f.
+    """
+
+    def __init__(self, effort: str = "balanced", beta0: float | None = None):
+        if effort not in EFFORTS:
+            raise ValueError(f"AcceleratedIPDS: effort must be one of {list(EFFORTS)}, got {effort!r}")
+        if beta0 is not None and not (math.isfinite(beta0) and beta0 > 0):
+            raise ValueError(f"AcceleratedIPDS: beta0 must be positive and finite, got {beta0}")
+        self.effort = effort
+        self.beta0 = beta0
+        self.name = f"AcceleratedIPDS(effort={effort!r})"
+
+    def init(self, problem: Problem, x0: Arrays, z0: Array) -> State:
+        """Eliminate a block; choose the first penalty and step."""
+        j = eliminable(problem)
+        if j is None:
+            raise AssumptionError(
+                "AcceleratedIPDS needs a block with A = c·I, f = 0 and convex h to eliminate; "
+                "state the problem so that one exists, or use IPDS"
+            )
+        R, effort = eliminate(problem, j, x0), EFFORTS[self.effort]
+        x = without(x0, j)
+        gentle = any(block.f is not None for block in R.blocks)
+        unit = kink_width(problem, R, x0)
+        c2 = R.c**2
+        provisional = (1 / unit if math.isfinite(unit) else 1.0) / c2
+        point = evaluate(R, x, z0, provisional, 1 / (provisional * c2))
+        _, bent = curvature_along(R, point, 1 / (provisional * c2))
+        stated = [block.f.lipschitz or bent for block in R.blocks if block.f is not None]
+        beta = self.beta0
+        if beta is None:
+            beta = (max([1 / unit, *stated]) if gentle else SHARP_START / unit) / c2
+            beta = beta if beta > 0 else provisional
+        s = 1 / (beta * c2)
+        point = resmooth(R, x, point.products, point.total, point.f, point.df, z0, beta, s)
+        curvature, _ = curvature_along(R, point, s)
+        slope = _norm(point.g)
+        memory = Memory(
+            R,
+            effort,
+            effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
+            unit,
+            slope,
+            gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
+            point,
+            z0,
+            beta,
+            0.0,
+            1 / curvature if curvature > 0 else s,
+            point.value,
+            1.0,
+            0.1 * slope,
+        )
+        return _state(0, memory, [(xi, 1.0) for xi in x])
+
+    def step(self, problem: Problem, state: State) -> State:
+        """One prox-gradient step on the reduced problem; every few steps a dual step."""
+        m: Memory = state.memory
+        R, p, alpha = m.reduction, m.point, m.alpha
+        for _ in range(20):
+            v = [xi - alpha * gi for xi, gi in zip(p.x, p.g, strict=True)]
+            x = tuple([block.h.prox(vi, alpha) for block, vi in zip(R.blocks, v, strict=True)])
+            q = evaluate(R, x, m.z, m.beta, m.s)
+            moves = [a - b for a, b in zip(x, p.x, strict=True)]
+            moved = _square(moves)
+            if q.value <= m.reference - 1e-4 * moved / alpha + 1e-14 * abs(m.reference):
+                break
+            alpha *= 0.25
+        following = _barzilai_borwein(moves, moved, p.g, q.g, alpha, state.t % 2 == 1)
+        weight = 0.85 * m.weight + 1
+        reference = (0.85 * m.weight * m.reference + q.value) / weight
+        m = m._replace(point=q, alpha=following, reference=reference, weight=weight, count=m.count + 1)
+        new = _state(state.t + 1, m, [(vi, alpha) for vi in v])
+        rest = _stationarity(R, q, v, alpha)
+        if rest <= m.tolerance or m.count >= (m.effort.cycles[m.cycle].inner if m.cooling else INNER):
+            return replace(new, memory=_next_stage(m, state.t + 1, rest))
+        return new
+
+    def parameters_of(self, state: State) -> Effort:
+        """The numbers behind the effort."""
+        return state.memory.effort  # type: ignore[no-any-return]
+
+
+def kink_width(problem: Problem, R: Reduction, x0: Arrays) -> float:
+    """‖x_n‖/C_h with the size of x_n at the start, or that the constraint asks of it."""
+    size = norm(x0[R.j])
+    if size == 0:
+        sizes = [norm(op.apply(xi)) for op, xi in zip(R.operators, without(x0, R.j), strict=True)]
+        b = norm(R.b) if is_array(R.b) else abs(R.b) * math.sqrt(math.prod(problem.shape))
+        size = max(b, *sizes) / abs(R.c)
+    slope = R.h.lipschitz(problem.blocks[R.j].shape)
+    return size / slope if 0 < slope < math.inf and size > 0 else math.inf
+
+
+def _next_stage(m: Memory, t: int, rest: float) -> Memory:
+    """A dual step, or a new smoothing; Φ is evaluated anew, without any product A_i x_i."""
+    before, cycles = m.s, m.effort.cycles
+    if m.cooling and m.s * cycles[m.cycle].cooling > COLD * m.unit:
+        return _resmooth(_smoothing(m, m.s * cycles[m.cycle].cooling), before)
+    if m.may_anneal and not m.cooling and m.cycle < len(cycles):
+        waiting = t < m.effort.patience if m.cycle < 0 else m.rounds < ROUNDS
+        if not waiting:
+            return _anneal(m)
+    if m.cooling:  # cold enough: from here on the multiplier does the rest
+        m = m._replace(cooling=False, rounds=0, mu=0.0, beta=1 / (m.s * m.reduction.c**2), tolerance=0.1 * m.slope)
+    return _resmooth(_dual_step(m, rest), before)
+
+
+def _anneal(m: Memory) -> Memory:
+    """Begin the next annealing from the best point so far; after the last, return to that point for good."""
+    R, p, cycle = m.reduction, m.point, m.cycle + 1
+    value = sum(p.f) + R.h((R.b - p.total) / R.c) + sum(b.h(xi) for b, xi in zip(R.blocks, p.x, strict=True) if not b.h.is_set)
+    incumbent = min(m.incumbent, (value, p.x), key=lambda pair: pair[0])
+    m = m._replace(incumbent=incumbent, cycle=cycle)
+    last = cycle == len(m.effort.cycles)
+    if last and incumbent[1] is p.x:
+        return m._replace(count=0)
+    before = m.s
+    if last:
+        m = m._replace(z=0.0, mu=0.0, beta=1 / (COLD * m.unit * R.c**2) * 10, tolerance=0.1 * m.slope)
+    else:
+        m = _smoothing(m._replace(cooling=True, z=0.0, tolerance=0.002 * m.slope), m.effort.cycles[cycle].hot * m.unit)
+    point = evaluate(R, incumbent[1], m.z, m.beta, m.s)
+    return m._replace(point=point, alpha=m.alpha * min(1.0, m.s / before), reference=point.value, weight=1.0, count=0)
+
+
+def _smoothing(m: Memory, s: float) -> Memory:
+    """Total smoothing s, almost all of it in μ."""
+    beta = max(m.beta, 10 / (COLD * m.unit * m.reduction.c**2))
+    return m._replace(beta=beta, mu=s - 1 / (beta * m.reduction.c**2))
+
+
+def _resmooth(m: Memory, before: float) -> Memory:
+    """The reduced function at the same x for the new (z, β, μ)."""
+    p = m.point
+    q = resmooth(m.reduction, p.x, p.products, p.total, p.f, p.df, m.z, m.beta, m.s)
+    # where the smoothing shrinks, the curvature grows by as much
+    return m._replace(point=q, alpha=m.alpha * min(1.0, m.s / before), reference=q.value, weight=1.0, count=0)
+
+
+def _dual_step(m: Memory, rest: float) -> Memory:
+    """z ← -d/c, and β grows where the constraint lags behind stationarity."""
+    R, p = m.reduction, m.point
+    placed = p.x_breve if R.c == 1.0 else R.c * p.x_breve
+    feasibility = norm(p.total + placed - R.b)
+    scale = max(norm(p.total), norm(placed))
+    balance = 1.0 if m.cycle >= 0 else 0.1
+    lags = feasibility > LAG * m.feasibility and feasibility * _norm(p.pulls) > balance * rest * scale
+    lags = lags or feasibility > FAR * scale
+    return m._replace(
+        z=p.z,
+        feasibility=feasibility,
+        beta=m.beta * m.growth if lags else m.beta,
+        rounds=m.rounds + 1,
+        tolerance=max(0.7 * m.tolerance, 1e-12 * m.slope),
+    )
+
+
+def _barzilai_borwein(
+    moves: list[Array], moved: float, before: Arrays, after: Arrays, alpha: float, long: bool
+) -> float:
+    """The next step length from the last move and the change of the gradient, long and short in turn."""
+    changes = [a - b for a, b in zip(after, before, strict=True)]
+    product = abs(sum([float(dot(a, b)) for a, b in zip(moves, changes, strict=True)]))
+    if not product > 0:
+        return alpha
+    length = moved / product if long else product / _square(changes)
+    return min(max(length, 1e-4 * alpha), 1e4 * alpha)
+
+
+def _stationarity(R: Reduction, q: Point, v: list[Array], alpha: float) -> float:
+    """‖∇Φ + s‖ with s_i ∈ ∂h_i(x_i) from the prox just taken."""
+    parts = [
+        gi if block.h.is_manifold else gi + (vi - xi) * (1 / alpha)
+        for block, gi, vi, xi in zip(R.blocks, q.g, v, q.x, strict=True)
+    ]
+    return _norm(parts)
+
+
+def _state(t: int, m: Memory, points: list[tuple[Array, float]]) -> State:
+    """The State of a point of the reduced problem: the eliminated block put back."""
+    p, j = m.point, m.reduction.j
+    return State(
+        t,
+        insert(p.x, j, p.x_breve),
+        p.x_breve,
+        p.z,
+        m.beta,
+        m.mu,
+        insert(p.products, j, None),
+        insert(tuple(points), j, (p.u, m.s)),
+        last=j,
+        gradients=insert(p.df, j, None),
+        adjoints=insert(p.pulls, j, None),
+        values=insert(p.f, j, 0.0),
+        memory=m,
+    )
+
+
+def _square(arrays: Any) -> float:
+    return sum([float(dot(a, a)) for a in arrays])
+
+
+def _norm(arrays: Any) -> float:
+    return math.sqrt(_square(arrays))

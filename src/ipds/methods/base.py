@@ -1,0 +1,78 @@
+"""What a method is: `init` makes the first State, `step` makes the next. Both are pure; the loop is elsewhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .._array import Array
+from ..problem import Problem, sum_products
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything a method knows after iteration t.
+
+    The approximate critical point is (x_1..x_{n-1}, x̆_n, z), not (x, z): see `q`.
+    """
+
+    t: int
+    x: tuple[Array, ...]
+    x_breve: Array
+    z: Array
+    beta: float
+    mu: float
+    products: tuple[Array | None, ...]
+    """A_i x_i, carried along so that each A_i is applied once per iteration; None where not at hand."""
+    prox_points: tuple[tuple[Array, float], ...]
+    """(v_i, s_i) of the last prox of each block: (v_i - q_i)/s_i ∈ ∂h_i(q_i) is what the certificate needs."""
+    last: int = -1
+    """Index of the smoothed block, whose entry of the critical point is x̆."""
+    gradients: tuple[Array | None, ...] | None = None
+    """∇f_i(q_i), where the method has them anyway."""
+    adjoints: tuple[Array | None, ...] | None = None
+    """A_iᵀ z, where the method has them anyway."""
+    values: tuple[float, ...] | None = None
+    """f_i(q_i), where the method has them anyway."""
+    memory: Any = None
+    """What the method carries for itself."""
+
+    @property
+    def q(self) -> tuple[Array, ...]:
+        """The approximate critical point (x_1..x_{n-1}, x̆_n)."""
+        j = self.last % len(self.x)
+        return (*self.x[:j], self.x_breve, *self.x[j + 1 :])
+
+
+class Method(ABC):
+    """A solver of `Problem`s, described by its settings alone."""
+
+    name: str
+
+    @abstractmethod
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> State:
+        """State at t = 0; raises `AssumptionError` when the method cannot treat the problem."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: State) -> State:
+        """One iteration."""
+
+    def parameters_of(self, state: State) -> Any:
+        """The parameters in force, for the record."""
+        return None
+
+
+def start(problem: Problem, x0: tuple[Array, ...], z0: Array, beta: float, mu: float, memory: Any) -> State:
+    """The State at t = 0, its products computed."""
+    products = tuple(op.apply(xi) for op, xi in zip(problem.operators, x0, strict=True))
+    points = tuple((xi, 1.0) for xi in x0)
+    return State(0, x0, x0[-1], z0, beta, mu, products, points, memory=memory)
+
+
+def residual_of(problem: Problem, state: State) -> Array:
+    """Σ A_i x_i - b from the carried products."""
+    return sum_products(state.products, problem.b)
+
+
+__all__ = ["Method", "State", "replace", "residual_of", "start"]

@@ -1,0 +1,214 @@
+"""Algorithm 1 of the paper: IPDS-ADMM, to the letter.
+
+    β = β⁰(1 + ξ tᵖ),  μ = 1/(λ̄δβ)
+    for i = 1..n, blocks before i already new:
+        g = ∇f_i(x_i) + A_iᵀ(z + β(Σ_j A_j x_j - b))
+        w = θ(L_i + β‖A_i‖²)
+        i < n:  x_i ← prox_{h_i}(x_i - g/w, 1/w)
+        i = n:  c = x_n - g/w,  x̆_n = prox_{h_n}(c, μ + 1/w),  x_n ← (x̆_n + μwc)/(1 + μw)
+    z ← z + σβ(Σ_j A_j x_j - b)
+
+With parameters="practical" the penalty follows the residual instead of the clock (same bound β⁺ ≤ (1+ξ)β).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+from .._array import Array, dot, is_array, norm
+from ..errors import AssumptionError
+from ..parameters import Parameters
+from ..problem import Problem, sum_products
+from ..schedules import follow_residual, initial_penalty, penalty, smoothing
+from .base import Method, State, start
+
+
+class Memory(NamedTuple):
+    """Constants of the run, and what changes beside the State."""
+
+    parameters: Parameters
+    beta0: float
+    lambda_max: float
+    norms_squared: tuple[float, ...]
+    lipschitz: tuple[float, ...]
+    local: tuple[bool, ...]
+    """Blocks whose L_i is local and found by backtracking."""
+    beta: float
+    """Penalty of the next iteration."""
+    zhat: Array | None
+    residual: float = math.inf
+    """Smallest ‖Ax - b‖ since β last grew."""
+
+
+class IPDS(Method):
+    """IPDS-ADMM (Yuan, ICLR 2025), Algorithm 1.
+
+    Parameters
+    ----------
+    parameters : "practical", "sound", "paper", or a `Parameters`.
+    beta0 : first penalty; default: scale-free, and never below the theory's L_n/(δλ̄) for "sound" and "paper".
+        An explicit value below that bound is used as given, with a warning.
+    scaled_multiplier : carry ẑ = z/√β, which stays bounded, instead of z; the iterates are the same.
+    """
+
+    def __init__(
+        self,
+        parameters: str | Parameters = "practical",
+        beta0: float | None = None,
+        scaled_multiplier: bool = False,
+    ):
+        if not isinstance(parameters, Parameters) and parameters not in ("practical", "sound", "paper"):
+            raise ValueError(f"IPDS: parameters must be 'practical', 'sound', 'paper' or Parameters, got {parameters!r}")
+        if beta0 is not None and not (math.isfinite(beta0) and beta0 > 0):
+            raise ValueError(f"IPDS: beta0 must be positive and finite, got {beta0}")
+        self.parameters = parameters
+        self.beta0 = beta0
+        self.scaled_multiplier = scaled_multiplier
+        self.name = f"IPDS({parameters})" if isinstance(parameters, str) else "IPDS"
+
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> State:
+        """Constants of the run and the State at t = 0."""
+        require_last_block(problem)
+        lower, upper = problem.operators[-1].extremes(problem.blocks[-1].shape)
+        parameters = self._resolve(problem, lower, upper)
+        lipschitz, local = zip(*(_lipschitz(block, xi) for block, xi in zip(problem.blocks, x0, strict=True)), strict=True)
+        bound = lipschitz[-1] / (parameters.delta * upper)
+        beta0 = self.beta0
+        if beta0 is None:
+            beta0 = scale_free_penalty(problem, x0, upper, lipschitz[-1])
+            beta0 = beta0 if self.parameters == "practical" else max(beta0, bound)
+        elif beta0 < bound:
+            warnings.warn(f"IPDS: beta0={beta0:.4g} is below the theory's bound L_n/(δλ̄)={bound:.4g}", stacklevel=3)
+        norms_squared = tuple(op.norm() ** 2 for op in problem.operators)
+        for name, constant, square in zip(problem.names, lipschitz, norms_squared, strict=True):
+            if constant == 0 and square == 0:
+                raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
+        zhat = z0 / math.sqrt(beta0) if self.scaled_multiplier else None
+        memory = Memory(parameters, beta0, upper, norms_squared, lipschitz, local, beta0, zhat)
+        return start(problem, x0, z0, beta0, smoothing(beta0, parameters.delta, upper), memory)
+
+    def step(self, problem: Problem, state: State) -> State:
+        """One pass over the blocks, then the dual step."""
+        m: Memory = state.memory
+        p = m.parameters
+        beta, mu = m.beta, smoothing(m.beta, p.delta, m.lambda_max)
+        z = state.z if m.zhat is None else math.sqrt(beta) * m.zhat
+        x, products, points = list(state.x), list(state.products), list(state.prox_points)
+        lipschitz = list(m.lipschitz)
+        residual = sum_products(products, problem.b)
+        last = len(x) - 1
+        x_breve = state.x_breve
+        for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
+            pull = op.adjoint(z + beta * residual)
+            value, gradient = _smooth_part(block, x[i], m.local[i])
+            g = pull if gradient is None else gradient + pull
+            while True:
+                w = (p.theta1 if i < last else p.theta2) * (lipschitz[i] + beta * m.norms_squared[i])
+                c = x[i] - g / w
+                if i < last:
+                    new = block.h.prox(c, 1 / w)
+                    point = (c, 1 / w)
+                else:
+                    x_breve = block.h.prox(c, mu + 1 / w)
+                    new = (x_breve + (mu * w) * c) / (1 + mu * w)
+                    point = (c, mu + 1 / w)
+                if not m.local[i] or _majorised(block, x[i], new, value, gradient, lipschitz[i]):
+                    break
+                lipschitz[i] *= 2
+            if m.local[i]:
+                lipschitz[i] *= 0.95  # a local constant found once may be too cautious later
+            product = op.apply(new)
+            residual = residual + (product - products[i])
+            x[i], products[i], points[i] = new, product, point
+        residual = sum_products(products, problem.b)
+        following, smallest = self._next_penalty(m, state.t + 1, residual)
+        if m.zhat is None:
+            zhat, z_new = None, z + (p.sigma * beta) * residual
+        else:
+            zhat = m.zhat * math.sqrt(beta / following) + (p.sigma * beta / math.sqrt(following)) * residual
+            z_new = math.sqrt(following) * zhat
+        memory = m._replace(beta=following, zhat=zhat, lipschitz=tuple(lipschitz), residual=smallest)
+        return State(state.t + 1, tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points), memory=memory)
+
+    def parameters_of(self, state: State) -> Parameters:
+        """The six parameters in force."""
+        return state.memory.parameters  # type: ignore[no-any-return]
+
+    def _resolve(self, problem: Problem, lower: float, upper: float) -> Parameters:
+        if isinstance(self.parameters, Parameters):
+            return self.parameters
+        if self.parameters == "practical":
+            return Parameters.practical()
+        check = problem.check()
+        if check.condition is None:
+            raise AssumptionError(f"parameters={self.parameters!r} need condition BI or SU on the last block:\n{check}")
+        if self.parameters == "paper":
+            return Parameters.paper(check.condition, check.kappa)
+        try:
+            return Parameters.sound(check.condition, check.kappa)
+        except AssumptionError:  # bijective, but kappa is beyond what BI allows: bijective is surjective too
+            return Parameters.sound("SU", check.kappa)
+
+    def _next_penalty(self, m: Memory, t: int, residual: Array) -> tuple[float, float]:
+        """β of iteration t, and the smallest residual since it last grew."""
+        p = m.parameters
+        if self.parameters != "practical":
+            return penalty(t, m.beta0, p.xi, p.p), m.residual
+        size = norm(residual)
+        grown = follow_residual(m.beta, p.xi, size, m.residual)
+        return grown, size if grown > m.beta else min(size, m.residual)
+
+
+def require_last_block(problem: Problem) -> None:
+    """Refuse what no parameter choice can repair: a zero A_n, a nonconvex h_n."""
+    name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
+    if not block.h.is_convex:
+        raise AssumptionError(
+            f"block {name!r} is last, so its h must be convex, but {block.h!r} is not; "
+            "move a block with a convex Lipschitz h (e.g. L1) to the end"
+        )
+    if math.prod(block.shape) and op.norm() == 0:
+        raise AssumptionError(f"block {name!r} is last, so its A must be surjective, but A = 0; move another block last")
+
+
+def scale_free_penalty(problem: Problem, x0: tuple[Array, ...], upper: float, lipschitz_n: float) -> float:
+    """β⁰ from C_h, a size of x_n and L_n (`schedules.initial_penalty`)."""
+    block = problem.blocks[-1]
+    size = norm(x0[-1])
+    if size == 0:  # the size that the constraint asks of x_n
+        others = [norm(op.apply(xi)) for op, xi in zip(problem.operators[:-1], x0[:-1], strict=True)]
+        b = norm(problem.b) if is_array(problem.b) else abs(problem.b) * math.sqrt(math.prod(problem.shape))
+        size = max([b, *others]) / math.sqrt(upper)
+    return initial_penalty(block.h.lipschitz(block.shape), size, upper, lipschitz_n)
+
+
+def _lipschitz(block: Any, x: Array) -> tuple[float, bool]:
+    """(L_i, whether it is local): the global constant, or a local one estimated at x."""
+    if block.f is None:
+        return 0.0, False
+    if block.f.lipschitz is not None:
+        return float(block.f.lipschitz), False
+    gradient = block.f.grad(x)
+    length = norm(gradient)
+    if length == 0:
+        return 1e-8, True
+    step = 1e-4 * max(norm(x), 1e-4 * length) / length
+    return max(norm(block.f.grad(x - step * gradient) - gradient) / (step * length), 1e-8), True
+
+
+def _smooth_part(block: Any, x: Array, with_value: bool) -> tuple[float, Array | None]:
+    if block.f is None:
+        return 0.0, None
+    return block.f.value_and_grad(x) if with_value else (0.0, block.f.grad(x))
+
+
+def _majorised(block: Any, x: Array, new: Array, value: float, gradient: Array, lipschitz: float) -> bool:
+    """f(x⁺) ≤ f(x) + ⟨∇f(x), x⁺ - x⟩ + L/2‖x⁺ - x‖², up to rounding."""
+    change = new - x
+    square = float(dot(change, change))
+    if not math.isfinite(square) or not math.isfinite(lipschitz):
+        return True  # nothing to find any more: the loop reports the divergence
+    excess = float(block.f(new)) - value - float(dot(gradient, change)) - lipschitz / 2 * square
+    return excess <= 1e-12 * abs(value) or square == 0.0

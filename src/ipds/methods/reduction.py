@@ -1,0 +1,168 @@
+"""The reduced problem: one block eliminated in closed form.
+
+Where A_j = c·I, f_j = 0 and h_j is convex, the minimiser of the smoothed augmented Lagrangian over x_j is explicit.
+With r = b - Σ_{i≠j} A_i x_i, u = (r - z/β)/c and s = 1/(βc²) + μ,
+
+    x̆ = prox_{h_j}(u, s),   d = (u - x̆)/s ∈ ∂h_j(x̆),
+    Φ(x) = Σ f_i(x_i) + h_j(x̆) + s‖d‖²/2,   ∇_iΦ = ∇f_i - A_iᵀd/c,
+
+and z⁺ = -d/c is the multiplier after a dual step with σ = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .._array import Array, dot, is_array, norm
+from ..functions import Nonsmooth, Smooth
+from ..operators import Identity, Operator
+from ..problem import Block, Problem
+
+Arrays = tuple[Array, ...]
+
+
+class Reduction(NamedTuple):
+    """What stays fixed during a run: the eliminated block and those that remain."""
+
+    j: int
+    c: float
+    h: Nonsmooth
+    b: Any
+    blocks: tuple[Block, ...]
+    operators: tuple[Operator, ...]
+    smooth: tuple[Callable[[Array], tuple[float, Array | None]], ...]
+    """x_i ↦ (f_i(x_i), ∇f_i(x_i))."""
+
+
+class Point(NamedTuple):
+    """The reduced function at x."""
+
+    x: Arrays
+    products: Arrays
+    total: Array
+    """Σ A_i x_i over the remaining blocks."""
+    f: tuple[float, ...]
+    df: tuple[Array | None, ...]
+    value: float
+    """Φ(x) + Σ h_i(x_i)."""
+    u: Array
+    x_breve: Array
+    z: Array
+    """The multiplier -d/c."""
+    pulls: Arrays
+    """A_iᵀz."""
+    g: Arrays
+    """∇_iΦ; its tangent part on manifolds."""
+
+
+def eliminable(problem: Problem) -> int | None:
+    """Index of a block with A = c·I, f = 0 and convex h, the last one first; None where there is none."""
+    if len(problem.blocks) > 1:
+        for j in reversed(range(len(problem.blocks))):
+            block, op = problem.blocks[j], problem.operators[j]
+            if isinstance(op, Identity) and op.scale != 0 and block.f is None and block.h.is_convex:
+                return j
+    return None
+
+
+def eliminate(problem: Problem, j: int, x0: Arrays) -> Reduction:
+    """The reduction of `problem` by its block j; `x0` serves to see which f_i are quadratic."""
+    op = problem.operators[j]
+    assert isinstance(op, Identity)
+    blocks = without(problem.blocks, j)
+    smooth = tuple(value_and_gradient(b, xi) for b, xi in zip(blocks, without(x0, j), strict=True))
+    return Reduction(j, op.scale, problem.blocks[j].h, problem.b, blocks, without(problem.operators, j), smooth)
+
+
+def evaluate(R: Reduction, x: Arrays, z: Any, beta: float, s: float) -> Point:
+    """Φ and its gradient at x: each A_i, A_iᵀ and f_i once."""
+    products = tuple([op.apply(xi) for op, xi in zip(R.operators, x, strict=True)])
+    total = products[0]
+    for product in products[1:]:
+        total = total + product
+    pairs = [smooth(xi) for smooth, xi in zip(R.smooth, x, strict=True)]
+    f, df = tuple([value for value, _ in pairs]), tuple([gradient for _, gradient in pairs])
+    return resmooth(R, x, products, total, f, df, z, beta, s)
+
+
+def resmooth(
+    R: Reduction,
+    x: Arrays,
+    products: Arrays,
+    total: Array,
+    f: tuple[float, ...],
+    df: tuple[Array | None, ...],
+    z: Any,
+    beta: float,
+    s: float,
+) -> Point:
+    """Φ at a point whose products, values and gradients are known, for a new (z, β, s)."""
+    u = R.b - total
+    if is_array(z):
+        u = u - z * (1 / beta)
+    if R.c != 1.0:
+        u = u * (1 / R.c)
+    x_breve = R.h.prox(u, s)
+    z = (x_breve - u) * (1 / (R.c * s))
+    value = sum(f) + R.h(x_breve) + (s * R.c * R.c / 2) * float(dot(z, z))
+    pulls, g = [], []
+    for block, op, xi, dfi in zip(R.blocks, R.operators, x, df, strict=True):
+        pull = op.adjoint(z)
+        gi = pull if dfi is None else dfi + pull
+        pulls.append(pull)
+        g.append(block.h.tangent(xi, gi) if block.h.is_manifold else gi)
+        if not block.h.is_set:
+            value += block.h(xi)
+    return Point(x, products, total, f, df, value, u, x_breve, z, tuple(pulls), tuple(g))
+
+
+def curvature_along(R: Reduction, point: Point, s: float) -> tuple[float, float]:
+    """(of Φ, of Σ f_i): curvatures along the gradient, the envelope counted with its largest, 1/s."""
+    square = sum(float(dot(gi, gi)) for gi in point.g)
+    if square == 0.0:
+        return 0.0, 0.0
+    bent, image = 0.0, None
+    for op, smooth, xi, gi, dfi in zip(R.operators, R.smooth, point.x, point.g, point.df, strict=True):
+        product = op.apply(gi)
+        image = product if image is None else image + product
+        if dfi is not None:
+            step = 1e-6 * (norm(xi) or 1.0) / norm(gi)
+            bent += float(dot(smooth(xi - step * gi)[1] - dfi, gi)) / -step
+    assert image is not None
+    return (float(dot(image, image)) / (s * R.c**2) + abs(bent)) / square, abs(bent) / square
+
+
+def value_and_gradient(block: Block, x: Array) -> Callable[[Array], tuple[float, Array | None]]:
+    """x ↦ (f(x), ∇f(x)), at the price of the gradient alone where f is quadratic.
+
+    A function given as two separate callables would cost two evaluations. For a quadratic,
+    f(x) = f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩; whether that holds is tried at one point off the start.
+    """
+    f = block.f
+    if f is None:
+        return lambda x: (0.0, None)
+    if type(f).value_and_grad is not Smooth.value_and_grad:
+        return f.value_and_grad
+    zero = 0.0 * x
+    at_zero, slope = f(zero), f.grad(zero)
+
+    def quadratic(x: Array) -> tuple[float, Array]:
+        gradient = f.grad(x)
+        return at_zero + 0.5 * float(dot(x, gradient + slope)), gradient
+
+    probe = 0.7 * x if norm(x) > 0 else zero - slope
+    actual = f(probe)
+    exact = abs(quadratic(probe)[0] - actual) <= 1e-12 * (abs(actual) + abs(at_zero))
+    return quadratic if exact and norm(probe) > 0 and math.isfinite(actual) else f.value_and_grad
+
+
+def without(items: tuple[Any, ...], j: int) -> tuple[Any, ...]:
+    """`items` less the j-th."""
+    return (*items[:j], *items[j + 1 :])
+
+
+def insert(items: tuple[Any, ...], j: int, item: Any) -> tuple[Any, ...]:
+    """`items` with `item` in place j."""
+    return (*items[:j], item, *items[j:])
