@@ -67,6 +67,7 @@ def test_single_precision_stays_single(method):
 
 
 def test_integers_and_lists_become_doubles():
-    problem = Problem([Block(h=L1(1.0), A=np.eye(2, dtype=int), shape=2), Block(h=L1(1.0), shape=2)], b=np.array([1, 2]))
+    blocks = [Block(h=L1(1.0), A=np.eye(2, dtype=int), shape=2), Block(h=L1(1.0), shape=2)]
+    problem = Problem(blocks, b=np.array([1, 2]))
     result = solve(problem, [[0, 0], [1, 2]], max_iter=5)
     assert all(x.dtype == np.float64 for x in (*result.x, result.z))

@@ -78,6 +78,7 @@ METHODS = {
     "auto": "auto",
     "practical": IPDS("practical"),
     "sound": IPDS("sound"),
+    "huge penalty": IPDS(Parameters.sound("BI", 1.0), beta0=1e11),  # steps so small that rounding shows
     "scaled": IPDS("sound", scaled_multiplier=True),
 }
 
@@ -98,7 +99,8 @@ def test_never_below_the_true_criticality(build, method):
     assert len(true) == len(result.history["critical"]) >= 20
     assert np.all(bound >= true * (1 - 1e-12) - 1e-13)
     # and it is no idle bound: on the whole it stays within a modest factor of the truth
-    assert np.median(bound / np.maximum(true, 1e-12)) < 50
+    if method != "huge penalty":
+        assert np.median(bound / np.maximum(true, 1e-12)) < 50
 
 
 @pytest.mark.parametrize("build", PROBLEMS)

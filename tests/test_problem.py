@@ -140,6 +140,17 @@ def test_a_failure_names_the_block_and_the_remedy():
     assert check.as_dict()["failures"][0]["remedy"] == "move block 'v' last"
 
 
+def test_only_a_block_that_qualifies_is_proposed():
+    G = problems.rng().standard_normal((5, 2))
+    blocks = [
+        Block(h=L1(0.1), A=G, shape=2, name="narrow"),
+        Block(h=Box(), shape=5, name="box"),
+        Block(h=L1(0.1), A=2.0, shape=5, name="fine"),
+        Block(h=L0(1.0), shape=5, name="last"),
+    ]
+    assert {failure.remedy for failure in Problem(blocks).check().failures} == {"move block 'fine' last"}
+
+
 def test_a_failure_without_a_block_to_move_asks_for_a_reformulation():
     check = Problem([Block(h=L0(0.1), shape=3), Block(h=L0(1.0), shape=3)]).check()
     assert all("reformulate" in failure.remedy for failure in check.failures)

@@ -294,3 +294,13 @@ def test_waiting_for_the_multiplier_is_not_stalling():
     )
     waiting = solve(problem, method=IPDS("sound", beta0=1.0), tol=1e-6, max_iter=3000)
     assert waiting.status is Status.MAX_ITER
+
+
+def test_a_solution_at_zero_is_certified():
+    """Every scale of the constraint goes to zero with the solution; the largest seen keeps the measure meaningful."""
+    f = LeastSquares(np.eye(4), np.full(4, 0.5))
+    problem = Problem([Block(f=f, A=-1.0, shape=4), Block(h=L1(5.0), shape=4)])
+    result = solve(problem, [np.ones(4), np.ones(4)], tol=1e-2)
+    assert result.success
+    np.testing.assert_allclose(result.x[1], 0.0, atol=1e-3)
+    np.testing.assert_allclose(result.x[0], 0.0, atol=1e-2)
