@@ -77,7 +77,7 @@ CONSTRUCTION = {
     "complex b": (lambda: pair(b=1j * np.ones(3)), TypeError, "b must be real"),
     "list b": (lambda: pair(b=[1, 2, 3]), TypeError, "b must be a number or an array"),
     "text b": (lambda: pair(b="0"), TypeError, "b must be a number or an array, got str"),
-    "NaN in A": (lambda: pair(first={"A": np.diag(NAN)}), ValueError, "block 'x'.*NaN"),
+    "NaN in A": (lambda: pair(first={"A": np.diag(NAN)}), ValueError, "block 'x'.* A: .*NaN"),
     "NaN in sparse A": (lambda: pair(first={"A": sp.diags_array(NAN)}), ValueError, "block 'x'.*NaN"),
     "NaN as A": (lambda: pair(first={"A": np.nan}), ValueError, "block 'x'.*finite"),
     "complex A": (lambda: pair(first={"A": 1j * np.eye(3)}), TypeError, "block 'x'.*real"),
@@ -143,6 +143,7 @@ START = {
     "not a problem": (lambda: L1(1.0), {}, TypeError, "problem must be an ipds.Problem, got L1"),
     "nonconvex last h": (lambda: pair(last={"h": L0(1.0)}), {}, AssumptionError, "block 'v' is last.*convex"),
     "zero last A": (lambda: pair(last={"A": 0.0}), {}, AssumptionError, "block 'v' is last.*A = 0"),
+    "zero last A, auto": (lambda: pair(last={"A": np.zeros((3, 3))}), {"method": "auto"}, AssumptionError, "'v' is last.*A = 0"),
     "idle block": (lambda: pair(first={"A": 0.0}), {}, AssumptionError, "block 'x'.*leave it out"),
     "sound without surjectivity": (
         lambda: Problem([Block(h=L1(1.0), shape=4), Block(h=L1(1.0), A=G, shape=3, name="v")]),

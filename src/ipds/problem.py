@@ -133,7 +133,7 @@ class Problem:
                 operator = _as_operator(block.A, block.shape)
                 output = tuple(operator.output_shape(block.shape))
             except (TypeError, ValueError) as error:
-                raise type(error)(f"block {name!r} of shape {block.shape}: {error}") from None
+                raise type(error)(f"block {name!r} of shape {block.shape}, A: {error}") from None
             resolved.append(operator)
             outputs.append((f"block {name!r}", output))
         if not outputs:

@@ -71,6 +71,7 @@ def solve(
     """
     _check_options(problem, max_iter, tol, time_limit, callback, check_every, checkpoint)
     chosen = None if method == "auto" else _as_method(method)
+    _require_constrained(problem)
     start = starting_point(problem, x0, z0, seed)
     options = Options(max_iter, tol, time_limit, callback, progress, check_every)
     if chosen is not None:
@@ -300,6 +301,15 @@ def _result(
         parameters=method.parameters_of(state),
         method=method.name,
     )
+
+
+def _require_constrained(problem: Problem) -> None:
+    """Every theorem rests on the last block; with A = 0 it has no part in the constraint."""
+    if problem.operators[-1].norm() == 0:
+        name = problem.names[-1]
+        raise AssumptionError(
+            f"block {name!r} is last and has A = 0: leave it out, or move another block last"
+        )
 
 
 def _as_method(method: Any) -> Method:
