@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import problems
 from ipds import AssumptionError, Parameters, solve
@@ -56,12 +58,33 @@ def test_sound_says_where_nothing_exists(kappa, sigma):
         Parameters.sound("BI", kappa, sigma=sigma, xi=1e-6)
 
 
+@given(
+    kappa=st.floats(1.0, 1.9),
+    sigma=st.floats(0.6, 1.9),
+    xi=st.floats(1e-4, 3.0),
+    condition=st.sampled_from(["BI", "SU"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_sound_returns_what_verifies_or_says_there_is_none(kappa, sigma, xi, condition):
+    scale = 1.0 if condition == "BI" else 0.02
+    try:
+        found = Parameters.sound(condition, kappa, sigma=scale * sigma, xi=scale * xi)
+    except AssumptionError:
+        grid = [
+            Parameters(xi=scale * xi, delta=1e-9, sigma=scale * sigma, theta2=t)
+            for t in np.linspace(0.5, 9, 500)
+        ]
+        assert not any(p.verify(condition, kappa) for p in grid)
+    else:
+        assert found.verify(condition, kappa).margin > 0
+
+
 @pytest.mark.parametrize(("kappa", "sigma"), [(1.56, 1.0), (1.17, 1.618)])
 def test_sound_exists_up_to_the_limit(kappa, sigma):
     assert Parameters.sound("BI", kappa, sigma=sigma, xi=1e-6).verify("BI", kappa).holds
 
 
-@pytest.mark.parametrize("kappa", [1.0, 2.6, 61.0, 1e4])
+@pytest.mark.parametrize("kappa", [1.0, 2.6, 61.0, 1e4, 1e9])
 def test_sound_for_surjective_maps(kappa):
     p = Parameters.sound("SU", kappa)
     assert p.verify("SU", kappa).holds

@@ -159,14 +159,14 @@ class Parameters:
             candidate = best(delta)
             return candidate.theta2 - 0.5 - candidate.chi(condition, kappa)
 
-        smallest = 1e-9
+        smallest = 1e-9 / kappa
         if margin(smallest) <= 0:
             raise AssumptionError(
                 f"no delta satisfies the corrected {condition} inequality for kappa={kappa:.4g}, sigma={sigma:.4g}, "
                 f"xi={xi:.4g}; take sigma closer to {'1' if condition == 'BI' else '0'}, a smaller xi, or rescale "
                 "A_n towards kappa = 1"
             )
-        largest = brentq(margin, smallest, 10.0)
+        largest = brentq(margin, smallest, 10.0, xtol=1e-3 * smallest, rtol=1e-9)
         return best(0.98 * largest)  # strictly inside, so that the margin is positive
 
     @classmethod
