@@ -112,6 +112,16 @@ def test_the_callback_may_stop_the_solve(method):
     assert result.history["iteration"][-1] == 3
 
 
+def test_a_stop_iteration_of_the_users_own_functions_is_not_taken_for_the_callbacks():
+    class Exhausted(L1):
+        def prox(self, v, step):
+            return super().prox(v, step) if step == 1.0 else next(iter(()))
+
+    problem = Problem([Block(h=Exhausted(1.0), A=-1.0, shape=3), Block(h=L1(1.0), shape=3)])
+    with pytest.raises(StopIteration):
+        solve(problem, method=SOUND)
+
+
 def test_other_errors_of_the_callback_pass_through():
     def fail(now):
         raise RuntimeError("mine")

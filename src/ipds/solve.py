@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ._array import Array, norm
-from .diagnostics import Certificate, certify, objective, uncertified
+from ._array import Array
+from .diagnostics import certify, objective, uncertified
 from .errors import AssumptionError, DivergenceError
 from .history import History
 from .methods import Method, State, candidates, named
+from .options import Callback, Options, check_options, check_problem
 from .problem import Problem
 from .progress import Progress
 from .result import Result, Status, intermediate
 from .starting import starting_point
-
-Callback = Callable[[Any], object]
+from .stopping import Check, Stagnation, Stopwatch
 
 
 def solve(
@@ -69,9 +65,9 @@ def solve(
     >>> result.success, bool(np.allclose(result.x[1], [2, 0, 0], atol=1e-3))
     (True, True)
     """
-    _check_options(problem, max_iter, tol, time_limit, callback, check_every, checkpoint)
+    check_problem(problem)
+    check_options(max_iter, tol, time_limit, callback, check_every, checkpoint)
     chosen = None if method == "auto" else _as_method(method)
-    _require_constrained(problem)
     start = starting_point(problem, x0, z0, seed)
     options = Options(max_iter, tol, time_limit, callback, progress, check_every)
     if chosen is not None:
@@ -112,65 +108,13 @@ def iterate(
     >>> next(iterate(problem, method=IPDS("sound"))).t
     1
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
+    check_problem(problem)
     chosen = candidates(problem)[0] if method == "auto" else _as_method(method)
     x, z = starting_point(problem, x0, z0, seed)
     state = chosen.init(problem, x, z)
     while True:
         state = chosen.step(problem, state)
         yield state
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a run ends and who watches."""
-
-    max_iter: int
-    tol: float
-    time_limit: float | None
-    callback: Callback | None
-    progress: bool
-    check_every: int
-
-    def less(self, tried: Sequence[Result]) -> Options:
-        """What is left of the limits after earlier tries."""
-        iterations = max(1, self.max_iter - sum(r.nit for r in tried))
-        limit = None if self.time_limit is None else max(0.0, self.time_limit - sum(r.seconds for r in tried))
-        return Options(iterations, self.tol, limit, self.callback, self.progress, self.check_every)
-
-
-class Stopwatch:
-    """Seconds of solving; pauses while callers' code runs."""
-
-    def __init__(self) -> None:
-        self._start, self._paused = time.perf_counter(), 0.0
-
-    def seconds(self) -> float:
-        """Seconds on the clock."""
-        return time.perf_counter() - self._start - self._paused
-
-    def outside(self, call: Callable[[], object]) -> None:
-        """Run `call` off the clock."""
-        begin = time.perf_counter()
-        try:
-            call()
-        finally:
-            self._paused += time.perf_counter() - begin
-
-
-@dataclass(frozen=True)
-class Check:
-    """A state with what was measured there."""
-
-    state: State
-    certificate: Certificate
-    fun: float
-
-    @property
-    def finite(self) -> bool:
-        """Whether everything measured is finite; then so are the blocks and the multiplier."""
-        return math.isfinite(self.certificate.critical) and not math.isnan(self.fun)
 
 
 def _run(
@@ -208,9 +152,9 @@ def _run(
                     state.beta,
                     clock.seconds(),
                 )
-                if options.callback is not None:
-                    clock.outside(lambda: _call_back(options.callback, check))  # noqa: B023
-                if check.certificate.relative <= options.tol:
+                if options.callback is not None and not _goes_on(clock, options.callback, check):
+                    status = Status.CALLBACK
+                elif check.certificate.relative <= options.tol:
                     status = Status.CONVERGED
                 elif state.t >= options.max_iter:
                     status = Status.MAX_ITER
@@ -218,45 +162,9 @@ def _run(
                     status = Status.TIME_LIMIT
                 else:
                     status = watcher.status(check)
-        except StopIteration:
-            status = Status.CALLBACK
         except KeyboardInterrupt:
             status, good = Status.INTERRUPTED, best
     return _result(problem, method, good, status, history, clock.seconds())
-
-
-class Stagnation:
-    """Sees when progress has ended: a stretch of checks in which nothing moves any more."""
-
-    CHECKS = 30
-    ITERATIONS = 300
-
-    def __init__(self, tol: float):
-        self._tol = tol
-        self._since: Check | None = None
-        self._count = 0
-
-    def status(self, check: Check) -> Status | None:
-        """A stalled status once neither certificate nor objective has moved for long, else None."""
-        since = self._since
-        if since is None or self._moved(since, check):
-            self._since, self._count = check, 0
-            return None
-        self._count += 1
-        if self._count < self.CHECKS or check.state.t - since.state.t < self.ITERATIONS:
-            return None
-        if check.certificate.feasibility <= self._tol * check.certificate.scales[0]:
-            return Status.STALLED_FEASIBLE
-        if norm(check.state.z - since.state.z) > 0.01 * norm(since.state.z):
-            # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
-            self._since, self._count = check, 0
-            return None
-        return Status.STALLED
-
-    @staticmethod
-    def _moved(since: Check, check: Check) -> bool:
-        better = check.certificate.relative < 0.98 * since.certificate.relative
-        return better or abs(check.fun - since.fun) > 1e-9 * max(abs(check.fun), abs(since.fun))
 
 
 def _record(history: History, check: Check, seconds: float) -> None:
@@ -274,12 +182,17 @@ def _record(history: History, check: Check, seconds: float) -> None:
     )
 
 
-def _call_back(callback: Callback | None, check: Check) -> None:
-    assert callback is not None
+def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
+    """Call back, off the clock; False where the callback raises StopIteration."""
     state = check.state
     # copies: a callback that writes into what it is shown must not disturb the solve
     blocks = tuple(block + 0 for block in state.q)
-    callback(intermediate(x=blocks, z=state.z + 0, fun=check.fun, nit=state.t, certificate=check.certificate))
+    shown = intermediate(x=blocks, z=state.z + 0, fun=check.fun, nit=state.t, certificate=check.certificate)
+    try:
+        clock.outside(lambda: callback(shown))
+    except StopIteration:
+        return False
+    return True
 
 
 def _result(
@@ -303,15 +216,6 @@ def _result(
     )
 
 
-def _require_constrained(problem: Problem) -> None:
-    """Every theorem rests on the last block; with A = 0 it has no part in the constraint."""
-    if problem.operators[-1].norm() == 0:
-        name = problem.names[-1]
-        raise AssumptionError(
-            f"block {name!r} is last and has A = 0: leave it out, or move another block last"
-        )
-
-
 def _as_method(method: Any) -> Method:
     if isinstance(method, Method):
         return method
@@ -320,34 +224,3 @@ def _as_method(method: Any) -> Method:
     if not isinstance(method, str):
         raise TypeError(f"method must be a name or a method object such as IPDS('sound'), got {method!r}")
     return named(method)
-
-
-def _check_options(
-    problem: Problem,
-    max_iter: int,
-    tol: float,
-    time_limit: float | None,
-    callback: Callback | None,
-    check_every: int,
-    checkpoint: Any,
-) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
-    for name, value in (("max_iter", max_iter), ("check_every", check_every)):
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-            raise TypeError(f"{name} must be an integer, got {value!r}")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-    for name, limit in (("tol", tol), ("time_limit", time_limit)):
-        if limit is None and name == "time_limit":
-            continue
-        if not isinstance(limit, numbers.Real):
-            raise TypeError(f"{name} must be a number, got {limit!r}")
-        if not limit >= 0 or (name == "tol" and not math.isfinite(limit)):
-            raise ValueError(
-                f"{name} must be nonnegative{' and finite' if name == 'tol' else ''}, got {limit}"
-            )
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
-    if checkpoint is not None:
-        raise NotImplementedError("checkpointing is not available in this version; pass checkpoint=None")

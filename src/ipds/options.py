@@ -1,0 +1,73 @@
+"""The options of a solve, checked before it begins."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import AssumptionError
+from .problem import Problem
+from .result import Result
+
+Callback = Callable[[Any], object]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run ends and who watches."""
+
+    max_iter: int
+    tol: float
+    time_limit: float | None
+    callback: Callback | None
+    progress: bool
+    check_every: int
+
+    def less(self, tried: Sequence[Result]) -> Options:
+        """What is left of the limits after earlier tries."""
+        iterations = max(1, self.max_iter - sum(r.nit for r in tried))
+        limit = None if self.time_limit is None else max(0.0, self.time_limit - sum(r.seconds for r in tried))
+        return Options(iterations, self.tol, limit, self.callback, self.progress, self.check_every)
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse what is no problem, or one whose last block has no part in the constraint: every theorem rests on it."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
+    if problem.operators[-1].norm() == 0:
+        name = problem.names[-1]
+        raise AssumptionError(
+            f"block {name!r} is last and has A = 0: leave it out, or move another block last"
+        )
+
+
+def check_options(
+    max_iter: int,
+    tol: float,
+    time_limit: float | None,
+    callback: Callback | None,
+    check_every: int,
+    checkpoint: Any,
+) -> None:
+    """Refuse options of the wrong kind or range."""
+    for name, value in (("max_iter", max_iter), ("check_every", check_every)):
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    for name, limit in (("tol", tol), ("time_limit", time_limit)):
+        if limit is None and name == "time_limit":
+            continue
+        if not isinstance(limit, numbers.Real):
+            raise TypeError(f"{name} must be a number, got {limit!r}")
+        if not limit >= 0 or (name == "tol" and not math.isfinite(limit)):
+            raise ValueError(
+                f"{name} must be nonnegative{' and finite' if name == 'tol' else ''}, got {limit}"
+            )
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    if checkpoint is not None:
+        raise NotImplementedError("checkpointing is not available in this version; pass checkpoint=None")

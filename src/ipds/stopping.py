@@ -1,0 +1,80 @@
+"""What the loop looks at to stop: the clock, a check of the state, and whether anything still moves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ._array import norm
+from .diagnostics import Certificate
+from .methods import State
+from .result import Status
+
+
+class Stopwatch:
+    """Seconds of solving; pauses while callers' code runs."""
+
+    def __init__(self) -> None:
+        self._start, self._paused = time.perf_counter(), 0.0
+
+    def seconds(self) -> float:
+        """Seconds on the clock."""
+        return time.perf_counter() - self._start - self._paused
+
+    def outside(self, call: Callable[[], object]) -> None:
+        """Run `call` off the clock."""
+        begin = time.perf_counter()
+        try:
+            call()
+        finally:
+            self._paused += time.perf_counter() - begin
+
+
+@dataclass(frozen=True)
+class Check:
+    """A state with what was measured there."""
+
+    state: State
+    certificate: Certificate
+    fun: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether everything measured is finite; then so are the blocks and the multiplier."""
+        return math.isfinite(self.certificate.critical) and not math.isnan(self.fun)
+
+
+class Stagnation:
+    """Sees when progress has ended: a stretch of checks in which nothing moves any more."""
+
+    CHECKS = 30
+    ITERATIONS = 300
+
+    def __init__(self, tol: float):
+        self._tol = tol
+        self._since: Check | None = None
+        self._count = 0
+
+    def status(self, check: Check) -> Status | None:
+        """A stalled status once neither certificate nor objective has moved for long, else None."""
+        since = self._since
+        if since is None or self._moved(since, check):
+            self._since, self._count = check, 0
+            return None
+        self._count += 1
+        if self._count < self.CHECKS or check.state.t - since.state.t < self.ITERATIONS:
+            return None
+        if check.certificate.feasibility <= self._tol * check.certificate.scales[0]:
+            return Status.STALLED_FEASIBLE
+        if norm(check.state.z - since.state.z) > 0.01 * norm(since.state.z):
+            # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
+            self._since, self._count = check, 0
+            return None
+        return Status.STALLED
+
+    @staticmethod
+    def _moved(since: Check, check: Check) -> bool:
+        better = check.certificate.relative < 0.98 * since.certificate.relative
+        return better or abs(check.fun - since.fun) > 1e-9 * max(abs(check.fun), abs(since.fun))
