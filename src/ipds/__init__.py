@@ -1,1 +1,21 @@
 """Certified nonconvex, nonsmooth, linearly constrained optimisation by IPDS-ADMM."""
+
+from ._version import __version__
+from .errors import AssumptionError, DivergenceError
+from .parameters import Parameters
+from .problem import Block, Problem
+from .result import Result, Status
+from .solve import iterate, solve
+
+__all__ = [
+    "AssumptionError",
+    "Block",
+    "DivergenceError",
+    "Parameters",
+    "Problem",
+    "Result",
+    "Status",
+    "__version__",
+    "iterate",
+    "solve",
+]

@@ -78,7 +78,10 @@ def certificate(
             gradient = gradients[i] if gradients is not None else block.f.grad(q[i])
         total = s[i] + pull if gradient is None else gradient + s[i] + pull
         stationarity.append(norm(total) + (rounding[i] if rounding else 0.0))
-        scales.append(max(norm(s[i]), norm(pull), 0.0 if gradient is None else norm(gradient)))
+        # ‖A_i q_i‖/‖q_i‖·‖z‖ is the size A_iᵀz could have: its own size says nothing where it must vanish
+        size = norm(q[i])
+        possible = norm(products[i]) / size * norm(z) if size > 0 else 0.0
+        scales.append(max(norm(s[i]), norm(pull), possible, 0.0 if gradient is None else norm(gradient)))
     if largest:
         scales = [max(scale, FLOOR * seen) for scale, seen in zip(scales, largest, strict=True)]
     relative = sum(
@@ -99,7 +102,8 @@ def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Ce
     q, s = state.q, list(subgradients(problem, state))
     products = list(state.products)
     products[j] = problem.operators[j].apply(state.x_breve)
-    adjoints = state.adjoints or tuple(op.adjoint(state.z) for op in problem.operators)
+    known = state.adjoints or (None,) * len(q)
+    adjoints = [op.adjoint(state.z) if a is None else a for op, a in zip(problem.operators, known, strict=True)]
     gradients = state.gradients or tuple(
         None if block.f is None else block.f.grad(qi) for block, qi in zip(problem.blocks, q, strict=True)
     )
@@ -127,7 +131,7 @@ def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Ce
 
 def uncertified(problem: Problem, state: State) -> Certificate:
     """The certificate of a starting point: no prox has been taken yet, so nothing is known of stationarity."""
-    return Certificate(norm(residual_of(problem, state)), (math.inf,) * len(state.x), math.inf)
+    return Certificate(problem.infeasibility(state.q), (math.inf,) * len(state.x), math.inf)
 
 
 def objective(problem: Problem, state: State) -> float:

@@ -172,7 +172,7 @@ class Parameters:
     @classmethod
     def practical(cls) -> Parameters:
         """Fast parameters inside the linear stability region θ₂ > (2+σ)/4, without the decrease guarantee."""
-        return cls(p=0.9, xi=0.5, delta=4.0, sigma=1.0, theta1=1.01, theta2=0.9)
+        return cls(p=0.9, xi=0.05, delta=4.0, sigma=1.0, theta1=1.01, theta2=0.9)
 
 
 def _check_kappa(kappa: float) -> None:

@@ -24,7 +24,7 @@ from .reduction import (
     Arrays,
     Point,
     Reduction,
-    curvature_along,
+    curvatures,
     eliminable,
     eliminate,
     evaluate,
@@ -52,11 +52,11 @@ class Effort(NamedTuple):
     cycles: tuple[Cycle, ...]
 
 
-DEEP, WARM, MILD = Cycle(2.0, 0.95, 30), Cycle(1.0, 0.93, 20), Cycle(0.4, 0.9, 20)
+DEEP, WARM, MILD = Cycle(2.0, 0.97, 30), Cycle(1.0, 0.95, 30), Cycle(0.4, 0.9, 20)
 EFFORTS = {
     "fast": Effort(1.3, math.inf, ()),
     "balanced": Effort(1.05, 400, (DEEP, MILD, WARM, MILD)),
-    "thorough": Effort(1.05, 0, (Cycle(2.0, 0.97, 30), MILD, WARM, MILD, Cycle(1.5, 0.95, 20), MILD, WARM, MILD)),
+    "thorough": Effort(1.05, 0, (Cycle(2.0, 0.985, 30), MILD, WARM, MILD, DEEP, MILD, WARM, MILD)),
 }
 COLD = 0.2
 """Where an annealing ends and dual steps take over, like `hot` in units of ‖x_n‖/C_h."""
@@ -64,7 +64,8 @@ ROUNDS = 12
 """Dual steps that sharpen a point between two annealings."""
 SHARP_START, SHARP_GROWTH = 10.0, 2.0
 """First penalty (in units of C_h/‖x_n‖) and growth where no smooth f competes with h_n: its kinks decide at once."""
-FAR = 0.01
+FAR = 0.05
+SHARPEN = 1.2
 INNER = 10
 """Steps at most between two dual steps."""
 LAG = 0.8
@@ -82,6 +83,8 @@ class Memory(NamedTuple):
     slope: float
     """‖∇Φ‖ at the start: the scale of tolerances."""
     may_anneal: bool
+    tau: tuple[float, ...]
+    """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
     point: Point
     z: Any
     """Multiplier of the augmented Lagrangian (the number 0 while annealing)."""
@@ -142,15 +145,16 @@ class AcceleratedIPDS(Method):
         c2 = R.c**2
         provisional = (1 / unit if math.isfinite(unit) else 1.0) / c2
         point = evaluate(R, x, z0, provisional, 1 / (provisional * c2))
-        _, bent = curvature_along(R, point, 1 / (provisional * c2))
-        stated = [block.f.lipschitz or bent for block in R.blocks if block.f is not None]
+        bent = [curvature for _, curvature in curvatures(R, point, 1 / (provisional * c2))]
+        stated = [block.f.lipschitz or bend for block, bend in zip(R.blocks, bent, strict=True) if block.f is not None]
         beta = self.beta0
         if beta is None:
             beta = (max([1 / unit, *stated]) if gentle else SHARP_START / unit) / c2
             beta = beta if beta > 0 else provisional
         s = 1 / (beta * c2)
         point = resmooth(R, x, point.products, point.total, point.f, point.df, z0, beta, s)
-        curvature, _ = curvature_along(R, point, s)
+        curved = [max(whole, 1e-12 / s) for whole, _ in curvatures(R, point, s)]
+        largest = max(curved)
         slope = _norm(point.g)
         memory = Memory(
             R,
@@ -159,11 +163,12 @@ class AcceleratedIPDS(Method):
             unit,
             slope,
             gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
+            tuple(largest / curvature for curvature in curved),
             point,
             z0,
             beta,
             0.0,
-            1 / curvature if curvature > 0 else s,
+            1 / (largest * len(curved)),
             point.value,
             1.0,
             0.1 * slope,
@@ -175,20 +180,21 @@ class AcceleratedIPDS(Method):
         m: Memory = state.memory
         R, p, alpha = m.reduction, m.point, m.alpha
         for _ in range(20):
-            v = [xi - alpha * gi for xi, gi in zip(p.x, p.g, strict=True)]
-            x = tuple([block.h.prox(vi, alpha) for block, vi in zip(R.blocks, v, strict=True)])
+            steps = [alpha * ti for ti in m.tau]
+            v = [xi - step * gi for xi, gi, step in zip(p.x, p.g, steps, strict=True)]
+            x = tuple([block.h.prox(vi, step) for block, vi, step in zip(R.blocks, v, steps, strict=True)])
             q = evaluate(R, x, m.z, m.beta, m.s)
             moves = [a - b for a, b in zip(x, p.x, strict=True)]
-            moved = _square(moves)
+            moved = sum([float(dot(a, a)) / ti for a, ti in zip(moves, m.tau, strict=True)])
             if q.value <= m.reference - 1e-4 * moved / alpha + 1e-14 * abs(m.reference):
                 break
             alpha *= 0.25
-        following = _barzilai_borwein(moves, moved, p.g, q.g, alpha, state.t % 2 == 1)
+        following = _barzilai_borwein(m.tau, moves, moved, p.g, q.g, alpha, state.t % 2 == 1)
         weight = 0.85 * m.weight + 1
         reference = (0.85 * m.weight * m.reference + q.value) / weight
         m = m._replace(point=q, alpha=following, reference=reference, weight=weight, count=m.count + 1)
-        new = _state(state.t + 1, m, [(vi, alpha) for vi in v])
-        rest = _stationarity(R, q, v, alpha)
+        new = _state(state.t + 1, m, list(zip(v, steps, strict=True)))
+        rest = _stationarity(R, q, v, steps)
         if rest <= m.tolerance or m.count >= (m.effort.cycles[m.cycle].inner if m.cooling else INNER):
             return replace(new, memory=_next_stage(m, state.t + 1, rest))
         return new
@@ -263,6 +269,8 @@ def _dual_step(m: Memory, rest: float) -> Memory:
     scale = max(norm(p.total), norm(placed))
     balance = 1.0 if m.cycle >= 0 else 0.1
     lags = feasibility > LAG * m.feasibility and feasibility * _norm(p.pulls) > balance * rest * scale
+    if 0 <= m.cycle < len(m.effort.cycles):
+        return m._replace(z=p.z, feasibility=feasibility, beta=m.beta * SHARPEN, rounds=m.rounds + 1, tolerance=max(0.7 * m.tolerance, 1e-12 * m.slope))
     lags = lags or feasibility > FAR * scale
     return m._replace(
         z=p.z,
@@ -274,22 +282,23 @@ def _dual_step(m: Memory, rest: float) -> Memory:
 
 
 def _barzilai_borwein(
-    moves: list[Array], moved: float, before: Arrays, after: Arrays, alpha: float, long: bool
+    tau: tuple[float, ...], moves: list[Array], moved: float, before: Arrays, after: Arrays, alpha: float, long: bool
 ) -> float:
     """The next step length from the last move and the change of the gradient, long and short in turn."""
     changes = [a - b for a, b in zip(after, before, strict=True)]
     product = abs(sum([float(dot(a, b)) for a, b in zip(moves, changes, strict=True)]))
     if not product > 0:
         return alpha
-    length = moved / product if long else product / _square(changes)
+    bend = sum([float(dot(a, a)) * ti for a, ti in zip(changes, tau, strict=True)])
+    length = moved / product if long else product / bend
     return min(max(length, 1e-4 * alpha), 1e4 * alpha)
 
 
-def _stationarity(R: Reduction, q: Point, v: list[Array], alpha: float) -> float:
+def _stationarity(R: Reduction, q: Point, v: list[Array], steps: list[float]) -> float:
     """‖∇Φ + s‖ with s_i ∈ ∂h_i(x_i) from the prox just taken."""
     parts = [
-        gi if block.h.is_manifold else gi + (vi - xi) * (1 / alpha)
-        for block, gi, vi, xi in zip(R.blocks, q.g, v, q.x, strict=True)
+        gi if block.h.is_manifold else gi + (vi - xi) * (1 / step)
+        for block, gi, vi, xi, step in zip(R.blocks, q.g, v, q.x, steps, strict=True)
     ]
     return _norm(parts)
 

@@ -8,7 +8,7 @@
         i = n:  c = x_n - g/w,  x̆_n = prox_{h_n}(c, μ + 1/w),  x_n ← (x̆_n + μwc)/(1 + μw)
     z ← z + σβ(Σ_j A_j x_j - b)
 
-With parameters="practical" the penalty follows the residual instead of the clock (same bound β⁺ ≤ (1+ξ)β).
+With parameters="practical", β and μ follow the residual instead of the clock (`_follow`), inside β⁺ ≤ (1+ξ)β.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Memory(NamedTuple):
     local: tuple[bool, ...]
     """Blocks whose L_i is local and found by backtracking."""
     beta: float
-    """Penalty of the next iteration."""
+    mu: float
+    """Penalty and smoothing of the next iteration."""
     zhat: Array | None
     residual: float = math.inf
     """Smallest ‖Ax - b‖ since β last grew."""
@@ -86,14 +87,15 @@ class IPDS(Method):
             if constant == 0 and square == 0:
                 raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
         zhat = z0 / math.sqrt(beta0) if self.scaled_multiplier else None
-        memory = Memory(parameters, beta0, upper, norms_squared, lipschitz, local, beta0, zhat)
-        return start(problem, x0, z0, beta0, smoothing(beta0, parameters.delta, upper), memory)
+        mu0 = smoothing(beta0, parameters.delta, upper)
+        memory = Memory(parameters, beta0, upper, norms_squared, lipschitz, local, beta0, mu0, zhat)
+        return start(problem, x0, z0, beta0, mu0, memory)
 
     def step(self, problem: Problem, state: State) -> State:
         """One pass over the blocks, then the dual step."""
         m: Memory = state.memory
         p = m.parameters
-        beta, mu = m.beta, smoothing(m.beta, p.delta, m.lambda_max)
+        beta, mu = m.beta, m.mu
         z = state.z if m.zhat is None else math.sqrt(beta) * m.zhat
         x, products, points = list(state.x), list(state.products), list(state.prox_points)
         lipschitz = list(m.lipschitz)
@@ -116,20 +118,24 @@ class IPDS(Method):
                     point = (c, mu + 1 / w)
                 if not m.local[i] or _majorised(block, x[i], new, value, gradient, lipschitz[i]):
                     break
-                lipschitz[i] *= 2
+                lipschitz[i] = max(2 * lipschitz[i], 1e-3 * beta * m.norms_squared[i])
             if m.local[i]:
                 lipschitz[i] *= 0.95  # a local constant found once may be too cautious later
             product = op.apply(new)
             residual = residual + (product - products[i])
             x[i], products[i], points[i] = new, product, point
         residual = sum_products(products, problem.b)
-        following, smallest = self._next_penalty(m, state.t + 1, residual)
+        if self.parameters == "practical":
+            m = _follow(problem, m, state, products, residual, x_breve, points[-1])
+        else:
+            following = penalty(state.t + 1, m.beta0, p.xi, p.p)
+            m = m._replace(beta=following, mu=smoothing(following, p.delta, m.lambda_max))
         if m.zhat is None:
             zhat, z_new = None, z + (p.sigma * beta) * residual
         else:
-            zhat = m.zhat * math.sqrt(beta / following) + (p.sigma * beta / math.sqrt(following)) * residual
-            z_new = math.sqrt(following) * zhat
-        memory = m._replace(beta=following, zhat=zhat, lipschitz=tuple(lipschitz), residual=smallest)
+            zhat = m.zhat * math.sqrt(beta / m.beta) + (p.sigma * beta / math.sqrt(m.beta)) * residual
+            z_new = math.sqrt(m.beta) * zhat
+        memory = m._replace(zhat=zhat, lipschitz=tuple(lipschitz))
         return State(state.t + 1, tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points), memory=memory)
 
     def parameters_of(self, state: State) -> Parameters:
@@ -151,14 +157,28 @@ class IPDS(Method):
         except AssumptionError:  # bijective, but kappa is beyond what BI allows: bijective is surjective too
             return Parameters.sound("SU", check.kappa)
 
-    def _next_penalty(self, m: Memory, t: int, residual: Array) -> tuple[float, float]:
-        """β of iteration t, and the smallest residual since it last grew."""
-        p = m.parameters
-        if self.parameters != "practical":
-            return penalty(t, m.beta0, p.xi, p.p), m.residual
-        size = norm(residual)
-        grown = follow_residual(m.beta, p.xi, size, m.residual)
-        return grown, size if grown > m.beta else min(size, m.residual)
+
+def _follow(
+    problem: Problem, m: Memory, state: State, products: list[Array], residual: Array, x_breve: Array, point: Any
+) -> Memory:
+    """β and μ of the next iteration in practical mode.
+
+    β grows by 1+ξ while ‖Ax - b‖ lags: it shrinks too slowly, and is relatively larger than the dual residual
+    β max_i ‖A_iΔx_i‖ (so that β stops growing once the point is feasible). μ never lets the smoothing error μ‖∂h_n‖ exceed the
+    residual, so both vanish together.
+    """
+    p = m.parameters
+    size = norm(residual)
+    dual = m.beta * max(norm(new - old) for new, old in zip(products, state.products, strict=True))
+    b = norm(problem.b) if is_array(problem.b) else 0.0
+    scale = max([b, *(norm(product) for product in products)])
+    lags = size * norm(state.z) > dual * scale
+    beta = follow_residual(m.beta, p.xi, size, m.residual) if lags else m.beta
+    slope = norm(point[0] - x_breve) / point[1]
+    mu = min(smoothing(beta, p.delta, m.lambda_max), m.mu)
+    if slope > 0:
+        mu = min(mu, max(size / (math.sqrt(m.lambda_max) * slope), 0.9 * mu))
+    return m._replace(beta=beta, mu=mu, residual=size if beta > m.beta else min(size, m.residual))
 
 
 def require_last_block(problem: Problem) -> None:
@@ -191,11 +211,9 @@ def _lipschitz(block: Any, x: Array) -> tuple[float, bool]:
     if block.f.lipschitz is not None:
         return float(block.f.lipschitz), False
     gradient = block.f.grad(x)
-    length = norm(gradient)
-    if length == 0:
-        return 1e-8, True
-    step = 1e-4 * max(norm(x), 1e-4 * length) / length
-    return max(norm(block.f.grad(x - step * gradient) - gradient) / (step * length), 1e-8), True
+    direction = gradient if norm(gradient) > 0 else gradient + 1.0
+    step = 1e-6 * (norm(x) or 1.0) / norm(direction)
+    return norm(block.f.grad(x - step * direction) - gradient) / (step * norm(direction)), True
 
 
 def _smooth_part(block: Any, x: Array, with_value: bool) -> tuple[float, Array | None]:

@@ -118,20 +118,23 @@ def resmooth(
     return Point(x, products, total, f, df, value, u, x_breve, z, tuple(pulls), tuple(g))
 
 
-def curvature_along(R: Reduction, point: Point, s: float) -> tuple[float, float]:
-    """(of Φ, of Σ f_i): curvatures along the gradient, the envelope counted with its largest, 1/s."""
-    square = sum(float(dot(gi, gi)) for gi in point.g)
-    if square == 0.0:
-        return 0.0, 0.0
-    bent, image = 0.0, None
+def curvatures(R: Reduction, point: Point, s: float) -> list[tuple[float, float]]:
+    """(of Φ, of f_i) for every block, along its own gradient; the envelope counts with its largest, 1/s.
+
+    A block whose gradient vanishes is probed along its own x_i, or along ones.
+    """
+    found = []
     for op, smooth, xi, gi, dfi in zip(R.operators, R.smooth, point.x, point.g, point.df, strict=True):
-        product = op.apply(gi)
-        image = product if image is None else image + product
+        size = norm(xi)
+        d = gi if norm(gi) > 0 else xi if size > 0 else xi + 1.0
+        square = float(dot(d, d))
+        image = op.apply(d)
+        bent = 0.0
         if dfi is not None:
-            step = 1e-6 * (norm(xi) or 1.0) / norm(gi)
-            bent += float(dot(smooth(xi - step * gi)[1] - dfi, gi)) / -step
-    assert image is not None
-    return (float(dot(image, image)) / (s * R.c**2) + abs(bent)) / square, abs(bent) / square
+            step = 1e-6 * (size or 1.0) / math.sqrt(square)
+            bent = norm(smooth(xi - step * d)[1] - dfi) / (step * math.sqrt(square))
+        found.append((float(dot(image, image)) / (square * s * R.c**2) + bent, bent))
+    return found
 
 
 def value_and_gradient(block: Block, x: Array) -> Callable[[Array], tuple[float, Array | None]]:
