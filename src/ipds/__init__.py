@@ -2,6 +2,7 @@
 
 from ._version import __version__
 from .errors import AssumptionError, DivergenceError
+from .multistart import Multistart, multistart
 from .parameters import Parameters
 from .problem import Block, Problem
 from .result import Result, Status
@@ -11,11 +12,13 @@ __all__ = [
     "AssumptionError",
     "Block",
     "DivergenceError",
+    "Multistart",
     "Parameters",
     "Problem",
     "Result",
     "Status",
     "__version__",
     "iterate",
+    "multistart",
     "solve",
 ]

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..problem import Problem
 from .accelerated import AcceleratedIPDS
 from .base import Method, State
 from .ipds import IPDS
+from .radmm import RADMM
 from .reduction import eliminable
+from .spgm import SPGM
+from .subgradient import Subgradient
 
-__all__ = ["AcceleratedIPDS", "IPDS", "Method", "State", "candidates", "named"]
+__all__ = [
+    "IPDS",
+    "RADMM",
+    "SPGM",
+    "AcceleratedIPDS",
+    "Method",
+    "State",
+    "Subgradient",
+    "candidates",
+    "named",
+]
 
-_NAMES = {"ipds": IPDS, "sound": lambda: IPDS("sound")}
+_NAMES: dict[str, Callable[[], Method]] = {
+    "accelerated": AcceleratedIPDS,
+    "ipds": IPDS,
+    "radmm": lambda: RADMM("tuned"),
+    "sound": lambda: IPDS("sound"),
+    "spgm": lambda: SPGM("tuned"),
+    "subgradient": lambda: Subgradient("tuned"),
+}
 
 
 def named(name: str) -> Method:
     """The method called `name`, with default settings."""
     if not isinstance(name, str) or name not in _NAMES:
         raise ValueError(f"method must be 'auto', a Method or one of {sorted(_NAMES)}, got {name!r}")
-    return _NAMES[name]()  # type: ignore[no-any-return, operator]
+    return _NAMES[name]()
 
 
 def candidates(problem: Problem) -> list[Method]:
-    """Methods for this problem, the fastest sound choice first."""
+    """What `method="auto"` tries, in this order: the fastest method that can treat the problem, then safer ones."""
     accelerated: list[Method] = [] if eliminable(problem) is None else [AcceleratedIPDS()]
     return [*accelerated, IPDS("practical")]

@@ -1,13 +1,15 @@
 """Accelerated IPDS: a block eliminated, the others moved jointly by spectral prox-gradient steps.
 
-With Φ, u, s, z⁺ as in `reduction.py`, every iteration is one step of the reduced problem min Φ(x) + Σ h_i(x_i),
+With Φ, s and z⁺ as in `reduction.py`, every iteration is one step of the reduced problem min Φ(x) + Σ h_i(x_i),
 
-    x_i ← prox_{h_i}(x_i - α∇_iΦ(x), α),
+    x_i ← prox_{h_i}(x_i - α_i∇_iΦ(x), α_i),
 
-with a Barzilai-Borwein length α and a nonmonotone line search. Every few steps the multiplier moves, z ← z⁺, and the
-penalty β grows if the constraint lags behind. Where a smooth f competes with h_n under nonconvex constraints and ten
-times patience has not settled it, the run *anneals*: it starts again from a strongly smoothed h_n (μ large, z = 0)
-whose smoothing shrinks slowly, which finds better basins, and then sharpens as before.
+with Barzilai-Borwein lengths and a nonmonotone line search; on a manifold along the tangent part of the gradient. Every
+few steps the multiplier moves, z ← z⁺, and the penalty β grows if the constraint lags behind.
+
+Where a smooth f competes with h_n over a nonconvex set, and that has not settled it in `patience` iterations, the run
+*anneals*: from its best point it starts again with a strongly smoothed h_n (μ large, z = 0), lets the smoothing shrink
+slowly, which finds better basins, and sharpens the result by dual steps as before.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any, NamedTuple
 from .._array import Array, dot, is_array, norm
 from ..errors import AssumptionError
 from ..problem import Problem
-from .base import Method, State
+from .base import Method, State, lipschitz_at
 from .reduction import (
     Arrays,
     Point,
@@ -30,6 +32,7 @@ from .reduction import (
     evaluate,
     insert,
     resmooth,
+    restored_value,
     without,
 )
 
@@ -52,24 +55,27 @@ class Effort(NamedTuple):
     cycles: tuple[Cycle, ...]
 
 
-DEEP, WARM, MILD = Cycle(2.0, 0.97, 30), Cycle(1.0, 0.95, 30), Cycle(0.4, 0.9, 20)
+DEEP, HIGH, WARM, MILD = (
+    Cycle(2.0, 0.95, 30),
+    Cycle(1.5, 0.93, 20),
+    Cycle(1.0, 0.93, 20),
+    Cycle(0.5, 0.92, 20),
+)
 EFFORTS = {
     "fast": Effort(1.3, math.inf, ()),
-    "balanced": Effort(1.05, 400, (DEEP, MILD, WARM, MILD)),
-    "thorough": Effort(1.05, 0, (Cycle(2.0, 0.985, 30), MILD, WARM, MILD, DEEP, MILD, WARM, MILD)),
+    "balanced": Effort(1.05, 300, (DEEP, MILD, WARM, MILD, HIGH, MILD)),
+    "thorough": Effort(1.05, 300, (DEEP, MILD, WARM, MILD, HIGH, MILD) * 3),
 }
 COLD = 0.2
-"""Where an annealing ends and dual steps take over, like `hot` in units of ‖x_n‖/C_h."""
-ROUNDS = 12
-"""Dual steps that sharpen a point between two annealings."""
+"""Where an annealing ends and dual steps take over; like `hot` in units of ‖x_n‖/C_h."""
+ROUNDS, SHARPEN = 12, 1.1
+"""Dual steps after an annealing, and the growth of β in each."""
 SHARP_START, SHARP_GROWTH = 10.0, 2.0
 """First penalty (in units of C_h/‖x_n‖) and growth where no smooth f competes with h_n: its kinks decide at once."""
-FAR = 0.05
-SHARPEN = 1.2
 INNER = 10
 """Steps at most between two dual steps."""
-LAG = 0.8
-"""The constraint lags when a dual step leaves more than this fraction of the residual."""
+LAG, FAR = 0.8, 0.05
+"""β grows where a dual step leaves more than LAG of the residual, and while the residual is above FAR, relatively."""
 
 
 class Memory(NamedTuple):
@@ -142,18 +148,14 @@ class AcceleratedIPDS(Method):
         x = without(x0, j)
         gentle = any(block.f is not None for block in R.blocks)
         unit = kink_width(problem, R, x0)
-        c2 = R.c**2
-        provisional = (1 / unit if math.isfinite(unit) else 1.0) / c2
-        point = evaluate(R, x, z0, provisional, 1 / (provisional * c2))
-        bent = [curvature for _, curvature in curvatures(R, point, 1 / (provisional * c2))]
-        stated = [block.f.lipschitz or bend for block, bend in zip(R.blocks, bent, strict=True) if block.f is not None]
         beta = self.beta0
         if beta is None:
-            beta = (max([1 / unit, *stated]) if gentle else SHARP_START / unit) / c2
-            beta = beta if beta > 0 else provisional
-        s = 1 / (beta * c2)
-        point = resmooth(R, x, point.products, point.total, point.f, point.df, z0, beta, s)
-        curved = [max(whole, 1e-12 / s) for whole, _ in curvatures(R, point, s)]
+            bends = [lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True)]
+            beta = (max(1 / unit, *bends) if gentle else SHARP_START / unit) / R.c**2
+            beta = beta if beta > 0 else 1 / R.c**2
+        s = 1 / (beta * R.c**2)
+        point = evaluate(R, x, z0, beta, s)
+        curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s)]
         largest = max(curved)
         slope = _norm(point.g)
         memory = Memory(
@@ -225,26 +227,25 @@ def _next_stage(m: Memory, t: int, rest: float) -> Memory:
         if not waiting:
             return _anneal(m)
     if m.cooling:  # cold enough: from here on the multiplier does the rest
-        m = m._replace(cooling=False, rounds=0, mu=0.0, beta=1 / (m.s * m.reduction.c**2), tolerance=0.1 * m.slope)
+        m = m._replace(
+            cooling=False, rounds=0, mu=0.0, beta=1 / (m.s * m.reduction.c**2), tolerance=0.1 * m.slope
+        )
     return _resmooth(_dual_step(m, rest), before)
 
 
 def _anneal(m: Memory) -> Memory:
     """Begin the next annealing from the best point so far; after the last, return to that point for good."""
-    R, p, cycle = m.reduction, m.point, m.cycle + 1
-    value = sum(p.f) + R.h((R.b - p.total) / R.c) + sum(b.h(xi) for b, xi in zip(R.blocks, p.x, strict=True) if not b.h.is_set)
-    incumbent = min(m.incumbent, (value, p.x), key=lambda pair: pair[0])
-    m = m._replace(incumbent=incumbent, cycle=cycle)
-    last = cycle == len(m.effort.cycles)
-    if last and incumbent[1] is p.x:
-        return m._replace(count=0)
-    before = m.s
-    if last:
-        m = m._replace(z=0.0, mu=0.0, beta=1 / (COLD * m.unit * R.c**2) * 10, tolerance=0.1 * m.slope)
+    R, p, before, cycle = m.reduction, m.point, m.s, m.cycle + 1
+    value = restored_value(R, p)
+    incumbent = (value, p.x) if value < m.incumbent[0] else m.incumbent
+    m = m._replace(incumbent=incumbent, cycle=cycle, z=0.0, count=0)
+    if cycle < len(m.effort.cycles):
+        m = m._replace(cooling=True, tolerance=0.002 * m.slope)
+        m = _smoothing(m, m.effort.cycles[cycle].hot * m.unit)
     else:
-        m = _smoothing(m._replace(cooling=True, z=0.0, tolerance=0.002 * m.slope), m.effort.cycles[cycle].hot * m.unit)
+        m = m._replace(beta=10 / (COLD * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope)
     point = evaluate(R, incumbent[1], m.z, m.beta, m.s)
-    return m._replace(point=point, alpha=m.alpha * min(1.0, m.s / before), reference=point.value, weight=1.0, count=0)
+    return m._replace(point=point, alpha=m.alpha * min(1.0, m.s / before), reference=point.value, weight=1.0)
 
 
 def _smoothing(m: Memory, s: float) -> Memory:
@@ -269,20 +270,26 @@ def _dual_step(m: Memory, rest: float) -> Memory:
     scale = max(norm(p.total), norm(placed))
     balance = 1.0 if m.cycle >= 0 else 0.1
     lags = feasibility > LAG * m.feasibility and feasibility * _norm(p.pulls) > balance * rest * scale
+    growth = m.growth if lags or feasibility > FAR * scale else 1.0
     if 0 <= m.cycle < len(m.effort.cycles):
-        return m._replace(z=p.z, feasibility=feasibility, beta=m.beta * SHARPEN, rounds=m.rounds + 1, tolerance=max(0.7 * m.tolerance, 1e-12 * m.slope))
-    lags = lags or feasibility > FAR * scale
+        growth = SHARPEN
     return m._replace(
         z=p.z,
         feasibility=feasibility,
-        beta=m.beta * m.growth if lags else m.beta,
+        beta=m.beta * growth,
         rounds=m.rounds + 1,
         tolerance=max(0.7 * m.tolerance, 1e-12 * m.slope),
     )
 
 
 def _barzilai_borwein(
-    tau: tuple[float, ...], moves: list[Array], moved: float, before: Arrays, after: Arrays, alpha: float, long: bool
+    tau: tuple[float, ...],
+    moves: list[Array],
+    moved: float,
+    before: Arrays,
+    after: Arrays,
+    alpha: float,
+    long: bool,
 ) -> float:
     """The next step length from the last move and the change of the gradient, long and short in turn."""
     changes = [a - b for a, b in zip(after, before, strict=True)]

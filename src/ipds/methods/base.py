@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._array import Array
+from .._array import Array, norm
+from ..functions import Smooth
 from ..problem import Problem, sum_products
 
 
@@ -70,9 +71,21 @@ def start(problem: Problem, x0: tuple[Array, ...], z0: Array, beta: float, mu: f
     return State(0, x0, x0[-1], z0, beta, mu, products, points, memory=memory)
 
 
+def lipschitz_at(f: Smooth | None, x: Array) -> tuple[float, bool]:
+    """(L, whether it is local): the constant that f states, or the curvature at x along the gradient."""
+    if f is None:
+        return 0.0, False
+    if f.lipschitz is not None:
+        return float(f.lipschitz), False
+    gradient = f.grad(x)
+    direction = gradient if norm(gradient) > 0 else gradient + 1.0
+    step = 1e-6 * (norm(x) or 1.0) / norm(direction)
+    return norm(f.grad(x - step * direction) - gradient) / (step * norm(direction)), True
+
+
 def residual_of(problem: Problem, state: State) -> Array:
     """Σ A_i x_i - b from the carried products."""
     return sum_products(state.products, problem.b)
 
 
-__all__ = ["Method", "State", "replace", "residual_of", "start"]
+__all__ = ["Method", "State", "lipschitz_at", "replace", "residual_of", "start"]

@@ -22,7 +22,7 @@ from ..errors import AssumptionError
 from ..parameters import Parameters
 from ..problem import Problem, sum_products
 from ..schedules import follow_residual, initial_penalty, penalty, smoothing
-from .base import Method, State, start
+from .base import Method, State, lipschitz_at, start
 
 
 class Memory(NamedTuple):
@@ -61,7 +61,9 @@ class IPDS(Method):
         scaled_multiplier: bool = False,
     ):
         if not isinstance(parameters, Parameters) and parameters not in ("practical", "sound", "paper"):
-            raise ValueError(f"IPDS: parameters must be 'practical', 'sound', 'paper' or Parameters, got {parameters!r}")
+            raise ValueError(
+                f"IPDS: parameters must be 'practical', 'sound', 'paper' or Parameters, got {parameters!r}"
+            )
         if beta0 is not None and not (math.isfinite(beta0) and beta0 > 0):
             raise ValueError(f"IPDS: beta0 must be positive and finite, got {beta0}")
         self.parameters = parameters
@@ -74,14 +76,17 @@ class IPDS(Method):
         require_last_block(problem)
         lower, upper = problem.operators[-1].extremes(problem.blocks[-1].shape)
         parameters = self._resolve(problem, lower, upper)
-        lipschitz, local = zip(*(_lipschitz(block, xi) for block, xi in zip(problem.blocks, x0, strict=True)), strict=True)
+        constants = [lipschitz_at(block.f, xi) for block, xi in zip(problem.blocks, x0, strict=True)]
+        lipschitz, local = zip(*constants, strict=True)
         bound = lipschitz[-1] / (parameters.delta * upper)
         beta0 = self.beta0
         if beta0 is None:
             beta0 = scale_free_penalty(problem, x0, upper, lipschitz[-1])
             beta0 = beta0 if self.parameters == "practical" else max(beta0, bound)
         elif beta0 < bound:
-            warnings.warn(f"IPDS: beta0={beta0:.4g} is below the theory's bound L_n/(δλ̄)={bound:.4g}", stacklevel=3)
+            warnings.warn(
+                f"IPDS: beta0={beta0:.4g} is below the theory's bound L_n/(δλ̄)={bound:.4g}", stacklevel=3
+            )
         norms_squared = tuple(op.norm() ** 2 for op in problem.operators)
         for name, constant, square in zip(problem.names, lipschitz, norms_squared, strict=True):
             if constant == 0 and square == 0:
@@ -136,7 +141,9 @@ class IPDS(Method):
             zhat = m.zhat * math.sqrt(beta / m.beta) + (p.sigma * beta / math.sqrt(m.beta)) * residual
             z_new = math.sqrt(m.beta) * zhat
         memory = m._replace(zhat=zhat, lipschitz=tuple(lipschitz))
-        return State(state.t + 1, tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points), memory=memory)
+        return State(
+            state.t + 1, tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points), memory=memory
+        )
 
     def parameters_of(self, state: State) -> Parameters:
         """The six parameters in force."""
@@ -149,7 +156,9 @@ class IPDS(Method):
             return Parameters.practical()
         check = problem.check()
         if check.condition is None:
-            raise AssumptionError(f"parameters={self.parameters!r} need condition BI or SU on the last block:\n{check}")
+            raise AssumptionError(
+                f"parameters={self.parameters!r} need condition BI or SU on the last block:\n{check}"
+            )
         if self.parameters == "paper":
             return Parameters.paper(check.condition, check.kappa)
         try:
@@ -159,13 +168,19 @@ class IPDS(Method):
 
 
 def _follow(
-    problem: Problem, m: Memory, state: State, products: list[Array], residual: Array, x_breve: Array, point: Any
+    problem: Problem,
+    m: Memory,
+    state: State,
+    products: list[Array],
+    residual: Array,
+    x_breve: Array,
+    point: Any,
 ) -> Memory:
     """β and μ of the next iteration in practical mode.
 
     β grows by 1+ξ while ‖Ax - b‖ lags: it shrinks too slowly, and is relatively larger than the dual residual
-    β max_i ‖A_iΔx_i‖ (so that β stops growing once the point is feasible). μ never lets the smoothing error μ‖∂h_n‖ exceed the
-    residual, so both vanish together.
+    β max_i ‖A_iΔx_i‖ (so that β stops growing once the point is feasible). μ does not let the smoothing error
+    μ‖∂h_n‖ exceed the residual, so both vanish together.
     """
     p = m.parameters
     size = norm(residual)
@@ -190,7 +205,9 @@ def require_last_block(problem: Problem) -> None:
             "move a block with a convex Lipschitz h (e.g. L1) to the end"
         )
     if math.prod(block.shape) and op.norm() == 0:
-        raise AssumptionError(f"block {name!r} is last, so its A must be surjective, but A = 0; move another block last")
+        raise AssumptionError(
+            f"block {name!r} is last, so its A must be surjective, but A = 0; move another block last"
+        )
 
 
 def scale_free_penalty(problem: Problem, x0: tuple[Array, ...], upper: float, lipschitz_n: float) -> float:
@@ -202,18 +219,6 @@ def scale_free_penalty(problem: Problem, x0: tuple[Array, ...], upper: float, li
         b = norm(problem.b) if is_array(problem.b) else abs(problem.b) * math.sqrt(math.prod(problem.shape))
         size = max([b, *others]) / math.sqrt(upper)
     return initial_penalty(block.h.lipschitz(block.shape), size, upper, lipschitz_n)
-
-
-def _lipschitz(block: Any, x: Array) -> tuple[float, bool]:
-    """(L_i, whether it is local): the global constant, or a local one estimated at x."""
-    if block.f is None:
-        return 0.0, False
-    if block.f.lipschitz is not None:
-        return float(block.f.lipschitz), False
-    gradient = block.f.grad(x)
-    direction = gradient if norm(gradient) > 0 else gradient + 1.0
-    step = 1e-6 * (norm(x) or 1.0) / norm(direction)
-    return norm(block.f.grad(x - step * direction) - gradient) / (step * norm(direction)), True
 
 
 def _smooth_part(block: Any, x: Array, with_value: bool) -> tuple[float, Array | None]:

@@ -73,7 +73,9 @@ def eliminate(problem: Problem, j: int, x0: Arrays) -> Reduction:
     assert isinstance(op, Identity)
     blocks = without(problem.blocks, j)
     smooth = tuple(value_and_gradient(b, xi) for b, xi in zip(blocks, without(x0, j), strict=True))
-    return Reduction(j, op.scale, problem.blocks[j].h, problem.b, blocks, without(problem.operators, j), smooth)
+    return Reduction(
+        j, op.scale, problem.blocks[j].h, problem.b, blocks, without(problem.operators, j), smooth
+    )
 
 
 def evaluate(R: Reduction, x: Arrays, z: Any, beta: float, s: float) -> Point:
@@ -118,8 +120,14 @@ def resmooth(
     return Point(x, products, total, f, df, value, u, x_breve, z, tuple(pulls), tuple(g))
 
 
-def curvatures(R: Reduction, point: Point, s: float) -> list[tuple[float, float]]:
-    """(of Φ, of f_i) for every block, along its own gradient; the envelope counts with its largest, 1/s.
+def restored_value(R: Reduction, p: Point) -> float:
+    """The objective at the feasible point with x_j = (b - Σ A_i x_i)/c."""
+    others = [block.h(xi) for block, xi in zip(R.blocks, p.x, strict=True) if not block.h.is_set]
+    return sum(p.f) + sum(others) + R.h((R.b - p.total) * (1 / R.c))
+
+
+def curvatures(R: Reduction, point: Point, s: float) -> list[float]:
+    """Curvature of Φ in every block along its own gradient; the envelope counts with its largest, 1/s.
 
     A block whose gradient vanishes is probed along its own x_i, or along ones.
     """
@@ -127,13 +135,12 @@ def curvatures(R: Reduction, point: Point, s: float) -> list[tuple[float, float]
     for op, smooth, xi, gi, dfi in zip(R.operators, R.smooth, point.x, point.g, point.df, strict=True):
         size = norm(xi)
         d = gi if norm(gi) > 0 else xi if size > 0 else xi + 1.0
-        square = float(dot(d, d))
-        image = op.apply(d)
-        bent = 0.0
+        length = norm(d)
+        curvature = (norm(op.apply(d)) / length) ** 2 / (s * R.c**2)
         if dfi is not None:
-            step = 1e-6 * (size or 1.0) / math.sqrt(square)
-            bent = norm(smooth(xi - step * d)[1] - dfi) / (step * math.sqrt(square))
-        found.append((float(dot(image, image)) / (square * s * R.c**2) + bent, bent))
+            step = 1e-6 * (size or 1.0) / length
+            curvature += norm(smooth(xi - step * d)[1] - dfi) / (step * length)
+        found.append(curvature)
     return found
 
 
