@@ -1,0 +1,139 @@
+"""What the primal methods share: the problem with one block solved for, its smoothing, its states.
+
+With A_j = c·I, f_j = 0 and h = h_j convex and Lipschitz, the constraint gives x_j = y(x) = (b - Σ_{i≠j} A_i x_i)/c and
+
+    F(x) = Σ_{i≠j} [f_i(x_i) + h_i(x_i)] + h(y(x)).
+
+Its smoothing F_μ has h's Moreau envelope in place of h: `reduction.evaluate` with z = 0, s = μ.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._array import Array, dot, norm
+from ..errors import AssumptionError
+from ..functions import Zero
+from ..operators import Identity
+from ..problem import Block, Problem
+from .accelerated import kink_width
+from .base import State, lipschitz_at
+from .reduction import Arrays, Point, Reduction, eliminate, insert, without
+
+RULES = ("published", "tuned")
+
+
+def checked(who: str, **options: float | None) -> None:
+    """Refuse numbers that are not positive and finite; None stands for the default."""
+    for name, value in options.items():
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{who}: {name} must be positive and finite, got {value}")
+
+
+def checked_rule(who: str, rule: str) -> str:
+    """`rule`, if it is one of "published" and "tuned"."""
+    if rule not in RULES:
+        raise ValueError(f"{who}: rule must be one of {list(RULES)}, got {rule!r}")
+    return rule
+
+
+def checked_gradient(who: str, gradient: str) -> str:
+    """`gradient`, if it is one of "riemannian" and "euclidean"."""
+    if gradient not in ("riemannian", "euclidean"):
+        raise ValueError(f"{who}: gradient must be 'riemannian' or 'euclidean', got {gradient!r}")
+    return gradient
+
+
+def solvable(problem: Problem) -> int | None:
+    """Index of the block to solve the constraint for: `eliminable`, and Lipschitz; the last one first."""
+    for j in reversed(range(len(problem.blocks) if len(problem.blocks) > 1 else 0)):
+        block, op = problem.blocks[j], problem.operators[j]
+        fits = isinstance(op, Identity) and op.scale != 0 and block.f is None and block.h.is_convex
+        if fits and math.isfinite(block.h.lipschitz(block.shape)):
+            return j
+    return None
+
+
+def composite(problem: Problem, who: str, x0: Arrays, *, on_manifold: bool = False) -> Reduction:
+    """The problem with a block solved for, or an `AssumptionError` that says why there is none."""
+    j = solvable(problem)
+    if j is None:
+        raise AssumptionError(
+            f"{who} needs a block with A = c·I, f = 0 and convex Lipschitz h to solve the constraint for; "
+            "state the problem so that one exists (its f may stand on another block), or use IPDS"
+        )
+    if on_manifold:
+        for name, other in zip(without(problem.names, j), without(problem.blocks, j), strict=True):
+            if not (other.h.is_manifold or isinstance(other.h, Zero)):
+                raise AssumptionError(
+                    f"{who} moves on manifolds: h of block {name!r} must be one (e.g. Stiefel) or zero, got {other.h!r}"
+                )
+    return eliminate(problem, j, x0)
+
+
+def slope(problem: Problem, R: Reduction) -> float:
+    """C_h/√size: the weight of an ℓ1 norm, and its like for other h."""
+    shape = problem.blocks[R.j].shape
+    return R.h.lipschitz(shape) / math.sqrt(math.prod(shape))
+
+
+def unit(problem: Problem, R: Reduction, x0: Arrays) -> float:
+    """‖x_j‖/C_h: the smoothing at which the kinks of h are as wide as its arguments (1 where that is not defined)."""
+    width = kink_width(problem, R, x0)
+    return width if math.isfinite(width) else 1.0
+
+
+def lipschitz(R: Reduction, x: Arrays) -> tuple[float, float]:
+    """(L, ‖A‖²/c²): of the ∇f_i, stated or (where not) measured at x, and of y(x)."""
+    constants = [lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True)]
+    return max(constants), sum(op.norm() ** 2 for op in R.operators) / R.c**2
+
+
+def tangent(block: Block, x: Array, g: Array) -> Array:
+    """The Riemannian gradient on a manifold, g itself elsewhere."""
+    return block.h.tangent(x, g) if block.h.is_manifold else g
+
+
+def descend(R: Reduction, x: Arrays, g: Arrays, step: float) -> tuple[Arrays, list[tuple[Array, float]]]:
+    """x_i⁺ = prox_{h_i}(x_i - step·g_i, step): a retraction on manifolds (polar on Stiefel), a projection on sets."""
+    points = [(xi - step * gi, step) for xi, gi in zip(x, g, strict=True)]
+    return tuple([b.h.prox(v, s) for b, (v, s) in zip(R.blocks, points, strict=True)]), points
+
+
+def square(arrays: Any) -> float:
+    """Σ ‖a_i‖²."""
+    return sum([float(dot(a, a)) for a in arrays])
+
+
+def length(arrays: Any) -> float:
+    """(Σ ‖a_i‖²)^½."""
+    return math.sqrt(sum([norm(a) ** 2 for a in arrays]))
+
+
+def assemble(
+    t: int,
+    R: Reduction,
+    p: Point,
+    points: list[tuple[Array, float]],
+    own: tuple[Array, float],
+    beta: float,
+    mu: float,
+    memory: Any,
+) -> State:
+    """The State of a point of the reduced problem, block j put back; `own` is its prox point (u, s)."""
+    return State(
+        t,
+        insert(p.x, R.j, p.x_breve),
+        p.x_breve,
+        p.z,
+        beta,
+        mu,
+        insert(p.products, R.j, None),
+        insert(tuple(points), R.j, own),
+        last=R.j,
+        gradients=insert(p.df, R.j, None),
+        adjoints=insert(p.pulls, R.j, None),
+        values=insert(p.f, R.j, 0.0),
+        memory=memory,
+    )
