@@ -102,7 +102,7 @@ class Memory(NamedTuple):
     """Reference value of the nonmonotone search and its weight (Zhang & Hager, SIOPT 2004)."""
     tolerance: float
     feasibility: float = math.inf
-    count: int = 0
+    inner: int = 0
     """Steps since the last stage began."""
     cycle: int = -1
     """Annealing we are in; -1 before the first."""
@@ -194,16 +194,16 @@ class AcceleratedIPDS(Method):
         following = _barzilai_borwein(m.tau, moves, moved, p.g, q.g, alpha, state.t % 2 == 1)
         weight = 0.85 * m.weight + 1
         reference = (0.85 * m.weight * m.reference + q.value) / weight
-        m = m._replace(point=q, alpha=following, reference=reference, weight=weight, count=m.count + 1)
+        m = m._replace(point=q, alpha=following, reference=reference, weight=weight, inner=m.inner + 1)
         new = _state(state.t + 1, m, list(zip(v, steps, strict=True)))
         rest = _stationarity(R, q, v, steps)
-        if rest <= m.tolerance or m.count >= (m.effort.cycles[m.cycle].inner if m.cooling else INNER):
+        if rest <= m.tolerance or m.inner >= (m.effort.cycles[m.cycle].inner if m.cooling else INNER):
             return replace(new, memory=_next_stage(m, state.t + 1, rest))
         return new
 
     def parameters_of(self, state: State) -> Effort:
         """The numbers behind the effort."""
-        return state.memory.effort  # type: ignore[no-any-return]
+        return state.memory.effort
 
 
 def kink_width(problem: Problem, R: Reduction, x0: Arrays) -> float:
@@ -238,7 +238,7 @@ def _anneal(m: Memory) -> Memory:
     R, p, before, cycle = m.reduction, m.point, m.s, m.cycle + 1
     value = restored_value(R, p)
     incumbent = (value, p.x) if value < m.incumbent[0] else m.incumbent
-    m = m._replace(incumbent=incumbent, cycle=cycle, z=0.0, count=0)
+    m = m._replace(incumbent=incumbent, cycle=cycle, z=0.0, inner=0)
     if cycle < len(m.effort.cycles):
         m = m._replace(cooling=True, tolerance=0.002 * m.slope)
         m = _smoothing(m, m.effort.cycles[cycle].hot * m.unit)
@@ -259,7 +259,7 @@ def _resmooth(m: Memory, before: float) -> Memory:
     p = m.point
     q = resmooth(m.reduction, p.x, p.products, p.total, p.f, p.df, m.z, m.beta, m.s)
     # where the smoothing shrinks, the curvature grows by as much
-    return m._replace(point=q, alpha=m.alpha * min(1.0, m.s / before), reference=q.value, weight=1.0, count=0)
+    return m._replace(point=q, alpha=m.alpha * min(1.0, m.s / before), reference=q.value, weight=1.0, inner=0)
 
 
 def _dual_step(m: Memory, rest: float) -> Memory:

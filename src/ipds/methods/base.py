@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .._array import Array, norm
+from ..errors import AssumptionError
 from ..functions import Smooth
 from ..problem import Problem, sum_products
 
@@ -83,9 +85,23 @@ def lipschitz_at(f: Smooth | None, x: Array) -> tuple[float, bool]:
     return norm(f.grad(x - step * direction) - gradient) / (step * norm(direction)), True
 
 
+def require_last_block(problem: Problem) -> None:
+    """Refuse what no parameter choice can repair: a zero A_n, a nonconvex h_n."""
+    name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
+    if not block.h.is_convex:
+        raise AssumptionError(
+            f"block {name!r} is last, so its h must be convex, but {block.h!r} is not; "
+            "move a block with a convex Lipschitz h (e.g. L1) to the end"
+        )
+    if math.prod(block.shape) and op.norm() == 0:
+        raise AssumptionError(
+            f"block {name!r} is last, so its A must be surjective, but A = 0; move another block last"
+        )
+
+
 def residual_of(problem: Problem, state: State) -> Array:
     """Σ A_i x_i - b from the carried products."""
     return sum_products(state.products, problem.b)
 
 
-__all__ = ["Method", "State", "lipschitz_at", "replace", "residual_of", "start"]
+__all__ = ["Method", "State", "lipschitz_at", "replace", "require_last_block", "residual_of", "start"]

@@ -8,7 +8,7 @@
         i = n:  c = x_n - g/w,  x̆_n = prox_{h_n}(c, μ + 1/w),  x_n ← (x̆_n + μwc)/(1 + μw)
     z ← z + σβ(Σ_j A_j x_j - b)
 
-With parameters="practical", β and μ follow the residual instead of the clock (`_follow`), inside β⁺ ≤ (1+ξ)β.
+With parameters="practical", β and μ follow the residual instead of the clock (`practical.follow`), inside β⁺ ≤ (1+ξ)β.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import math
 import warnings
 from typing import Any, NamedTuple
 
-from .._array import Array, dot, is_array, norm
+from .._array import Array, dot
 from ..errors import AssumptionError
 from ..parameters import Parameters
 from ..problem import Problem, sum_products
-from ..schedules import follow_residual, initial_penalty, penalty, smoothing
-from .base import Method, State, lipschitz_at, start
+from ..schedules import penalty, smoothing
+from .base import Method, State, lipschitz_at, require_last_block, start
+from .practical import follow, scale_free_penalty
 
 
 class Memory(NamedTuple):
@@ -131,7 +132,7 @@ class IPDS(Method):
             x[i], products[i], points[i] = new, product, point
         residual = sum_products(products, problem.b)
         if self.parameters == "practical":
-            m = _follow(problem, m, state, products, residual, x_breve, points[-1])
+            m = follow(problem, m, state, products, residual, x_breve, points[-1])
         else:
             following = penalty(state.t + 1, m.beta0, p.xi, p.p)
             m = m._replace(beta=following, mu=smoothing(following, p.delta, m.lambda_max))
@@ -147,7 +148,7 @@ class IPDS(Method):
 
     def parameters_of(self, state: State) -> Parameters:
         """The six parameters in force."""
-        return state.memory.parameters  # type: ignore[no-any-return]
+        return state.memory.parameters
 
     def _resolve(self, problem: Problem, lower: float, upper: float) -> Parameters:
         if isinstance(self.parameters, Parameters):
@@ -165,60 +166,6 @@ class IPDS(Method):
             return Parameters.sound(check.condition, check.kappa)
         except AssumptionError:  # bijective, but kappa is beyond what BI allows: bijective is surjective too
             return Parameters.sound("SU", check.kappa)
-
-
-def _follow(
-    problem: Problem,
-    m: Memory,
-    state: State,
-    products: list[Array],
-    residual: Array,
-    x_breve: Array,
-    point: Any,
-) -> Memory:
-    """β and μ of the next iteration in practical mode.
-
-    β grows by 1+ξ while ‖Ax - b‖ lags: it shrinks too slowly, and is relatively larger than the dual residual
-    β max_i ‖A_iΔx_i‖ (so that β stops growing once the point is feasible). μ does not let the smoothing error
-    μ‖∂h_n‖ exceed the residual, so both vanish together.
-    """
-    p = m.parameters
-    size = norm(residual)
-    dual = m.beta * max(norm(new - old) for new, old in zip(products, state.products, strict=True))
-    b = norm(problem.b) if is_array(problem.b) else 0.0
-    scale = max([b, *(norm(product) for product in products)])
-    lags = size * norm(state.z) > dual * scale
-    beta = follow_residual(m.beta, p.xi, size, m.residual) if lags else m.beta
-    slope = norm(point[0] - x_breve) / point[1]
-    mu = min(smoothing(beta, p.delta, m.lambda_max), m.mu)
-    if slope > 0:
-        mu = min(mu, max(size / (math.sqrt(m.lambda_max) * slope), 0.9 * mu))
-    return m._replace(beta=beta, mu=mu, residual=size if beta > m.beta else min(size, m.residual))
-
-
-def require_last_block(problem: Problem) -> None:
-    """Refuse what no parameter choice can repair: a zero A_n, a nonconvex h_n."""
-    name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
-    if not block.h.is_convex:
-        raise AssumptionError(
-            f"block {name!r} is last, so its h must be convex, but {block.h!r} is not; "
-            "move a block with a convex Lipschitz h (e.g. L1) to the end"
-        )
-    if math.prod(block.shape) and op.norm() == 0:
-        raise AssumptionError(
-            f"block {name!r} is last, so its A must be surjective, but A = 0; move another block last"
-        )
-
-
-def scale_free_penalty(problem: Problem, x0: tuple[Array, ...], upper: float, lipschitz_n: float) -> float:
-    """β⁰ from C_h, a size of x_n and L_n (`schedules.initial_penalty`)."""
-    block = problem.blocks[-1]
-    size = norm(x0[-1])
-    if size == 0:  # the size that the constraint asks of x_n
-        others = [norm(op.apply(xi)) for op, xi in zip(problem.operators[:-1], x0[:-1], strict=True)]
-        b = norm(problem.b) if is_array(problem.b) else abs(problem.b) * math.sqrt(math.prod(problem.shape))
-        size = max([b, *others]) / math.sqrt(upper)
-    return initial_penalty(block.h.lipschitz(block.shape), size, upper, lipschitz_n)
 
 
 def _smooth_part(block: Any, x: Array, with_value: bool) -> tuple[float, Array | None]:

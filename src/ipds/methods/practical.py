@@ -1,0 +1,54 @@
+"""What makes Algorithm 1 practical: a first penalty free of scale, and schedules that follow the residual."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .._array import Array, is_array, norm
+from ..problem import Problem
+from ..schedules import follow_residual, initial_penalty, smoothing
+from .base import State
+
+if TYPE_CHECKING:
+    from .ipds import Memory
+
+
+def scale_free_penalty(problem: Problem, x0: tuple[Array, ...], upper: float, lipschitz_n: float) -> float:
+    """β⁰ from C_h, a size of x_n and L_n (`schedules.initial_penalty`)."""
+    block = problem.blocks[-1]
+    size = norm(x0[-1])
+    if size == 0:  # the size that the constraint asks of x_n
+        others = [norm(op.apply(xi)) for op, xi in zip(problem.operators[:-1], x0[:-1], strict=True)]
+        b = norm(problem.b) if is_array(problem.b) else abs(problem.b) * math.sqrt(math.prod(problem.shape))
+        size = max([b, *others]) / math.sqrt(upper)
+    return initial_penalty(block.h.lipschitz(block.shape), size, upper, lipschitz_n)
+
+
+def follow(
+    problem: Problem,
+    m: Memory,
+    state: State,
+    products: list[Array],
+    residual: Array,
+    x_breve: Array,
+    point: Any,
+) -> Memory:
+    """β and μ of the next iteration in practical mode.
+
+    β grows by 1+ξ while ‖Ax - b‖ lags: it shrinks too slowly, and is relatively larger than the dual residual
+    β max_i ‖A_iΔx_i‖ (so that β stops growing once the point is feasible). μ does not let the smoothing error
+    μ‖∂h_n‖ exceed the residual, so both vanish together.
+    """
+    p = m.parameters
+    size = norm(residual)
+    dual = m.beta * max(norm(new - old) for new, old in zip(products, state.products, strict=True))
+    b = norm(problem.b) if is_array(problem.b) else 0.0
+    scale = max([b, *(norm(product) for product in products)])
+    lags = size * norm(state.z) > dual * scale
+    beta = follow_residual(m.beta, p.xi, size, m.residual) if lags else m.beta
+    slope = norm(point[0] - x_breve) / point[1]
+    mu = min(smoothing(beta, p.delta, m.lambda_max), m.mu)
+    if slope > 0:
+        mu = min(mu, max(size / (math.sqrt(m.lambda_max) * slope), 0.9 * mu))
+    return m._replace(beta=beta, mu=mu, residual=size if beta > m.beta else min(size, m.residual))
