@@ -1,0 +1,22 @@
+"""Applications as scikit-learn estimators, one per file: data -> `Problem` -> fitted attributes."""
+
+from .dual_pcp import DualPCP
+from .fused_lasso import FusedLasso
+from .group_lasso import OverlappingGroupLasso
+from .phase_retrieval import SparsePhaseRetrieval
+from .robust_low_rank import RobustLowRank, Separation, separate_video
+from .robust_regression import RobustSparseRegressor
+from .sparse_pca import SparsePCA, SparsePCAPath
+
+__all__ = [
+    "DualPCP",
+    "FusedLasso",
+    "OverlappingGroupLasso",
+    "RobustLowRank",
+    "RobustSparseRegressor",
+    "Separation",
+    "SparsePCA",
+    "SparsePCAPath",
+    "SparsePhaseRetrieval",
+    "separate_video",
+]

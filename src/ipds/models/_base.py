@@ -1,0 +1,102 @@
+"""What the estimators share: solving with their settings, warm starts, checks of their arguments."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ..methods import Method
+from ..problem import Problem
+from ..result import Result
+from ..solve import solve
+
+
+class Estimator(BaseEstimator):
+    """A model fitted by solving one `Problem`.
+
+    Every model has the parameters `method` ("auto", a name or an `ipds.methods` object), `tol` (of the relative
+    certificate), `max_iter`, `warm_start` (begin at the last solution where its shapes fit) and `random_state`, and
+    after fitting `result_` (the `ipds.Result`, certificate included) and `n_iter_`.
+    """
+
+    method: str | Method
+    tol: float
+    max_iter: int
+    warm_start: bool
+    random_state: Any
+    result_: Result
+    n_iter_: int
+
+    def _solve(
+        self, problem: Problem, x0: Sequence[Any] | None = None, *, trial: int | None = None
+    ) -> Result:
+        """Solve with the settings of the estimator, keep the result, warn where it is not certified.
+
+        `trial` caps the iterations of a solve that only serves a comparison, and of which nothing is kept.
+        """
+        z0 = None
+        last = getattr(self, "result_", None)
+        if self.warm_start and trial is None and last is not None and _fits(problem, last):
+            x0, z0 = last.x, last.z
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        most = self.max_iter if trial is None else min(trial, self.max_iter)
+        result = solve(problem, x0, z0, self.method, tol=self.tol, max_iter=most, seed=seed)
+        if trial is not None:
+            return result
+        result.state = replace(result.state, memory=None)  # the method's own: large, and not to be pickled
+        if not result.success:
+            warnings.warn(
+                f"{type(self).__name__}: {result.message} (relative certificate "
+                f"{result.certificate.relative:.1e}, tol={self.tol:g}); see result_, raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.result_, self.n_iter_ = result, result.nit
+        return result
+
+    def _count(self, name: str, value: Any, top: int, what: str) -> int:
+        """`value` as an integer in 1..top, or an error that names the argument and the limit."""
+        owner = type(self).__name__
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+            raise TypeError(f"{owner}: {name} must be an integer, got {value!r}")
+        if not 1 <= value <= top:
+            raise ValueError(f"{owner}: {name} must be between 1 and {top} ({what}), got {value}")
+        return int(value)
+
+    def _nonnegative(self, name: str, value: Any) -> float:
+        owner = type(self).__name__
+        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+            raise TypeError(f"{owner}: {name} must be a number, got {value!r}")
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{owner}: {name} must be finite and at least 0, got {value}")
+        return float(value)
+
+    def _choice(self, name: str, value: Any, choices: Sequence[Any]) -> Any:
+        if value not in choices:
+            raise ValueError(f"{type(self).__name__}: {name} must be one of {list(choices)}, got {value!r}")
+        return value
+
+
+def _fits(problem: Problem, last: Result) -> bool:
+    shapes = [tuple(x.shape) for x in last.x]
+    return shapes == [block.shape for block in problem.blocks] and tuple(last.z.shape) == problem.shape
+
+
+def column_scales(X: Any, centre: np.ndarray | None = None) -> np.ndarray:
+    """Root mean square of each column of X less `centre`; 1 for columns that are constant there."""
+    if sp.issparse(X):
+        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+    else:
+        squares = np.mean((X if centre is None else X - centre) ** 2, axis=0)
+    scales = np.sqrt(squares)
+    return np.where(scales > 1e-12 * max(1e-300, scales.max()), scales, 1.0)

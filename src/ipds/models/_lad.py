@@ -1,0 +1,40 @@
+"""Least absolute deviations, exactly: the refit of a found support, and the projection on a found subspace."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+
+def least_absolute_deviations(G: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """argmin_w ‖G w - y‖₁ for a dense G with few columns.
+
+    One column: a weighted median. More: the dual linear program max ⟨y, d⟩ over Gᵀd = 0, |d| ≤ 1, whose
+    multipliers are w (Barrodale & Roberts, SIAM J. Numer. Anal. 1973).
+
+    >>> least_absolute_deviations(np.ones((3, 1)), np.array([1.0, 2.0, 90.0]))
+    array([2.])
+    """
+    if G.shape[1] == 0:
+        return np.zeros(0)
+    if G.shape[1] == 1:
+        return np.array([_weighted_median(G[:, 0], y)])
+    size, scales = np.abs(y).max(), np.sqrt(np.einsum("ij,ij->j", G, G))
+    if size == 0:
+        return np.zeros(G.shape[1])
+    scales = np.where(scales > 0, scales, 1.0)
+    found = linprog(-y / size, A_eq=(G / scales).T, b_eq=np.zeros(G.shape[1]), bounds=(-1, 1), method="highs")
+    if not found.success:  # numerical trouble only: the program is feasible (d = 0) and bounded
+        return np.linalg.lstsq(G, y, rcond=None)[0]
+    return -found.eqlin.marginals * size / scales
+
+
+def _weighted_median(g: np.ndarray, y: np.ndarray) -> float:
+    """argmin_w Σ|g_i w - y_i|: the median of y_i/g_i with weights |g_i|."""
+    used = g != 0
+    if not used.any():
+        return 0.0
+    ratios, weights = y[used] / g[used], np.abs(g[used])
+    order = np.argsort(ratios)
+    total = np.cumsum(weights[order])
+    return float(ratios[order][np.searchsorted(total, 0.5 * total[-1])])

@@ -1,0 +1,144 @@
+"""Dual principal component pursuit: a subspace through the origin, found among outliers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..functions import L21, Stiefel
+from ..problem import Block, Problem
+from ._base import Estimator
+
+
+class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """The subspace of codimension c on which most samples lie, by its normals.
+
+        min_V Σ_i ‖g_iᵀV‖₂   subject to   VᵀV = I,   V of shape (features, c)
+
+    Solved as min ι(VᵀV = I) + ‖Y‖₂,₁ over -G V + Y = 0 from the spectral start: the c last right singular vectors of G.
+
+    Parameters
+    ----------
+    n_codimensions : c, the number of normals; the subspace has dimension d - c.
+    normalize : scale every sample to unit norm first, so that none counts more for being long (samples that are zero
+        stay so). The subspace must pass through the origin: centre the data yourself where it does not.
+    threshold : samples at most this far from the subspace (after `normalize`) are inliers; None finds the gap: Otsu's
+        rule on the logarithms of the distances, where the two groups differ by at least a factor 5, else all are inliers.
+    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+
+    Attributes
+    ----------
+    normals_ : (c, d), orthonormal rows. components_ : (d - c, d), orthonormal basis of the subspace.
+    distances_ : of the training samples to the subspace. threshold_ : in force. inlier_mask_ : of the training samples.
+    result_, n_iter_ : of the solve.
+
+    `transform` gives coordinates in the subspace, of the samples as they are; `distance` their distances to it.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.standard_normal((60, 4)) * [1, 1, 1, 0], rng.standard_normal((30, 4))])
+    >>> model = DualPCP(n_codimensions=1).fit(X)
+    >>> np.abs(model.normals_).round(4), int(model.inlier_mask_.sum())
+    (array([[0., 0., 0., 1.]]), 60)
+
+    Reference: Tsakiris & Vidal, *Dual principal component pursuit*, JMLR 2018; Zhu et al., NeurIPS 2018.
+    """
+
+    def __init__(
+        self,
+        n_codimensions: int = 1,
+        *,
+        normalize: bool = True,
+        threshold: float | None = None,
+        method: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ):
+        self.n_codimensions = n_codimensions
+        self.normalize = normalize
+        self.threshold = threshold
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def problem(self, X: Any, y: Any = None) -> Problem:
+        """The optimisation problem behind `fit`."""
+        return self._problem(self._unit(self._validated(X)))
+
+    def fit(self, X: Any, y: Any = None) -> DualPCP:
+        """Find the subspace of the samples X; y is ignored."""
+        if self.threshold is not None:
+            self._nonnegative("threshold", self.threshold)
+        G = self._unit(self._validated(X))
+        problem = self._problem(G)
+        V = np.linalg.eigh(G.T @ G)[1][:, : self.n_codimensions]
+        V = np.asarray(self._solve(problem, [V, G @ V]).x[0])
+        basis = np.linalg.svd(V, full_matrices=True)[0]
+        self.normals_, self.components_ = V.T, basis[:, V.shape[1] :].T
+        self.distances_ = np.linalg.norm(G @ V, axis=1)
+        self.threshold_ = gap(self.distances_) if self.threshold is None else float(self.threshold)
+        self.inlier_mask_ = self.distances_ <= self.threshold_
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Coordinates of the samples in the subspace: X @ components_.T."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=float) @ self.components_.T
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """The points of the subspace with the given coordinates."""
+        check_is_fitted(self)
+        return np.asarray(X, dtype=float) @ self.components_
+
+    def distance(self, X: Any) -> np.ndarray:
+        """Distance of each sample to the subspace, after `normalize`: compare with `threshold_`."""
+        check_is_fitted(self)
+        return np.linalg.norm(
+            self._unit(validate_data(self, X, reset=False, dtype=float)) @ self.normals_.T, axis=1
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _validated(self, X: Any) -> np.ndarray:
+        X = validate_data(self, X, dtype=float, ensure_min_samples=2, ensure_min_features=2)
+        self._count("n_codimensions", self.n_codimensions, X.shape[1] - 1, "features less one")
+        return np.asarray(X)
+
+    def _unit(self, X: np.ndarray) -> np.ndarray:
+        if not self.normalize:
+            return X
+        norms = np.linalg.norm(X, axis=1, keepdims=True)
+        return X / np.where(norms > 0, norms, 1.0)
+
+    def _problem(self, G: np.ndarray) -> Problem:
+        (m, d), c = G.shape, self.n_codimensions
+        return Problem(
+            [Block(h=Stiefel(), A=-G, shape=(d, c), name="V"), Block(h=L21(1.0), shape=(m, c), name="Y")]
+        )
+
+
+def gap(distances: np.ndarray, ratio: float = 5.0) -> float:
+    """Where the distances fall into two groups, a level between them; else the largest distance.
+
+    >>> gap(np.array([0.01, 0.02, 0.9, 1.0])) < 0.9
+    True
+    """
+    largest = float(distances.max(initial=0.0))
+    logs = np.sort(np.log(np.maximum(distances, 1e-6 * largest + 1e-300)))
+    n = len(logs)
+    if n < 2:
+        return largest
+    counts, sums = np.arange(1, n), np.cumsum(logs)
+    between = counts * (n - counts) * (sums[:-1] / counts - (sums[-1] - sums[:-1]) / (n - counts)) ** 2
+    cut = int(np.argmax(between)) + 1
+    if np.median(logs[cut:]) - np.median(logs[:cut]) < np.log(ratio):
+        return largest
+    return float(np.exp(0.5 * (logs[cut - 1] + logs[cut])))

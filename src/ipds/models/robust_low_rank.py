@@ -1,0 +1,218 @@
+"""Robust low-rank approximation: a matrix of rank s under gross errors and missing entries."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..functions import L1, Rank
+from ..operators import Sampling, as_operator
+from ..problem import Block, Problem
+from ._base import Estimator
+from ._lad import least_absolute_deviations
+
+
+class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """The matrix of rank at most s nearest to the observed entries in the ℓ1 norm.
+
+        min_V ‖P(V) - P(M)‖₁   subject to   rank V ≤ s,   P: the observed entries
+
+    Solved as min ι(rank V ≤ s) + ‖u‖₁ over -P V + u = -P M. Unlike robust PCA with the nuclear norm, the rank is
+    exact and singular values are not shrunk.
+
+    Parameters
+    ----------
+    rank : s.
+    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+
+    Attributes
+    ----------
+    low_rank_ : V. residual_ : M - V on the observed entries, 0 elsewhere: mostly zeros and the gross errors.
+    components_ : (s, d), orthonormal rows that span the row space of V. singular_values_ : of V.
+    result_, n_iter_ : of the solve.
+
+    Missing entries are NaN in X, or False in `fit(X, mask=...)`. Every row and column needs an observed entry.
+    `transform(X)` projects new rows robustly on the row space: the coefficients a of the exact least absolute
+    deviations min_a ‖x - a·components_‖₁ over the observed entries of the row; `inverse_transform` gives a·components_.
+
+    >>> rng = np.random.default_rng(0)
+    >>> L = np.outer(rng.standard_normal(30), rng.standard_normal(20))
+    >>> M = L + 10 * (rng.random((30, 20)) < 0.1)
+    >>> M[3, 4] = np.nan
+    >>> model = RobustLowRank(rank=1).fit(M)
+    >>> bool(np.allclose(model.low_rank_, L, atol=1e-4)), bool(np.allclose(model.inverse_transform(model.transform(M)), L, atol=1e-4))
+    (True, True)
+
+    Reference: Candès, Li, Ma & Wright, *Robust principal component analysis?*, J. ACM 2011 (the convex relative).
+    """
+
+    def __init__(
+        self,
+        rank: int = 1,
+        *,
+        method: Any = "auto",
+        tol: float = 1e-7,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ):
+        self.rank = rank
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def problem(self, X: Any, y: Any = None, mask: Any = None) -> Problem:
+        """The optimisation problem behind `fit`."""
+        return self._problem(*self._validated(X, mask))
+
+    def fit(self, X: Any, y: Any = None, mask: Any = None) -> RobustLowRank:
+        """Fit to a matrix X whose entries may be NaN (not observed); y is ignored.
+
+        mask : booleans of the shape of X, True where observed; combined with NaN in X.
+        """
+        X, observed = self._validated(X, mask)
+        V = np.asarray(self._solve(self._problem(X, observed)).x[0])
+        self._store(V)
+        self.residual_ = np.where(observed, X - V, 0.0)
+        return self
+
+    def fit_measurements(self, G: Any, z: Any, shape: tuple[int, int]) -> RobustLowRank:
+        """Fit from linear measurements z = G(V) with gross errors: min ‖G(V) - z‖₁ over rank V ≤ s.
+
+        G : an `ipds.operators` map on matrices of `shape`, or a matrix or LinearOperator on their flattened entries.
+        `residual_` is then z - G(V).
+
+        >>> rng = np.random.default_rng(0)
+        >>> L = np.outer(rng.standard_normal(6), rng.standard_normal(5))
+        >>> G = rng.standard_normal((90, 30))
+        >>> z = G @ L.ravel()
+        >>> z[:5] += 20
+        >>> bool(np.allclose(RobustLowRank(rank=1).fit_measurements(G, z, (6, 5)).low_rank_, L, atol=1e-4))
+        True
+        """
+        if len(shape) != 2:
+            raise ValueError(f"RobustLowRank: shape must be (rows, columns), got {shape}")
+        s = self._count("rank", self.rank, min(shape), "the shorter side of the matrix")
+        z = np.asarray(z, dtype=float)
+        operator = _on_matrices(G, shape)
+        problem = Problem(
+            [Block(h=Rank(s), A=-operator, shape=shape, name="V"), Block(h=L1(1.0), shape=z.shape, name="u")],
+            b=-z,
+        )
+        start = _truncated(operator.adjoint(z) / operator.norm() ** 2, s)
+        V = np.asarray(self._solve(problem, [start, z - operator.apply(start)]).x[0])
+        self.n_features_in_ = shape[1]
+        self._store(V)
+        self.residual_ = z - operator.apply(V)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Coefficients of each row in `components_`, by least absolute deviations on its observed entries."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
+        W = self.components_.T
+        observed = ~np.isnan(X)
+        return np.array(
+            [least_absolute_deviations(W[o], x[o]) for x, o in zip(X, observed, strict=True)]
+        ).reshape(len(X), W.shape[1])
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Rows with the given coefficients."""
+        check_is_fitted(self)
+        return np.asarray(X, dtype=float) @ self.components_
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _validated(self, X: Any, mask: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(X with 0 where not observed, the mask)."""
+        X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", ensure_min_samples=2)
+        self._count("rank", self.rank, min(X.shape), "the shorter side of the matrix")
+        observed = ~np.isnan(X)
+        if mask is not None:
+            mask = np.asarray(mask)
+            if mask.dtype != bool or mask.shape != X.shape:
+                raise ValueError(
+                    f"RobustLowRank: mask must hold booleans of shape {X.shape}, True where observed, "
+                    f"got {mask.dtype} of shape {mask.shape}"
+                )
+            observed &= mask
+        for axis, what in ((0, "columns"), (1, "rows")):
+            empty = np.flatnonzero(~observed.any(axis=axis))
+            if empty.size:
+                raise ValueError(
+                    f"RobustLowRank: {what} {empty[:10].tolist()} have no observed entry (NaN or mask); "
+                    f"nothing can be said about them: remove these {what}"
+                )
+        return np.where(observed, X, 0.0), observed
+
+    def _problem(self, X: np.ndarray, observed: np.ndarray) -> Problem:
+        V = Rank(self.rank)
+        if observed.all():
+            return Problem(
+                [Block(h=V, A=-1.0, shape=X.shape, name="V"), Block(h=L1(1.0), shape=X.shape, name="u")], b=-X
+            )
+        A = Sampling(observed)
+        return Problem(
+            [Block(h=V, A=-A, shape=X.shape, name="V"), Block(h=L1(1.0), shape=A.indices.size, name="u")],
+            b=-X[observed],
+        )
+
+    def _store(self, V: np.ndarray) -> None:
+        self.low_rank_ = V
+        _, sigma, rows = np.linalg.svd(V, full_matrices=False)
+        # the sign of a singular vector is arbitrary: the largest entry of each is positive
+        rows = rows[: self.rank]
+        signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])
+        self.components_, self.singular_values_ = rows * signs[:, None], sigma[: self.rank]
+
+
+class Separation(NamedTuple):
+    """Background and foreground of a video, each of shape (frames, height, width), and the fitted model."""
+
+    background: np.ndarray
+    foreground: np.ndarray
+    model: RobustLowRank
+
+
+def separate_video(frames: Any, rank: int = 1, **options: Any) -> Separation:
+    """Split a video (frames, height, width) into a background of low rank and what moves in front of it.
+
+    `options` are those of `RobustLowRank`; its default here is tol=1e-3, which is below what the eye sees.
+
+    >>> frames = np.ones((6, 4, 4)); frames[2, 1, 1] = 9
+    >>> background, foreground, _ = separate_video(frames)
+    >>> float(foreground[2, 1, 1].round(3)), float(background.std().round(3))
+    (8.0, 0.0)
+    """
+    frames = np.asarray(frames)
+    if frames.ndim != 3:
+        raise ValueError(f"separate_video: frames must have shape (frames, height, width), got {frames.shape}")
+    model = RobustLowRank(rank, **{"tol": 1e-3, **options}).fit(frames.reshape(len(frames), -1).astype(float))
+    return Separation(model.low_rank_.reshape(frames.shape), model.residual_.reshape(frames.shape), model)
+
+
+def _on_matrices(G: Any, shape: tuple[int, int]) -> Any:
+    """G as an operator on matrices of `shape`."""
+    import scipy.sparse.linalg as spla
+
+    from ..operators import Operator, from_linear_operator
+
+    if isinstance(G, Operator):
+        return G
+    return from_linear_operator(spla.aslinearoperator(as_operator(G).matrix if not isinstance(G, spla.LinearOperator) else G), shape)
+
+
+def _truncated(V: np.ndarray, s: int) -> np.ndarray:
+    return Rank(s).prox(V, 1.0)

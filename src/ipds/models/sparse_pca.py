@@ -1,0 +1,281 @@
+"""Sparse principal component analysis with orthonormal components."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..functions import L1, PCAReconstruction, PCAVariance, Stiefel
+from ..problem import Block, Problem
+from ._base import Estimator
+from ._orthonormal import ColumnCardinality, orthonormal_on_support
+
+FORMULATIONS = ("variance", "reconstruction")
+
+
+class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """Principal components with few nonzero loadings, orthonormal like those of PCA.
+
+        min_V f(V) + α‖V‖₁   subject to   VᵀV = I,   V of shape (features, components)
+
+    with D the centred data of m samples and f(V) = -‖D V‖²/(2m) ("variance") or ‖D - D V Vᵀ‖²/(2m)
+    ("reconstruction", the paper's quartic); on VᵀV = I they differ by a constant. Solved as
+    min f(Y) + ι(YᵀY = I) + α‖V‖₁ over -Y + V = 0. The factor 1/m makes `alpha` independent of the number of samples.
+
+    With `sparsity=k` the ℓ1 norm gives way to at most k nonzeros in each component:
+    min f(Y) + ι(YᵀY = I) + ι(column-wise ‖·‖₀ ≤ k)(V) + γ‖U‖₁ over -Y + V + U = 0, an exact penalty of the gap.
+
+    Parameters
+    ----------
+    n_components : number of components; None for min(samples, features).
+    alpha : weight of the ℓ1 norm, between 0 (PCA) and `alpha_max(X)` (single features).
+    formulation : "variance" or "reconstruction".
+    sparsity : k, nonzeros per component; None for the ℓ1 norm.
+    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+
+    Attributes
+    ----------
+    components_ : (components, features), orthonormal rows, by falling explained variance, largest entry positive. Zeros
+        are exact: the zeros of V, with orthonormality restored to rounding within its support.
+    mean_ : of the features.
+    explained_variance_, explained_variance_ratio_ : adjusted for the correlation of scores (Zou et al. 2006): squared
+        diagonal of R in the QR factorisation of the scores, over m - 1: what each component adds to those before it. At
+        alpha = 0 those of PCA.
+    result_, n_iter_ : of the solve.
+
+    Sparse X is never made dense: it is centred implicitly. Constant features get loading 0 (or, beyond the number of
+    features that vary, single-feature components of variance 0).
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 1)) @ [[1, 1, 0, 0, 0, 0]] + rng.standard_normal((200, 1)) @ [[0, 0, 0, 1, 1, 0]]
+    >>> X += 0.1 * rng.standard_normal(X.shape)
+    >>> model = SparsePCA(n_components=2, alpha=0.2).fit(X)
+    >>> (model.components_ != 0).sum(axis=1), bool(np.allclose(model.components_ @ model.components_.T, np.eye(2)))
+    (array([2, 2]), True)
+
+    Reference: Zou, Hastie & Tibshirani, *Sparse principal component analysis*, JCGS 2006; Lu & Zhang, *An augmented
+    Lagrangian approach for sparse principal component analysis*, Math. Prog. 2012.
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        alpha: float = 0.1,
+        *,
+        formulation: str = "variance",
+        sparsity: int | None = None,
+        method: Any = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.formulation = formulation
+        self.sparsity = sparsity
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def problem(self, X: Any, y: Any = None) -> Problem:
+        """The optimisation problem behind `fit`."""
+        X, r = self._validated(X)
+        return self._problem(X, r, self._leading(X, r))
+
+    def fit(self, X: Any, y: Any = None) -> SparsePCA:
+        """Find the components of the samples X (dense or sparse); y is ignored."""
+        X, r = self._validated(X)
+        start = self._leading(X, r)
+        problem = self._problem(X, r, start)
+        zeros = [np.zeros_like(start)] * (len(problem.blocks) - 2)
+        Y, V = (np.asarray(block) for block in self._solve(problem, [start, start, *zeros]).x[:2])
+        if self.alpha == 0 and self.sparsity is None:
+            V = _rotated(X, Y)  # any rotation does as well: take the principal one
+        else:
+            V = self._orthonormal(Y, V)
+        self.mean_ = _mean(X)
+        self._store(X, V)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Scores (X - mean_) @ components_.T."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
+        return _scores(X, self.components_.T, self.mean_)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """The points with the given scores: X @ components_ + mean_."""
+        check_is_fitted(self)
+        return np.asarray(X, dtype=float) @ self.components_ + self.mean_
+
+    def alpha_max(self, X: Any) -> float:
+        """An alpha from which single features of largest variance are a solution: ½ c (√d + 1), c = max_{i≠j}|C_ij|.
+
+        C is the covariance (over m), and Σ_ij C_ij v_i v_j ≤ Σ_i C_ii v_i² + c(‖v‖₁² - 1) with ‖v‖₁ ≤ √d proves it. They
+        are a local solution from max |C_ij| between a chosen and another feature on, never below. Beyond 4000
+        features c is bounded by the two largest standard deviations.
+        """
+        X, _ = self._validated(X)
+        d = X.shape[1]
+        if d == 1:
+            return 0.0
+        if d > 4000:
+            low, high = np.sort(np.sqrt(_variances(X)))[-2:]
+            largest = float(low * high)
+        else:
+            C, mean = X.T @ X, _mean(X)
+            C = (C.toarray() if sp.issparse(C) else C) / X.shape[0] - np.outer(mean, mean)
+            np.fill_diagonal(C, 0.0)
+            largest = float(np.abs(C).max())
+        return 0.5 * largest * (np.sqrt(d) + 1)
+
+    def path(self, X: Any, alphas: Sequence[float]) -> SparsePCAPath:
+        """Fits for many alphas, each started at the solution for the next smaller one; given back in the order of `alphas`.
+
+        Upwards from PCA, because single features stay locally optimal far below `alpha_max`: a path downwards would
+        not leave them.
+        """
+        order = np.argsort(alphas)
+        model = clone(self).set_params(warm_start=True)
+        found: dict[int, SparsePCA] = {}
+        for i in order:
+            model.set_params(alpha=float(alphas[i])).fit(X)
+            found[int(i)] = model
+            model = _continued(model)
+        models = [found[i] for i in range(len(alphas))]
+        return SparsePCAPath(
+            np.asarray(alphas, dtype=float),
+            np.array([m.components_ for m in models]),
+            np.array([m.explained_variance_ratio_ for m in models]),
+            np.array([np.count_nonzero(m.components_, axis=1) for m in models]),
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _validated(self, X: Any) -> tuple[Any, int]:
+        self._nonnegative("alpha", self.alpha)
+        self._choice("formulation", self.formulation, FORMULATIONS)
+        X = validate_data(self, X, accept_sparse="csr", dtype=float, ensure_min_samples=2)
+        m, d = X.shape
+        r = min(m, d) if self.n_components is None else self._count("n_components", self.n_components, d, "features")
+        if self.sparsity is not None:
+            self._count("sparsity", self.sparsity, d, "features")
+        return X, r
+
+    def _problem(self, X: Any, r: int, start: np.ndarray) -> Problem:
+        d = X.shape[1]
+        f = (PCAVariance if self.formulation == "variance" else PCAReconstruction)(X, center=True)
+        Y = Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y")
+        if self.sparsity is None:
+            return Problem([Y, Block(h=L1(self.alpha), A=1.0, shape=(d, r), name="V")])
+        slope = float(np.abs(f.grad(start)).max()) or 1.0  # the penalty is exact once it outweighs the slope of f
+        return Problem(
+            [
+                Y,
+                Block(h=ColumnCardinality(self.sparsity), A=1.0, shape=(d, r), name="V"),
+                Block(h=L1(2.0 * slope), A=1.0, shape=(d, r), name="U"),
+            ]
+        )
+
+    def _leading(self, X: Any, r: int) -> np.ndarray:
+        """Leading principal components, as columns: the start."""
+        m, d = X.shape
+        if not sp.issparse(X) and min(m, d) <= 1000:
+            V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:r].T
+        elif r >= min(m, d):
+            raise ValueError(
+                f"SparsePCA: n_components must be below min(samples, features) = {min(m, d)} for sparse or large X, got {r}"
+            )
+        else:
+            mean = _mean(X)
+            centred = spla.LinearOperator(
+                X.shape, matvec=lambda v: X @ v - mean @ v, rmatvec=lambda w: X.T @ w - mean * w.sum(), dtype=float
+            )
+            rng = check_random_state(self.random_state if self.random_state is not None else 0)
+            V = spla.svds(centred, k=r, v0=rng.standard_normal(min(m, d)), tol=1e-3)[2][::-1].T
+        if V.shape[1] < r:  # fewer samples than components: complete the basis
+            V = np.linalg.qr(np.hstack([V, np.eye(d, r)]))[0][:, :r]
+        return V
+
+    def _orthonormal(self, Y: np.ndarray, V: np.ndarray) -> np.ndarray:
+        found = orthonormal_on_support(V)
+        if found is None:
+            warnings.warn(
+                "SparsePCA: no orthonormal components within the zeros found; returning orthonormal ones with small "
+                "entries in their place (raise max_iter, or change alpha or sparsity)",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return Y
+        return found
+
+    def _store(self, X: Any, V: np.ndarray) -> None:
+        """Components ordered and signed, and the variance they explain."""
+        scores = _scores(X, V, self.mean_)
+        order = np.argsort(-np.einsum("ij,ij->j", scores, scores), kind="stable")
+        V, scores = V[:, order], scores[:, order]
+        signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])])
+        self.components_ = (V * signs).T
+        triangle = np.linalg.qr(scores, mode="r")
+        diagonal = np.zeros(V.shape[1])
+        diagonal[: min(triangle.shape)] = np.diagonal(triangle)
+        self.explained_variance_ = diagonal**2 / (X.shape[0] - 1)
+        total = float(_variances(X).sum()) * X.shape[0] / (X.shape[0] - 1)
+        self.explained_variance_ratio_ = self.explained_variance_ / total if total > 0 else 0 * diagonal
+
+
+class SparsePCAPath(NamedTuple):
+    """Fits along `alphas`: components (alphas, components, features), variance ratios and nonzeros (alphas, components)."""
+
+    alphas: np.ndarray
+    components: np.ndarray
+    explained_variance_ratio: np.ndarray
+    nonzeros: np.ndarray
+
+
+def _continued(model: SparsePCA) -> SparsePCA:
+    """A copy that starts where `model` ended."""
+    following: SparsePCA = clone(model)
+    following.result_ = model.result_
+    return following
+
+
+def _mean(X: Any) -> np.ndarray:
+    return np.asarray(X.mean(axis=0)).ravel()
+
+
+def _variances(X: Any) -> np.ndarray:
+    """Variance of each feature, over m."""
+    if not sp.issparse(X):
+        return np.asarray(X.var(axis=0))
+    return np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - _mean(X) ** 2, 0.0)
+
+
+def _scores(X: Any, V: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """(X - mean) V without centring a sparse X."""
+    return np.asarray(X @ V - mean @ V if sp.issparse(X) else (X - mean) @ V)
+
+
+def _rotated(X: Any, Y: np.ndarray) -> np.ndarray:
+    """The principal axes of the scores within the span of Y."""
+    scores = _scores(X, Y, _mean(X))
+    return Y @ np.linalg.eigh(scores.T @ scores)[1][:, ::-1]
