@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .parameters import Condition
 
 if TYPE_CHECKING:
+    from .methods.theory import MethodTable
     from .problem import Problem
 
 
@@ -35,22 +37,33 @@ class Assumptions:
     h_lipschitz: bool
     last: str
     failures: tuple[Failure, ...] = field(default=())
+    problem: Problem | None = field(default=None, repr=False, compare=False)
 
     @property
     def holds(self) -> bool:
         """Whether the paper's theorem applies as it stands."""
         return not self.failures
 
+    @cached_property
+    def methods(self) -> MethodTable:
+        """Every method: what its theorem needs, what of it holds here, its complexity, whether it is guaranteed."""
+        from .methods.theory import MethodTable, method_table
+
+        return MethodTable() if self.problem is None else method_table(self.problem)
+
     @property
-    def methods(self) -> tuple[str, ...]:
-        """Methods whose convergence is proved here."""
+    def proved(self) -> tuple[str, ...]:
+        """Variants of IPDS whose convergence is proved here."""
         if not self.holds:
             return ()
         return ("IPDS('sound')", "IPDS('paper')") if self.condition == "SU" else ("IPDS('sound')",)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {**asdict(self), "holds": self.holds, "methods": self.methods}
+        data = asdict(replace(self, problem=None))
+        del data["problem"]
+        table = tuple(row._asdict() for row in self.methods)
+        return {**data, "holds": self.holds, "methods": self.proved, "table": table}
 
     def __str__(self) -> str:
         shown = ", ".join(
@@ -66,7 +79,9 @@ class Assumptions:
             ("its h convex", "yes" if self.h_convex else "no"),
             ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
             ("L_i of the gradients", shown),
-            ("theorem applies", f"yes, to {', '.join(self.methods)}" if self.holds else "no"),
+            ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
+            ("method", "ok  steps   assumptions of its theorem"),
+            *((row.name, str(row)) for row in self.methods),
         ]
         width = max(len(name) for name, _ in rows)
         lines = [f"{name:<{width}}  {value}" for name, value in rows]
@@ -117,6 +132,7 @@ def examine(problem: Problem) -> Assumptions:
         math.isfinite(slope),
         name,
         tuple(failures),
+        problem,
     )
 
 

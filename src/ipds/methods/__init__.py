@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..problem import Problem
 from .accelerated import AcceleratedIPDS
 from .base import Method, State
+from .fixed_penalty import FixedPenaltyADMM
 from .ipds import IPDS
 from .radmm import RADMM
 from .reduction import eliminable
@@ -18,6 +19,7 @@ __all__ = [
     "RADMM",
     "SPGM",
     "AcceleratedIPDS",
+    "FixedPenaltyADMM",
     "Method",
     "State",
     "Subgradient",
