@@ -171,3 +171,31 @@ def reference(
         shaped = [xi.reshape(block.shape) for xi, block in zip(x, problem.blocks, strict=True)]
         out.append(Iterate(shaped, x_breve.reshape(shaped[-1].shape), z.reshape(problem.shape), beta, mu))
     return out
+
+
+def regression_data(m: int, d: int, s: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(G, y, v): sparse regression with 15% gross outliers and little noise."""
+    g = rng(seed)
+    G = g.standard_normal((m, d))
+    v = np.zeros(d)
+    v[g.choice(d, s, replace=False)] = g.choice([-1, 1], s) * (0.5 + np.abs(g.standard_normal(s)))
+    y = G @ v + 0.01 * g.standard_normal(m)
+    outliers = g.choice(m, int(0.15 * m), replace=False)
+    y[outliers] += 10 * np.linalg.norm(v) * g.standard_normal(len(outliers))
+    return G, y, v
+
+
+def subspace_data(d: int, c: int, inliers: int, outliers: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(G, normals): unit points, the inliers in a subspace of codimension c."""
+    g = rng(seed)
+    Q = np.linalg.qr(g.standard_normal((d, d)))[0]
+    G = np.vstack([g.standard_normal((inliers, d - c)) @ Q[:, c:].T, g.standard_normal((outliers, d))])
+    return G / np.linalg.norm(G, axis=1, keepdims=True), Q[:, :c]
+
+
+def lowrank_data(n: int, r: int, wrong: float, observed: float, seed: int) -> tuple[np.ndarray, ...]:
+    """(L, M, mask): a rank-r matrix, gross errors in a fraction of the entries, the observed ones."""
+    g = rng(seed)
+    L = g.standard_normal((n, r)) @ g.standard_normal((r, n))
+    M = L + (g.random((n, n)) < wrong) * g.uniform(-10, 10, (n, n)) * math.sqrt(r)
+    return L, M, g.random((n, n)) < observed

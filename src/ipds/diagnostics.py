@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._array import Array, dot, is_array, namespace, norm
+from ._array import Array, dot, namespace, norm
 from .errors import AssumptionError
 from .functions import Nonsmooth
 from .methods.base import State, residual_of
@@ -67,9 +67,7 @@ def certificate(
     if products is None:
         products = [op.apply(qi) for op, qi in zip(problem.operators, q, strict=True)]
     feasibility = norm(sum_products(products, problem.b))
-    b = norm(problem.b) if is_array(problem.b) else abs(problem.b) * math.sqrt(math.prod(problem.shape))
-    scales = [max([b, *(norm(product) for product in products)])]
-    stationarity = []
+    stationarity, forces, gains = [], [], []
     for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
         pull = op.adjoint(z) if adjoints is None else adjoints[i]
         if block.f is None:
@@ -78,10 +76,13 @@ def certificate(
             gradient = gradients[i] if gradients is not None else block.f.grad(q[i])
         total = s[i] + pull if gradient is None else gradient + s[i] + pull
         stationarity.append(norm(total) + (rounding[i] if rounding else 0.0))
-        # ‖A_i q_i‖/‖q_i‖·‖z‖ is the size A_iᵀz could have: its own size says nothing where it must vanish
+        forces.append(max(norm(s[i]), norm(pull), 0.0 if gradient is None else norm(gradient)))
         size = norm(q[i])
-        possible = norm(products[i]) / size * norm(z) if size > 0 else 0.0
-        scales.append(max(norm(s[i]), norm(pull), possible, 0.0 if gradient is None else norm(gradient)))
+        gains.append(norm(products[i]) / size if size > 0 else 0.0)
+    scales = [
+        max(problem.b_norm, *(norm(product) for product in products)),
+        *_force_scales(forces, gains, norm(z)),
+    ]
     if largest:
         scales = [max(scale, FLOOR * seen) for scale, seen in zip(scales, largest, strict=True)]
     relative = sum(
@@ -89,6 +90,19 @@ def certificate(
         for value, scale in zip([feasibility, *stationarity], scales, strict=True)
     )
     return Certificate(feasibility, tuple(stationarity), relative, tuple(scales))
+
+
+def _force_scales(forces: list[float], gains: list[float], multiplier: float) -> list[float]:
+    """What the stationarity of each block is compared with.
+
+    Where all forces in a block vanish at the solution (an inactive constraint, a free variable), their own size says
+    nothing. So the largest force of any block counts, carried over by the constraint: divided by the gain
+    ‖A_i q_i‖/‖q_i‖ of its own block it is a multiplier, times the gain of another block a force there.
+    """
+    common = max(
+        multiplier, *(force / gain for force, gain in zip(forces, gains, strict=True) if gain > 0), 0.0
+    )
+    return [max(force, gain * common) for force, gain in zip(forces, gains, strict=True)]
 
 
 def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
@@ -103,7 +117,9 @@ def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Ce
     products = list(state.products)
     products[j] = problem.operators[j].apply(state.x_breve)
     known = state.adjoints or (None,) * len(q)
-    adjoints = [op.adjoint(state.z) if a is None else a for op, a in zip(problem.operators, known, strict=True)]
+    adjoints = [
+        op.adjoint(state.z) if a is None else a for op, a in zip(problem.operators, known, strict=True)
+    ]
     gradients = state.gradients or tuple(
         None if block.f is None else block.f.grad(qi) for block, qi in zip(problem.blocks, q, strict=True)
     )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from scipy.optimize import brentq, minimize_scalar
 
 from .errors import AssumptionError
+
+if TYPE_CHECKING:
+    from .problem import Problem
 
 Condition = Literal["BI", "SU"]
 
@@ -178,3 +181,20 @@ class Parameters:
 def _check_kappa(kappa: float) -> None:
     if not (math.isfinite(kappa) and kappa >= 1 - 1e-9):
         raise ValueError(f"kappa must be finite and at least 1, got {kappa}")
+
+
+def parameters_for(problem: Problem, choice: str | Parameters) -> Parameters:
+    """The `Parameters` meant by "practical", "sound" or "paper" on this problem."""
+    if isinstance(choice, Parameters):
+        return choice
+    if choice == "practical":
+        return Parameters.practical()
+    check = problem.check()
+    if check.condition is None:
+        raise AssumptionError(f"parameters={choice!r} need condition BI or SU on the last block:\n{check}")
+    if choice == "paper":
+        return Parameters.paper(check.condition, check.kappa)
+    try:
+        return Parameters.sound(check.condition, check.kappa)
+    except AssumptionError:  # bijective, but kappa is beyond what BI allows: bijective is surjective too
+        return Parameters.sound("SU", check.kappa)

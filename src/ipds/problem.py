@@ -9,6 +9,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import scipy.sparse as sp
@@ -155,6 +156,11 @@ class Problem:
                     )
                 resolved[i] = from_linear_operator(block.A, block.shape, shape)
         return tuple(op for op in resolved if op is not None), shape
+
+    @cached_property
+    def b_norm(self) -> float:
+        """‖b‖ over the constraint's shape."""
+        return norm(self.b) if is_array(self.b) else abs(self.b) * math.sqrt(math.prod(self.shape))
 
     def objective(self, x: Sequence[Array]) -> float:
         """Σ f_i(x_i) + h_i(x_i) at the blocks as they are."""

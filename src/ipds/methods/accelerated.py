@@ -18,10 +18,10 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .._array import Array, dot, is_array, norm
+from .._array import Array, dot, norm
 from ..errors import AssumptionError
 from ..problem import Problem
-from .base import Method, State, lipschitz_at
+from .base import Method, State, lipschitz_at, size_of_block
 from .reduction import (
     Arrays,
     Point,
@@ -38,11 +38,12 @@ from .reduction import (
 
 
 class Cycle(NamedTuple):
-    """One annealing: smoothing from `hot` down to COLD by the factor `cooling`, then a few dual steps."""
+    """One annealing: smoothing from `hot` to `cold` (in units of ‖x_n‖/C_h), by a factor every `inner` steps."""
 
     hot: float
-    cooling: float
+    factor: float
     inner: int
+    cold: float = 0.2
 
 
 class Effort(NamedTuple):
@@ -66,14 +67,15 @@ EFFORTS = {
     "balanced": Effort(1.05, 300, (DEEP, MILD, WARM, MILD, HIGH, MILD)),
     "thorough": Effort(1.05, 300, (DEEP, MILD, WARM, MILD, HIGH, MILD) * 3),
 }
-COLD = 0.2
-"""Where an annealing ends and dual steps take over; like `hot` in units of ‖x_n‖/C_h."""
 ROUNDS, SHARPEN = 12, 1.1
 """Dual steps after an annealing, and the growth of β in each."""
 SHARP_START, SHARP_GROWTH = 10.0, 2.0
 """First penalty (in units of C_h/‖x_n‖) and growth where no smooth f competes with h_n: its kinks decide at once."""
 INNER = 10
 """Steps at most between two dual steps."""
+SMOOTHER = 0.45
+TRANSITION = 0.7, INNER
+"""First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
 LAG, FAR = 0.8, 0.05
 """β grows where a dual step leaves more than LAG of the residual, and while the residual is above FAR, relatively."""
 
@@ -106,7 +108,8 @@ class Memory(NamedTuple):
     """Steps since the last stage began."""
     cycle: int = -1
     """Annealing we are in; -1 before the first."""
-    cooling: bool = False
+    cooling: Cycle | None = None
+    """How the smoothing shrinks at present; None while dual steps sharpen the point."""
     rounds: int = 0
     """Dual steps since the last annealing."""
     incumbent: tuple[float, Arrays] = (math.inf, ())
@@ -148,11 +151,16 @@ class AcceleratedIPDS(Method):
         x = without(x0, j)
         gentle = any(block.f is not None for block in R.blocks)
         unit = kink_width(problem, R, x0)
-        beta = self.beta0
-        if beta is None:
-            bends = [lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True)]
-            beta = (max(1 / unit, *bends) if gentle else SHARP_START / unit) / R.c**2
-            beta = beta if beta > 0 else 1 / R.c**2
+        bends = [lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True)]
+        natural = (max(1 / unit, *bends) if gentle else SHARP_START / unit) / R.c**2
+        beta = natural = natural if natural > 0 else self.beta0 or 1 / R.c**2
+        first = self.beta0
+        if first is None and gentle and 1 / unit >= max(bends):  # h_n outweighs f: begin a little smoother
+            first = SMOOTHER * natural
+        cooling = None
+        if first is not None and math.isfinite(unit):  # between `first` and the natural penalty by degrees
+            beta, last = min(first, natural), max(first, natural)
+            cooling = Cycle(math.nan, *TRANSITION, 1 / (last * unit * R.c**2))
         s = 1 / (beta * R.c**2)
         point = evaluate(R, x, z0, beta, s)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s)]
@@ -174,6 +182,7 @@ class AcceleratedIPDS(Method):
             point.value,
             1.0,
             0.1 * slope,
+            cooling=cooling,
         )
         return _state(0, memory, [(xi, 1.0) for xi in x])
 
@@ -197,7 +206,7 @@ class AcceleratedIPDS(Method):
         m = m._replace(point=q, alpha=following, reference=reference, weight=weight, inner=m.inner + 1)
         new = _state(state.t + 1, m, list(zip(v, steps, strict=True)))
         rest = _stationarity(R, q, v, steps)
-        if rest <= m.tolerance or m.inner >= (m.effort.cycles[m.cycle].inner if m.cooling else INNER):
+        if rest <= m.tolerance or m.inner >= (m.cooling.inner if m.cooling else INNER):
             return replace(new, memory=_next_stage(m, state.t + 1, rest))
         return new
 
@@ -207,29 +216,23 @@ class AcceleratedIPDS(Method):
 
 
 def kink_width(problem: Problem, R: Reduction, x0: Arrays) -> float:
-    """‖x_n‖/C_h with the size of x_n at the start, or that the constraint asks of it."""
-    size = norm(x0[R.j])
-    if size == 0:
-        sizes = [norm(op.apply(xi)) for op, xi in zip(R.operators, without(x0, R.j), strict=True)]
-        b = norm(R.b) if is_array(R.b) else abs(R.b) * math.sqrt(math.prod(problem.shape))
-        size = max(b, *sizes) / abs(R.c)
-    slope = R.h.lipschitz(problem.blocks[R.j].shape)
+    """‖x_n‖/C_h; inf where h_n is constant or a set."""
+    size, slope = size_of_block(problem, R.j, x0), R.h.lipschitz(problem.blocks[R.j].shape)
     return size / slope if 0 < slope < math.inf and size > 0 else math.inf
 
 
 def _next_stage(m: Memory, t: int, rest: float) -> Memory:
     """A dual step, or a new smoothing; Φ is evaluated anew, without any product A_i x_i."""
-    before, cycles = m.s, m.effort.cycles
-    if m.cooling and m.s * cycles[m.cycle].cooling > COLD * m.unit:
-        return _resmooth(_smoothing(m, m.s * cycles[m.cycle].cooling), before)
-    if m.may_anneal and not m.cooling and m.cycle < len(cycles):
+    before = m.s
+    if m.cooling and m.s * m.cooling.factor > m.cooling.cold * m.unit:
+        return _resmooth(_smoothing(m, m.s * m.cooling.factor), before)
+    if m.may_anneal and not m.cooling and m.cycle < len(m.effort.cycles):
         waiting = t < m.effort.patience if m.cycle < 0 else m.rounds < ROUNDS
         if not waiting:
             return _anneal(m)
     if m.cooling:  # cold enough: from here on the multiplier does the rest
-        m = m._replace(
-            cooling=False, rounds=0, mu=0.0, beta=1 / (m.s * m.reduction.c**2), tolerance=0.1 * m.slope
-        )
+        beta = 1 / (m.s * m.reduction.c**2)
+        m = m._replace(cooling=None, rounds=0, mu=0.0, beta=beta, tolerance=0.1 * m.slope)
     return _resmooth(_dual_step(m, rest), before)
 
 
@@ -240,17 +243,20 @@ def _anneal(m: Memory) -> Memory:
     incumbent = (value, p.x) if value < m.incumbent[0] else m.incumbent
     m = m._replace(incumbent=incumbent, cycle=cycle, z=0.0, inner=0)
     if cycle < len(m.effort.cycles):
-        m = m._replace(cooling=True, tolerance=0.002 * m.slope)
-        m = _smoothing(m, m.effort.cycles[cycle].hot * m.unit)
+        cooling = m.effort.cycles[cycle]
+        m = _smoothing(m._replace(cooling=cooling, tolerance=0.002 * m.slope), cooling.hot * m.unit)
     else:
-        m = m._replace(beta=10 / (COLD * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope)
+        m = m._replace(
+            beta=10 / (m.effort.cycles[-1].cold * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope
+        )
     point = evaluate(R, incumbent[1], m.z, m.beta, m.s)
     return m._replace(point=point, alpha=m.alpha * min(1.0, m.s / before), reference=point.value, weight=1.0)
 
 
 def _smoothing(m: Memory, s: float) -> Memory:
     """Total smoothing s, almost all of it in μ."""
-    beta = max(m.beta, 10 / (COLD * m.unit * m.reduction.c**2))
+    assert m.cooling is not None
+    beta = max(m.beta, 10 / (m.cooling.cold * m.unit * m.reduction.c**2))
     return m._replace(beta=beta, mu=s - 1 / (beta * m.reduction.c**2))
 
 

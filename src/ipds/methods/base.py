@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from .._array import Array, norm
+from .._array import Array, dot, norm
 from ..errors import AssumptionError
 from ..functions import Smooth
 from ..problem import Problem, sum_products
@@ -85,6 +85,34 @@ def lipschitz_at(f: Smooth | None, x: Array) -> tuple[float, bool]:
     return norm(f.grad(x - step * direction) - gradient) / (step * norm(direction)), True
 
 
+def gradient_of(f: Smooth | None, x: Array, *, with_value: bool) -> tuple[float, Array | None]:
+    """(f(x) where asked for, ∇f(x)); (0, None) for no f."""
+    if f is None:
+        return 0.0, None
+    return f.value_and_grad(x) if with_value else (0.0, f.grad(x))
+
+
+def size_of_block(problem: Problem, j: int, x0: tuple[Array, ...]) -> float:
+    """A norm typical of x_j: that of its start, or, where it starts at zero, what the constraint asks of it."""
+    size = norm(x0[j])
+    if size > 0:
+        return size
+    others = [
+        norm(op.apply(xi)) for i, (op, xi) in enumerate(zip(problem.operators, x0, strict=True)) if i != j
+    ]
+    return max(problem.b_norm, *others, 0.0) / problem.operators[j].norm()
+
+
+def majorised(f: Any, x: Array, new: Array, value: float, gradient: Array, lipschitz: float) -> bool:
+    """f(x⁺) ≤ f(x) + ⟨∇f(x), x⁺ - x⟩ + L/2‖x⁺ - x‖², up to rounding."""
+    change = new - x
+    square = float(dot(change, change))
+    if not math.isfinite(square) or not math.isfinite(lipschitz):
+        return True  # nothing to find any more: the loop reports the divergence
+    excess = float(f(new)) - value - float(dot(gradient, change)) - lipschitz / 2 * square
+    return excess <= 1e-12 * abs(value) or square == 0.0
+
+
 def require_last_block(problem: Problem) -> None:
     """Refuse what no parameter choice can repair: a zero A_n, a nonconvex h_n."""
     name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
@@ -102,6 +130,3 @@ def require_last_block(problem: Problem) -> None:
 def residual_of(problem: Problem, state: State) -> Array:
     """Σ A_i x_i - b from the carried products."""
     return sum_products(state.products, problem.b)
-
-
-__all__ = ["Method", "State", "lipschitz_at", "replace", "require_last_block", "residual_of", "start"]

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .._array import Array, dot
+from .._array import Array
 from ..errors import AssumptionError
-from ..parameters import Parameters
+from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
 from ..schedules import penalty, smoothing
-from .base import Method, State, lipschitz_at, require_last_block, start
+from .base import Method, State, gradient_of, lipschitz_at, majorised, require_last_block, start
 from .practical import follow, scale_free_penalty
 
 
@@ -75,19 +75,20 @@ class IPDS(Method):
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> State:
         """Constants of the run and the State at t = 0."""
         require_last_block(problem)
-        lower, upper = problem.operators[-1].extremes(problem.blocks[-1].shape)
-        parameters = self._resolve(problem, lower, upper)
+        upper = problem.operators[-1].extremes(problem.blocks[-1].shape)[1]
+        parameters = parameters_for(problem, self.parameters)
         constants = [lipschitz_at(block.f, xi) for block, xi in zip(problem.blocks, x0, strict=True)]
         lipschitz, local = zip(*constants, strict=True)
         bound = lipschitz[-1] / (parameters.delta * upper)
         beta0 = self.beta0
         if beta0 is None:
-            beta0 = scale_free_penalty(problem, x0, upper, lipschitz[-1])
+            # away from "practical" μ is tied to β alone, so β⁰ must also make the first smoothing error μC_h small
+            ahead = 1.0 if self.parameters == "practical" else 4 / parameters.delta
+            beta0 = scale_free_penalty(problem, x0, upper, lipschitz[-1], ahead)
             beta0 = beta0 if self.parameters == "practical" else max(beta0, bound)
         elif beta0 < bound:
-            warnings.warn(
-                f"IPDS: beta0={beta0:.4g} is below the theory's bound L_n/(δλ̄)={bound:.4g}", stacklevel=3
-            )
+            message = f"IPDS: beta0={beta0:.4g} is below the theory's bound L_n/(δλ̄)={bound:.4g}"
+            warnings.warn(message, stacklevel=3)
         norms_squared = tuple(op.norm() ** 2 for op in problem.operators)
         for name, constant, square in zip(problem.names, lipschitz, norms_squared, strict=True):
             if constant == 0 and square == 0:
@@ -110,26 +111,23 @@ class IPDS(Method):
         x_breve = state.x_breve
         for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
             pull = op.adjoint(z + beta * residual)
-            value, gradient = _smooth_part(block, x[i], m.local[i])
+            value, gradient = gradient_of(block.f, x[i], with_value=m.local[i])
             g = pull if gradient is None else gradient + pull
             while True:
                 w = (p.theta1 if i < last else p.theta2) * (lipschitz[i] + beta * m.norms_squared[i])
                 c = x[i] - g / w
-                if i < last:
-                    new = block.h.prox(c, 1 / w)
-                    point = (c, 1 / w)
-                else:
-                    x_breve = block.h.prox(c, mu + 1 / w)
-                    new = (x_breve + (mu * w) * c) / (1 + mu * w)
-                    point = (c, mu + 1 / w)
-                if not m.local[i] or _majorised(block, x[i], new, value, gradient, lipschitz[i]):
+                step = 1 / w if i < last else mu + 1 / w
+                new = block.h.prox(c, step)
+                if i == last:
+                    x_breve, new = new, (new + (mu * w) * c) / (1 + mu * w)
+                if not m.local[i] or majorised(block.f, x[i], new, value, gradient, lipschitz[i]):
                     break
                 lipschitz[i] = max(2 * lipschitz[i], 1e-3 * beta * m.norms_squared[i])
             if m.local[i]:
                 lipschitz[i] *= 0.95  # a local constant found once may be too cautious later
             product = op.apply(new)
             residual = residual + (product - products[i])
-            x[i], products[i], points[i] = new, product, point
+            x[i], products[i], points[i] = new, product, (c, step)
         residual = sum_products(products, problem.b)
         if self.parameters == "practical":
             m = follow(problem, m, state, products, residual, x_breve, points[-1])
@@ -142,43 +140,9 @@ class IPDS(Method):
             zhat = m.zhat * math.sqrt(beta / m.beta) + (p.sigma * beta / math.sqrt(m.beta)) * residual
             z_new = math.sqrt(m.beta) * zhat
         memory = m._replace(zhat=zhat, lipschitz=tuple(lipschitz))
-        return State(
-            state.t + 1, tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points), memory=memory
-        )
+        new = (tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points))
+        return State(state.t + 1, *new, memory=memory)
 
     def parameters_of(self, state: State) -> Parameters:
         """The six parameters in force."""
         return state.memory.parameters
-
-    def _resolve(self, problem: Problem, lower: float, upper: float) -> Parameters:
-        if isinstance(self.parameters, Parameters):
-            return self.parameters
-        if self.parameters == "practical":
-            return Parameters.practical()
-        check = problem.check()
-        if check.condition is None:
-            raise AssumptionError(
-                f"parameters={self.parameters!r} need condition BI or SU on the last block:\n{check}"
-            )
-        if self.parameters == "paper":
-            return Parameters.paper(check.condition, check.kappa)
-        try:
-            return Parameters.sound(check.condition, check.kappa)
-        except AssumptionError:  # bijective, but kappa is beyond what BI allows: bijective is surjective too
-            return Parameters.sound("SU", check.kappa)
-
-
-def _smooth_part(block: Any, x: Array, with_value: bool) -> tuple[float, Array | None]:
-    if block.f is None:
-        return 0.0, None
-    return block.f.value_and_grad(x) if with_value else (0.0, block.f.grad(x))
-
-
-def _majorised(block: Any, x: Array, new: Array, value: float, gradient: Array, lipschitz: float) -> bool:
-    """f(x⁺) ≤ f(x) + ⟨∇f(x), x⁺ - x⟩ + L/2‖x⁺ - x‖², up to rounding."""
-    change = new - x
-    square = float(dot(change, change))
-    if not math.isfinite(square) or not math.isfinite(lipschitz):
-        return True  # nothing to find any more: the loop reports the divergence
-    excess = float(block.f(new)) - value - float(dot(gradient, change)) - lipschitz / 2 * square
-    return excess <= 1e-12 * abs(value) or square == 0.0

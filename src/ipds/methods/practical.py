@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .._array import Array, is_array, norm
+from .._array import Array, norm
 from ..problem import Problem
 from ..schedules import follow_residual, initial_penalty, smoothing
-from .base import State
+from .base import State, size_of_block
 
 if TYPE_CHECKING:
     from .ipds import Memory
 
 
-def scale_free_penalty(problem: Problem, x0: tuple[Array, ...], upper: float, lipschitz_n: float) -> float:
-    """β⁰ from C_h, a size of x_n and L_n (`schedules.initial_penalty`)."""
+def scale_free_penalty(
+    problem: Problem, x0: tuple[Array, ...], upper: float, lipschitz_n: float, ahead: float = 1.0
+) -> float:
+    """β⁰ from `ahead`·C_h, a size of x_n and L_n (`schedules.initial_penalty`)."""
     block = problem.blocks[-1]
-    size = norm(x0[-1])
-    if size == 0:  # the size that the constraint asks of x_n
-        others = [norm(op.apply(xi)) for op, xi in zip(problem.operators[:-1], x0[:-1], strict=True)]
-        b = norm(problem.b) if is_array(problem.b) else abs(problem.b) * math.sqrt(math.prod(problem.shape))
-        size = max([b, *others]) / math.sqrt(upper)
-    return initial_penalty(block.h.lipschitz(block.shape), size, upper, lipschitz_n)
+    size = size_of_block(problem, len(x0) - 1, x0)
+    return initial_penalty(ahead * block.h.lipschitz(block.shape), size, upper, lipschitz_n)
 
 
 def follow(
@@ -43,8 +41,7 @@ def follow(
     p = m.parameters
     size = norm(residual)
     dual = m.beta * max(norm(new - old) for new, old in zip(products, state.products, strict=True))
-    b = norm(problem.b) if is_array(problem.b) else 0.0
-    scale = max([b, *(norm(product) for product in products)])
+    scale = max(problem.b_norm, *(norm(product) for product in products))
     lags = size * norm(state.z) > dual * scale
     beta = follow_residual(m.beta, p.xi, size, m.residual) if lags else m.beta
     slope = norm(point[0] - x_breve) / point[1]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from .._array import Array
 from ..problem import Problem
-from .base import Method, State, replace
+from .base import Method, State
 from .composite import (
     assemble,
     checked,

@@ -1,0 +1,230 @@
+"""The accelerated method: its reduced function, its certificate, what it finds, and what `auto` makes of it."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from ipds import AssumptionError, Block, DivergenceError, Problem, Status, iterate, multistart, solve
+from ipds.diagnostics import certificate, certify, subgradients
+from ipds.functions import (
+    L1,
+    L21,
+    Cardinality,
+    LeastSquares,
+    NonNegative,
+    Nonsmooth,
+    PhaseRetrieval,
+    Rank,
+    Stiefel,
+    smooth,
+)
+from ipds.methods import IPDS, AcceleratedIPDS
+from ipds.methods.reduction import eliminable, eliminate, evaluate
+from ipds.operators import Sampling
+from problems import lowrank_data, regression_data, subspace_data
+
+RNG = np.random.default_rng(3)
+
+
+def trade_off(d: int = 40, r: int = 4, lam: float = 0.4, calls: dict[str, int] | None = None) -> Problem:
+    """min -½‖BV‖² + λ‖V‖₁ on the Stiefel manifold, f given as two separate callables."""
+    B = np.random.default_rng(0).standard_normal((12, d)) / np.sqrt(12)
+    calls = {} if calls is None else calls
+
+    def fun(V):
+        calls["value"] = calls.get("value", 0) + 1
+        return -0.5 * float(np.vdot(B @ V, B @ V))
+
+    def grad(V):
+        calls["grad"] = calls.get("grad", 0) + 1
+        return -(B.T @ (B @ V))
+
+    f = smooth(fun, grad, lipschitz=float(np.linalg.norm(B, 2) ** 2))
+    return Problem(
+        [Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y"), Block(h=L1(lam), shape=(d, r), name="V")]
+    )
+
+
+@pytest.mark.parametrize("c", [1.0, -2.0])
+def test_reduced_function_is_the_minimum_over_the_eliminated_block(c):
+    G, y = RNG.standard_normal((7, 4)), RNG.standard_normal(7)
+    problem = Problem(
+        [Block(f=LeastSquares(np.eye(4), y[:4]), A=G, shape=4), Block(h=L1(0.7), A=c, shape=7)], b=y
+    )
+    x, z, beta, mu = RNG.standard_normal(4), RNG.standard_normal(7), 1.7, 0.3
+    R = eliminate(problem, eliminable(problem), (x, np.zeros(7)))
+    s = 1 / (beta * c**2) + mu
+    point = evaluate(R, (x,), z, beta, s)
+
+    def lagrangian(breve):  # min over x_n of h(x̆) + |x̆-x_n|²/(2μ) + <z, r> + β/2|r|² is explicit in x_n
+        target = (y - G @ x - z / beta) / c
+        return 0.7 * np.abs(breve).sum() + np.sum((breve - target) ** 2) / (2 * s)
+
+    best = min(lagrangian(point.x_breve + 1e-3 * RNG.standard_normal(7)) for _ in range(200))
+    smooth_part = 0.5 * np.sum((x - y[:4]) ** 2)
+    assert point.value == pytest.approx(smooth_part + lagrangian(point.x_breve), rel=1e-12)
+    assert lagrangian(point.x_breve) <= best
+    for i in range(4):  # the gradient, by differences
+        e = np.zeros(4)
+        e[i] = 1e-6
+        up, down = (evaluate(R, (x + t * e,), z, beta, s).value for t in (1, -1))
+        assert point.g[0][i] == pytest.approx((up - down) / 2e-6, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
+def test_carried_certificate_equals_one_computed_from_scratch(effort):
+    problem = trade_off()
+    for state in islice(iterate(problem, method=AcceleratedIPDS(effort), seed=0), 0, 450, 15):
+        carried = certify(problem, state)
+        s = list(subgradients(problem, state))
+        g = problem.blocks[0].f.grad(state.q[0]) + problem.operators[0].adjoint(state.z)
+        s[0] = Stiefel().tangent(state.q[0], g) - g
+        fresh = certificate(problem, state.q, state.z, s)
+        assert carried.feasibility == pytest.approx(fresh.feasibility, rel=1e-9, abs=1e-12)
+        assert carried.stationarity == pytest.approx(fresh.stationarity, rel=1e-6, abs=1e-9)
+
+
+def test_a_quadratic_given_as_two_callables_costs_one_evaluation_per_step():
+    calls: dict[str, int] = {}
+    problem = trade_off(calls=calls)
+    states = iterate(problem, method=AcceleratedIPDS(), seed=0)
+    next(states)
+    calls.clear()
+    list(islice(states, 40))
+    assert calls.get("value", 0) == 0
+    assert 40 <= calls["grad"] <= 60  # line searches may add a few
+
+
+def test_a_quartic_given_as_two_callables_is_not_mistaken_for_a_quadratic():
+    f = smooth(lambda x: float(np.sum(x**4)), lambda x: 4 * x**3)
+    problem = Problem([Block(f=f, A=-1.0, shape=5), Block(h=L1(4.0), shape=5)], b=0.0)
+    result = solve(problem, [np.full(5, 3.0)] * 2, tol=1e-8)
+    assert result.success
+    np.testing.assert_allclose(result.x[1], 0, atol=1e-6)
+
+
+def test_regression_finds_the_support_among_outliers():
+    for seed in range(5):
+        G, y, v = regression_data(120, 60, 6, seed)
+        blocks = [Block(h=Cardinality(6), A=-G, shape=60), Block(h=L1(1.0), shape=120)]
+        result = solve(Problem(blocks, b=-y))
+        assert result.success
+        assert set(np.flatnonzero(result.x[0])) == set(np.flatnonzero(v))
+
+
+def test_dual_pcp_finds_the_normals():
+    for seed in range(5):
+        G, normals = subspace_data(20, 2, 150, 100, seed)
+        start = np.linalg.eigh(G.T @ G)[1][:, :2]
+        problem = Problem([Block(h=Stiefel(), A=-G, shape=(20, 2)), Block(h=L21(1.0), shape=(250, 2))])
+        V = solve(problem, [start, G @ start], tol=1e-6).x[0]
+        assert np.linalg.norm(V - normals @ (normals.T @ V), 2) < 1e-5
+
+
+@pytest.mark.parametrize("observed", [1.0, 0.7])
+def test_low_rank_is_recovered_exactly_from_gross_errors(observed):
+    for seed in range(3):
+        L, M, mask = lowrank_data(60, 3, 0.15, observed, seed)
+        blocks = [
+            Block(h=Rank(3), A=Sampling(mask), shape=M.shape),
+            Block(h=L1(1.0), A=-1.0, shape=(int(mask.sum()),)),
+        ]
+        result = solve(Problem(blocks, b=M[mask]), tol=1e-8)
+        assert np.linalg.norm(result.x[0] - L) <= 1e-6 * np.linalg.norm(L)
+
+
+def test_eliminates_a_set_where_that_is_the_only_choice():
+    G = RNG.standard_normal((60, 8))
+    v = np.array([0.0, 1.0, 0, 0, -0.5, 0, 0, 0])
+    D = np.eye(8)[[1, 4]] * np.array([[1.0], [-1.0]])
+    blocks = [
+        Block(h=NonNegative(), shape=2, name="y"),
+        Block(f=PhaseRetrieval(G, (G @ v) ** 2), h=L1(1e-3), A=-D, shape=8, name="v"),
+    ]
+    result = solve(Problem(blocks), [np.ones(2), v + 0.1], tol=1e-6)
+    assert result.success
+    np.testing.assert_allclose(result.x[1], v, atol=1e-3)
+
+
+def test_annealing_improves_on_the_fast_answer():
+    problem = trade_off(d=80, r=8)
+    fast = [solve(problem, method=AcceleratedIPDS("fast"), seed=k, max_iter=3000).fun for k in range(4)]
+    best = [
+        solve(problem, method=AcceleratedIPDS("thorough"), seed=k, tol=1e-6, max_iter=9000).fun
+        for k in range(4)
+    ]
+    assert np.mean(best) < np.mean(fast)
+
+
+def test_penalty_stops_growing_once_feasible():
+    G, y, _ = regression_data(60, 30, 4, 0)
+    problem = Problem([Block(h=Cardinality(4), A=-G, shape=30), Block(h=L1(1.0), shape=60)], b=-y)
+    for method in (IPDS("practical"), AcceleratedIPDS()):
+        states = list(islice(iterate(problem, method=method), 1500))
+        betas = np.array([state.beta for state in states])
+        assert betas[-1] <= 1.2 * betas[-500]
+        assert betas[-1] < 1e4 * betas[0]
+    practical = [state.beta for state in islice(iterate(problem, method=IPDS("practical")), 300)]
+    ratio = np.divide(practical[1:], practical[:-1])
+    assert np.all(ratio <= 1.05 + 1e-12)  # the paper's bound β⁺ ≤ (1+ξ)β with the practical ξ
+
+
+def test_no_block_to_eliminate_is_an_error_with_advice():
+    G = RNG.standard_normal((5, 5))
+    problem = Problem([Block(h=L1(1.0), A=G, shape=5), Block(h=L1(1.0), A=G.T, shape=5)])
+    with pytest.raises(AssumptionError, match=r"A = c·I, f = 0 and convex h"):
+        solve(problem, method=AcceleratedIPDS())
+    assert solve(problem, method="auto").method.startswith("auto: IPDS")
+
+
+@pytest.mark.parametrize("kwargs", [{"effort": "lazy"}, {"beta0": 0.0}, {"beta0": np.nan}])
+def test_bad_settings_are_refused(kwargs):
+    with pytest.raises(ValueError, match=next(iter(kwargs))):
+        AcceleratedIPDS(**kwargs)
+
+
+class Explosive(Nonsmooth):
+    """A prox that is wrong in a way no method survives."""
+
+    is_convex = True
+
+    def __call__(self, x):
+        return 0.0
+
+    def prox(self, v, step):
+        return 1e3 * v + 1.0
+
+    def lipschitz(self, shape):
+        return 1.0
+
+
+def test_auto_raises_only_when_every_method_diverges():
+    problem = Problem([Block(h=Explosive(), A=-1.0, shape=3), Block(h=Explosive(), shape=3)])
+    with pytest.raises(DivergenceError, match="every method diverged") as caught:
+        solve(problem)
+    assert np.all(np.isfinite(caught.value.result.x[0]))
+    assert caught.value.result.status is Status.DIVERGED
+
+
+def test_sparse_pca_reaches_the_floor_from_any_first_penalty():
+    """Where ρ dominates, coordinate vectors are optimal and ‖V‖₁ = r; the printed method misses that by far."""
+    rho, r = 5.0, 4
+    for beta0 in (None, 10 * rho, 50 * rho, 100 * rho, 500 * rho):
+        result = solve(trade_off(lam=rho, r=r), method=AcceleratedIPDS(beta0=beta0), seed=0, tol=1e-7)
+        assert result.success
+        assert np.abs(result.x[0]).sum() == pytest.approx(r, rel=1e-6)
+
+
+def test_multistart_sorts_its_answers_and_reports_their_spread():
+    found = multistart(trade_off(), 4, seed=1, n_jobs=1)
+    assert len(found.results) == 4
+    assert found.best.fun == found.funs[0] == found.funs.min()
+    assert found.spread >= 0
+    assert "4 starts" in str(found)
+    again = multistart(trade_off(), 4, seed=1, n_jobs=1)
+    np.testing.assert_array_equal(found.funs, again.funs)
+    with pytest.raises(ValueError, match="n must be a positive integer"):
+        multistart(trade_off(), 0)
