@@ -9,7 +9,8 @@ import problems
 from ipds import AssumptionError, Block, Parameters, Problem, iterate, solve
 from ipds.diagnostics import certify
 from ipds.functions import L1, L21, Box, Cardinality, LeastSquares, PCAVariance, Quadratic, Stiefel, smooth
-from ipds.methods import IPDS, RADMM, SPGM, Subgradient
+from ipds.methods import IPDS, RADMM, SPGM, ManPG, RiemannianALM, Subgradient
+from ipds.methods.newton import solve_tangent
 
 
 def pca(d=30, r=3, rho=0.3, seed=0, A=-1.0):
@@ -42,7 +43,8 @@ PRIMAL = [
     RADMM(),
     RADMM("tuned"),
 ]
-METHODS = PRIMAL
+PEERS = [RiemannianALM(), ManPG(), ManPG(adaptive=False, rule="published")]
+METHODS = [*PRIMAL, *PEERS]
 
 
 def name(method):
@@ -148,7 +150,7 @@ def test_radmm_is_ipds_with_a_fixed_schedule(gradient, A):
         assert certify(problem, a).critical == pytest.approx(certify(problem, b).critical, rel=1e-6)
 
 
-@pytest.mark.parametrize("method", PRIMAL, ids=name)
+@pytest.mark.parametrize("method", METHODS, ids=name)
 def test_what_cannot_be_treated_is_refused(method):
     f = Quadratic(np.eye(4))
     for blocks in [
@@ -170,6 +172,9 @@ def test_what_cannot_be_treated_is_refused(method):
         (lambda: SPGM(mu0=0.0), "mu0 must be positive"),
         (lambda: RADMM(beta=math.nan), "beta must be positive"),
         (lambda: RADMM(gradient="steep"), "gradient must be"),
+        (lambda: RiemannianALM(beta0=-1.0), "beta0 must be positive"),
+        (lambda: RiemannianALM(growth=0.5), "growth must be at least 1"),
+        (lambda: ManPG(step=0.0), "step must be positive"),
     ],
 )
 def test_bad_settings_are_named(make, message):
@@ -198,3 +203,69 @@ def test_several_blocks_and_other_penalties():
         result = solve(problem, method=method, max_iter=400, tol=0.0, seed=0)
         assert result.certificate.relative < 0.5 or isinstance(method, Subgradient)
         assert math.isfinite(result.fun)
+
+
+# --- the modern peers -------------------------------------------------------------------------------------------------
+
+
+def trade_off(d=200, r=8, lam=0.6, seed=0):
+    """min -‖BX‖² + λ‖X‖₁ over XᵀX = I, the columns of B centred and of unit length."""
+    B = problems.rng(seed).standard_normal((50, d))
+    B = B - B.mean(axis=0)
+    B = B / np.linalg.norm(B, axis=0)
+    f = PCAVariance(math.sqrt(2 * 50) * B)
+    return Problem(
+        [Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="X"), Block(h=L1(lam), shape=(d, r), name="V")]
+    )
+
+
+@pytest.mark.parametrize("method", PEERS, ids=name)
+def test_the_peers_certify_and_agree_in_quality_on_the_trade_off(method):
+    problem = trade_off()
+    best = solve(problem, method="auto", tol=1e-4, max_iter=4000, seed=0).fun
+    result = solve(problem, method=method, tol=1e-4, max_iter=8000, seed=0)
+    assert result.success, result
+    assert result.fun < best + 0.03 * abs(best)
+
+
+@pytest.mark.parametrize("method", PEERS, ids=name)
+def test_the_peers_move_on_manifolds_only(method):
+    f = Quadratic(np.eye(4))
+    problem = Problem([Block(f=f, h=Box(), A=-1.0, shape=(4, 2), name="x"), Block(h=L1(0.1), shape=(4, 2))])
+    with pytest.raises(AssumptionError, match="h of block 'x' must be one"):
+        solve(problem, method=method)
+
+
+def test_manpg_needs_scaled_identities_and_takes_any_scale_and_shift():
+    with pytest.raises(AssumptionError, match="use RADMM"):
+        solve(pca(A=np.eye(30) + 0.1), method=ManPG())
+    g = problems.rng(4)
+    f, c = PCAVariance(g.standard_normal((20, 10))), 2.0
+    blocks = [Block(f=f, h=Stiefel(), A=-0.5, shape=(10, 2)), Block(h=L1(0.2), A=c, shape=(10, 2))]
+    problem = Problem(blocks, b=0.1 * g.standard_normal((10, 2)))
+    for method in (ManPG(), RiemannianALM()):
+        assert solve(problem, method=method, tol=1e-5, max_iter=5000, seed=0).success
+
+
+def test_manpg_on_a_penalty_that_is_not_entrywise():
+    D = problems.rng(0).standard_normal((20, 12))
+    blocks = [Block(f=PCAVariance(D), h=Stiefel(), A=-1.0, shape=(12, 2)), Block(h=L21(0.3), shape=(12, 2))]
+    result = solve(Problem(blocks), method=ManPG(), tol=1e-5, max_iter=5000, seed=0)
+    assert result.success, result
+
+
+def test_the_tangent_subproblem_is_solved():
+    """Against its optimality condition: X + D = prox(V, t), D tangent, D the best among tangent perturbations."""
+    g = problems.rng(1)
+    X = Stiefel().prox(g.standard_normal((15, 3)), 1.0)
+    G, t, h = g.standard_normal((15, 3)), 0.3, L1(0.7)
+    found = solve_tangent(h, X, X - t * G, t, np.zeros((3, 3)), 1e-10)
+    D = found.Z - X
+    assert np.linalg.norm(D.T @ X + X.T @ D) < 1e-9
+
+    def model(D):
+        return np.vdot(G, D) + np.vdot(D, D) / (2 * t) + h(X + D)
+
+    for _ in range(50):
+        step = Stiefel().tangent(X, g.standard_normal(X.shape))
+        assert model(D) <= model(D + 1e-3 * step) + 1e-12

@@ -9,8 +9,10 @@ from .accelerated import AcceleratedIPDS
 from .base import Method, State
 from .fixed_penalty import FixedPenaltyADMM
 from .ipds import IPDS
+from .manpg import ManPG
 from .radmm import RADMM
 from .reduction import eliminable
+from .rialm import RiemannianALM
 from .spgm import SPGM
 from .subgradient import Subgradient
 
@@ -20,7 +22,9 @@ __all__ = [
     "SPGM",
     "AcceleratedIPDS",
     "FixedPenaltyADMM",
+    "ManPG",
     "Method",
+    "RiemannianALM",
     "State",
     "Subgradient",
     "candidates",
@@ -30,7 +34,9 @@ __all__ = [
 _NAMES: dict[str, Callable[[], Method]] = {
     "accelerated": AcceleratedIPDS,
     "ipds": IPDS,
+    "manpg": ManPG,
     "radmm": lambda: RADMM("tuned"),
+    "rialm": RiemannianALM,
     "sound": lambda: IPDS("sound"),
     "spgm": lambda: SPGM("tuned"),
     "subgradient": lambda: Subgradient("tuned"),

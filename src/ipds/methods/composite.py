@@ -17,8 +17,7 @@ from ..errors import AssumptionError
 from ..functions import Zero
 from ..operators import Identity
 from ..problem import Block, Problem
-from .accelerated import kink_width
-from .base import State, lipschitz_at
+from .base import State, lipschitz_at, size_of_block
 from .reduction import Arrays, Point, Reduction, eliminate, insert, without
 
 RULES = ("published", "tuned")
@@ -80,8 +79,9 @@ def slope(problem: Problem, R: Reduction) -> float:
 
 def unit(problem: Problem, R: Reduction, x0: Arrays) -> float:
     """‖x_j‖/C_h: the smoothing at which the kinks of h are as wide as its arguments (1 where that is not defined)."""
-    width = kink_width(problem, R, x0)
-    return width if math.isfinite(width) else 1.0
+    steepest = R.h.lipschitz(problem.blocks[R.j].shape)
+    size = size_of_block(problem, R.j, x0)
+    return size / steepest if steepest > 0 and size > 0 else 1.0
 
 
 def lipschitz(R: Reduction, x: Arrays) -> tuple[float, float]:
