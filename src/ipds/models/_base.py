@@ -69,7 +69,7 @@ class Estimator(BaseEstimator):
         owner = type(self).__name__
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
             raise TypeError(f"{owner}: {name} must be an integer, got {value!r}")
-        if not 1 <= value <= top:
+        if not 1 <= int(value) <= top:
             raise ValueError(f"{owner}: {name} must be between 1 and {top} ({what}), got {value}")
         return int(value)
 
@@ -77,7 +77,7 @@ class Estimator(BaseEstimator):
         owner = type(self).__name__
         if not isinstance(value, numbers.Real) or isinstance(value, bool):
             raise TypeError(f"{owner}: {name} must be a number, got {value!r}")
-        if not (math.isfinite(value) and value >= 0):
+        if not (math.isfinite(value) and float(value) >= 0):
             raise ValueError(f"{owner}: {name} must be finite and at least 0, got {value}")
         return float(value)
 

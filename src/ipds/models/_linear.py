@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..functions import LeastSquares, Logistic, Nonsmooth
+from ..functions import L1, LeastSquares, Logistic, Nonsmooth, Zero
 from ..problem import Block, Problem
 from ._base import Estimator
 
@@ -21,7 +22,7 @@ LOSSES = ("squared", "logistic")
 
 
 class Penalty(NamedTuple):
-    """h(A w) of the coefficients w, what is left of the penalty on w itself, and the clean-up of a solution."""
+    """h(A w) + Σ own_j |w_j|."""
 
     A: Any
     """Acts on the coefficients alone: a number or a sparse matrix."""
@@ -55,8 +56,6 @@ class StructuredLinear(Estimator):
         """w with the structure that u shows made exact: u has exact zeros where A w has small numbers."""
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, RegressorTags
-
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
@@ -88,7 +87,7 @@ class StructuredLinear(Estimator):
         """X w + t, or the class it stands for."""
         score = self._linear(X)
         if _is_classifier(self):
-            return self.classes_[(score > 0).astype(int)]  # type: ignore[no-any-return]
+            return self.classes_[(score > 0).astype(int)]
         return score
 
     def score(self, X: Any, y: Any) -> float:
@@ -114,7 +113,13 @@ class StructuredLinear(Estimator):
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         self._choice("loss", self.loss, LOSSES)
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=float, y_numeric=not _is_classifier(self), ensure_min_samples=2
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=float,
+            y_numeric=not _is_classifier(self),
+            ensure_min_samples=2,
         )
         if not _is_classifier(self):
             return X, np.asarray(y, dtype=float)
@@ -150,16 +155,9 @@ class StructuredLinear(Estimator):
         size = A.shape[0] if sp.issparse(A) else d
         f = Logistic(X, target) if _is_classifier(self) else LeastSquares(X, target)
         own = np.append(penalty.own, 0.0) if free else penalty.own
-        w = _weighted(own)
         return Problem(
             [
-                Block(f=f, A=-A, shape=X.shape[1], name="w", **w),
+                Block(f=f, h=L1(own) if own.any() else Zero(), A=-A, shape=X.shape[1], name="w"),
                 Block(h=penalty.h, A=1.0, shape=size, name="u"),
             ]
         )
-
-
-def _weighted(own: np.ndarray) -> dict[str, Any]:
-    from ..functions import L1
-
-    return {"h": L1(own)} if own.any() else {}

@@ -26,7 +26,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     normalize : scale every sample to unit norm first, so that none counts more for being long (samples that are zero
         stay so). The subspace must pass through the origin: centre the data yourself where it does not.
     threshold : samples at most this far from the subspace (after `normalize`) are inliers; None finds the gap: Otsu's
-        rule on the logarithms of the distances, where the two groups differ by at least a factor 5, else all are inliers.
+        rule on the logarithms of the distances; where its two groups differ by less than a factor 5, all are inliers.
     method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
 
     Attributes

@@ -107,7 +107,9 @@ class FusedLasso(StructuredLinear):
             ends = D[np.flatnonzero(u == 0)].tocsr().indices.reshape(-1, 2)
         graph = sp.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(d, d))
         count, self.segments_ = connected_components(graph, directed=False)
-        levels = np.bincount(self.segments_, weights=w, minlength=count) / np.bincount(self.segments_, minlength=count)
+        levels = np.bincount(self.segments_, weights=w, minlength=count) / np.bincount(
+            self.segments_, minlength=count
+        )
         if self.alpha_l1 > 0:  # a segment whose members the ℓ1 norm set to zero is zero
             zero = np.bincount(self.segments_, weights=w == 0, minlength=count)
             levels[2 * zero > np.bincount(self.segments_, minlength=count)] = 0.0

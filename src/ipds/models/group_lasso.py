@@ -84,15 +84,17 @@ class OverlappingGroupLasso(StructuredLinear):
         alpha = m * self._nonnegative("alpha", self.alpha)
         own = np.full(d, m * self._nonnegative("alpha_l1", self.alpha_l1))
         A = self._grouping(d)
-        places = [np.arange(part.start, part.stop) for part in A.slices]
+        places = [range(part.start, part.stop) for part in A.slices]
         weights = self.weights
         if weights is None:
             weights = np.sqrt([len(place) for place in places])
         elif np.shape(weights) != (len(places),):
             raise ValueError(
-                f"OverlappingGroupLasso: weights must be {len(places)} numbers, one per group, got shape {np.shape(weights)}"
+                f"OverlappingGroupLasso: weights must be {len(places)} numbers, one per group, "
+                f"got shape {np.shape(weights)}"
             )
-        rows = sp.csr_array((np.ones(len(A.indices)), (np.arange(len(A.indices)), A.indices)), shape=(len(A.indices), d))
+        entries = len(A.indices)
+        rows = sp.csr_array((np.ones(entries), (np.arange(entries), A.indices)), shape=(entries, d))
         return Penalty(rows, GroupL2(alpha, places, weights), own)
 
     def _cleaned(self, w: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -23,8 +23,8 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
         min_v ½‖|G v|² - z‖²/m + α·a·‖v‖₁   subject to   D v ≥ 0,   a = mean(z)^(3/2)·rms(G)
 
     The factor a (rms(G): root mean square of the entries) makes `alpha` free of the units of G and z. Solved, times m,
-    as min ι(y ≥ 0) + f(v) + αma‖v‖₁ over y - D v = 0, or without D over v - u = 0, from a sparse spectral start; with D,
-    a solve without it comes first, because the sign cannot be told from the spectral start alone.
+    as min ι(y ≥ 0) + f(v) + αma‖v‖₁ over y - D v = 0, or without D over v - u = 0, from a sparse spectral start; with
+    D, a solve without it comes first, because the sign cannot be told from the spectral start alone.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
 
     def _matrix(self, X: Any, reset: bool) -> np.ndarray:
         """X, real or complex, checked part by part."""
-        if not np.iscomplexobj(X):
+        if not _is_complex(X):
             return np.asarray(validate_data(self, X, reset=reset, dtype=float))
         X = np.asarray(X)
         imaginary = validate_data(self, X.imag, reset=reset, dtype=float)
@@ -110,9 +110,11 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         self._nonnegative("alpha", self.alpha)
-        if np.iscomplexobj(y):
-            raise TypeError("SparsePhaseRetrieval: y must hold real intensities |G v|²; pass abs(y)**2")
-        if np.iscomplexobj(X):
+        if _is_complex(y):
+            raise ValueError(
+                "Complex data not supported: y must hold real intensities |G v|²; pass abs(y)**2"
+            )
+        if _is_complex(X):
             G = self._matrix(X, reset=True)
             z = check_array(y, ensure_2d=False, dtype=float)
             if z.shape != (len(G),):
@@ -124,8 +126,8 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
             self._count("n_nonzero", self.n_nonzero, G.shape[1], "features")
         if self.D is None:
             return G, z, None
-        if np.iscomplexobj(self.D):
-            raise TypeError("SparsePhaseRetrieval: D must be real, as the signal is")
+        if _is_complex(self.D):
+            raise ValueError("Complex data not supported: D must be real, as the signal is")
         D = check_array(self.D, dtype=float)
         if D.shape[1] != G.shape[1]:
             raise ValueError(
@@ -138,9 +140,7 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
         unit = max(float(z.mean()), 0.0) ** 1.5 * math.sqrt(float(np.mean(np.abs(G) ** 2)))
         sparse = L1(self.alpha * m * unit)
         if D is None:
-            return Problem(
-                [Block(f=f, A=-1.0, shape=d, name="v"), Block(h=sparse, A=1.0, shape=d, name="u")]
-            )
+            return Problem([Block(f=f, A=-1.0, shape=d, name="v"), Block(h=sparse, A=1.0, shape=d, name="u")])
         return Problem(
             [
                 Block(h=NonNegative(), A=1.0, shape=D.shape[0], name="y"),
@@ -158,6 +158,10 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
             sizes = {int(self.n_nonzero)}
         starts = [_leading(G, z, np.sort(order[:k])) for k in sorted(sizes)]
         return min(starts, key=lambda v: float(np.sum((np.abs(G @ v) ** 2 - z) ** 2)))
+
+
+def _is_complex(values: Any) -> bool:
+    return np.asarray(values).dtype.kind == "c"
 
 
 def _leading(G: np.ndarray, z: np.ndarray, support: np.ndarray) -> np.ndarray:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse.linalg as spla
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..functions import L1, Rank
-from ..operators import Sampling, as_operator
+from ..operators import Operator, Sampling, from_linear_operator
 from ..problem import Block, Problem
 from ._base import Estimator
 from ._lad import least_absolute_deviations
@@ -43,8 +44,10 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     >>> M = L + 10 * (rng.random((30, 20)) < 0.1)
     >>> M[3, 4] = np.nan
     >>> model = RobustLowRank(rank=1).fit(M)
-    >>> bool(np.allclose(model.low_rank_, L, atol=1e-4)), bool(np.allclose(model.inverse_transform(model.transform(M)), L, atol=1e-4))
-    (True, True)
+    >>> bool(np.allclose(model.low_rank_, L, atol=1e-4))
+    True
+    >>> bool(np.allclose(model.inverse_transform(model.transform(M)), L, atol=1e-4))
+    True
 
     Reference: Candès, Li, Ma & Wright, *Robust principal component analysis?*, J. ACM 2011 (the convex relative).
     """
@@ -109,7 +112,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             [Block(h=Rank(s), A=-operator, shape=shape, name="V"), Block(h=L1(1.0), shape=z.shape, name="u")],
             b=-z,
         )
-        start = _truncated(operator.adjoint(z) / operator.norm() ** 2, s)
+        start = Rank(s).prox(operator.adjoint(z) / operator.norm() ** 2, 1.0)
         V = np.asarray(self._solve(problem, [start, z - operator.apply(start)]).x[0])
         self.n_features_in_ = shape[1]
         self._store(V)
@@ -198,21 +201,15 @@ def separate_video(frames: Any, rank: int = 1, **options: Any) -> Separation:
     """
     frames = np.asarray(frames)
     if frames.ndim != 3:
-        raise ValueError(f"separate_video: frames must have shape (frames, height, width), got {frames.shape}")
+        raise ValueError(
+            f"separate_video: frames must have shape (frames, height, width), got {frames.shape}"
+        )
     model = RobustLowRank(rank, **{"tol": 1e-3, **options}).fit(frames.reshape(len(frames), -1).astype(float))
     return Separation(model.low_rank_.reshape(frames.shape), model.residual_.reshape(frames.shape), model)
 
 
-def _on_matrices(G: Any, shape: tuple[int, int]) -> Any:
-    """G as an operator on matrices of `shape`."""
-    import scipy.sparse.linalg as spla
-
-    from ..operators import Operator, from_linear_operator
-
+def _on_matrices(G: Any, shape: tuple[int, int]) -> Operator:
+    """G as an operator on matrices of `shape`; matrices and LinearOperators act on their flattened entries."""
     if isinstance(G, Operator):
         return G
-    return from_linear_operator(spla.aslinearoperator(as_operator(G).matrix if not isinstance(G, spla.LinearOperator) else G), shape)
-
-
-def _truncated(V: np.ndarray, s: int) -> np.ndarray:
-    return Rank(s).prox(V, 1.0)
+    return from_linear_operator(spla.aslinearoperator(np.asarray(G) if isinstance(G, list) else G), shape)

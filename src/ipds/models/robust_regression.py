@@ -95,7 +95,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         return tags
 
     def problem(self, X: Any, y: Any, sparsity: int | None = None) -> Problem:
-        """The optimisation problem behind `fit`, in the scaled columns; `sparsity` where the model's is not a number."""
+        """The optimisation problem behind `fit`, in the scaled columns; `sparsity`: s where the model has no number."""
         X, y = self._validated(X, y)
         s = self.sparsity if sparsity is None else sparsity
         return self._problem(self._standardised(X)[0], y, self._count("sparsity", s, X.shape[1], "features"))
@@ -125,7 +125,9 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         return self._linear(X, self.coef_, self.intercept_)
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        return validate_data(self, X, y, accept_sparse="csr", dtype=float, y_numeric=True, ensure_min_samples=2)  # type: ignore[no-any-return]
+        return validate_data(
+            self, X, y, accept_sparse="csr", dtype=float, y_numeric=True, ensure_min_samples=2
+        )
 
     @staticmethod
     def _linear(X: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
@@ -181,7 +183,9 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         else:
             candidates = [self._count("sparsity", s, d, "features") for s in self.sparsity]
             if not candidates:
-                raise ValueError("RobustSparseRegressor: sparsity is an empty list; give at least one candidate")
+                raise ValueError(
+                    "RobustSparseRegressor: sparsity is an empty list; give at least one candidate"
+                )
         by_bic = isinstance(self.sparsity, str) and self.sparsity == "bic"
         criterion = self._bic(X, y) if by_bic else partial(self._cv_error, X, y)
         scores = criterion(candidates)
@@ -204,14 +208,18 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
                 if s not in residuals:
                     v, t = self._fitted(X, y, s, trial=True)
                     residuals[s] = np.flatnonzero(v), y - self._linear(X, v, t)
-            best = min((r for _, r in residuals.values()), key=lambda r: np.sort(np.abs(r))[: (m + 1) // 2].sum())
+            best = min(
+                (r for _, r in residuals.values()), key=lambda r: np.sort(np.abs(r))[: (m + 1) // 2].sum()
+            )
             inlier = np.abs(best) <= self.outlier_threshold * robust_scale(best) + math.sqrt(floor)
             n = int(inlier.sum())
 
             def bic(support: np.ndarray) -> float:
                 G = self._design(X, support)[inlier]
                 left = y[inlier] - G @ np.linalg.lstsq(G, y[inlier], rcond=None)[0]
-                return n * math.log((float(left @ left) + floor) / n) + len(support) * (math.log(m) + 2 * math.log(d))
+                return n * math.log((float(left @ left) + floor) / n) + len(support) * (
+                    math.log(m) + 2 * math.log(d)
+                )
 
             return {s: bic(residuals[s][0]) for s in candidates}
 

@@ -20,6 +20,8 @@ from ._base import Estimator
 from ._orthonormal import ColumnCardinality, orthonormal_on_support
 
 FORMULATIONS = ("variance", "reconstruction")
+LIGHT, TRIAL = 0.2, 1500
+"""Weight of the penalty in the first stage of the ℓ0 variant, and its iterations at most."""
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -104,8 +106,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         X, r = self._validated(X)
         start = self._leading(X, r)
         problem = self._problem(X, r, start)
-        zeros = [np.zeros_like(start)] * (len(problem.blocks) - 2)
-        Y, V = (np.asarray(block) for block in self._solve(problem, [start, start, *zeros]).x[:2])
+        x0: Any = [start, start]
+        if self.sparsity is not None:  # a light penalty first: it leaves the support free to move
+            V = problem.blocks[1].h.prox(start, 1.0)
+            x0 = self._solve(self._problem(X, r, start, LIGHT), [start, V, start - V], trial=TRIAL).x
+        Y, V = (np.asarray(block) for block in self._solve(problem, x0).x[:2])
         if self.alpha == 0 and self.sparsity is None:
             V = _rotated(X, Y)  # any rotation does as well: take the principal one
         else:
@@ -128,8 +133,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def alpha_max(self, X: Any) -> float:
         """An alpha from which single features of largest variance are a solution: ½ c (√d + 1), c = max_{i≠j}|C_ij|.
 
-        C is the covariance (over m), and Σ_ij C_ij v_i v_j ≤ Σ_i C_ii v_i² + c(‖v‖₁² - 1) with ‖v‖₁ ≤ √d proves it. They
-        are a local solution from max |C_ij| between a chosen and another feature on, never below. Beyond 4000
+        C is the covariance (over m), and Σ_ij C_ij v_i v_j ≤ Σ_i C_ii v_i² + c(‖v‖₁² - 1) with ‖v‖₁ ≤ √d proves it.
+        They are a local solution from max |C_ij| between a chosen and another feature on, never below. Beyond 4000
         features c is bounded by the two largest standard deviations.
         """
         X, _ = self._validated(X)
@@ -147,7 +152,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return 0.5 * largest * (np.sqrt(d) + 1)
 
     def path(self, X: Any, alphas: Sequence[float]) -> SparsePCAPath:
-        """Fits for many alphas, each started at the solution for the next smaller one; given back in the order of `alphas`.
+        """Fits for many alphas, each started at the solution for the next smaller one; in the order of `alphas`.
 
         Upwards from PCA, because single features stay locally optimal far below `alpha_max`: a path downwards would
         not leave them.
@@ -176,41 +181,54 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._choice("formulation", self.formulation, FORMULATIONS)
         X = validate_data(self, X, accept_sparse="csr", dtype=float, ensure_min_samples=2)
         m, d = X.shape
-        r = min(m, d) if self.n_components is None else self._count("n_components", self.n_components, d, "features")
+        r = (
+            min(m, d)
+            if self.n_components is None
+            else self._count("n_components", self.n_components, d, "features")
+        )
         if self.sparsity is not None:
             self._count("sparsity", self.sparsity, d, "features")
         return X, r
 
-    def _problem(self, X: Any, r: int, start: np.ndarray) -> Problem:
+    def _problem(self, X: Any, r: int, start: np.ndarray, weight: float = 1.0) -> Problem:
         d = X.shape[1]
         f = (PCAVariance if self.formulation == "variance" else PCAReconstruction)(X, center=True)
         Y = Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y")
         if self.sparsity is None:
             return Problem([Y, Block(h=L1(self.alpha), A=1.0, shape=(d, r), name="V")])
-        slope = float(np.abs(f.grad(start)).max()) or 1.0  # the penalty is exact once it outweighs the slope of f
+        slope = (
+            float(np.abs(f.grad(start)).max()) or 1.0
+        )  # the penalty is exact once it outweighs the slope of f
         return Problem(
             [
                 Y,
                 Block(h=ColumnCardinality(self.sparsity), A=1.0, shape=(d, r), name="V"),
-                Block(h=L1(2.0 * slope), A=1.0, shape=(d, r), name="U"),
+                Block(h=L1(weight * slope), A=1.0, shape=(d, r), name="U"),
             ]
         )
 
     def _leading(self, X: Any, r: int) -> np.ndarray:
         """Leading principal components, as columns: the start."""
-        m, d = X.shape
-        if not sp.issparse(X) and min(m, d) <= 1000:
-            V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:r].T
+        (m, d), mean = X.shape, _mean(X)
+        if d <= 1000:
+            gram = X.T @ X
+            gram = (gram.toarray() if sp.issparse(gram) else gram) - m * np.outer(mean, mean)
+            return np.linalg.eigh(gram)[1][:, ::-1][:, :r].copy()
+        if m <= 1000 and not sp.issparse(X):
+            V = np.linalg.svd(X - mean, full_matrices=False)[2][:r].T
         elif r >= min(m, d):
             raise ValueError(
-                f"SparsePCA: n_components must be below min(samples, features) = {min(m, d)} for sparse or large X, got {r}"
+                f"SparsePCA: n_components must be below min(samples, features) = {min(m, d)} for X of this size, "
+                f"got {r}"
             )
         else:
-            mean = _mean(X)
             centred = spla.LinearOperator(
-                X.shape, matvec=lambda v: X @ v - mean @ v, rmatvec=lambda w: X.T @ w - mean * w.sum(), dtype=float
+                X.shape,
+                matvec=lambda v: X @ v - mean @ v,
+                rmatvec=lambda w: X.T @ w - mean * w.sum(),
+                dtype=float,
             )
-            rng = check_random_state(self.random_state if self.random_state is not None else 0)
+            rng = check_random_state(0 if self.random_state is None else self.random_state)
             V = spla.svds(centred, k=r, v0=rng.standard_normal(min(m, d)), tol=1e-3)[2][::-1].T
         if V.shape[1] < r:  # fewer samples than components: complete the basis
             V = np.linalg.qr(np.hstack([V, np.eye(d, r)]))[0][:, :r]
@@ -235,7 +253,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         V, scores = V[:, order], scores[:, order]
         signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])])
         self.components_ = (V * signs).T
-        triangle = np.linalg.qr(scores, mode="r")
+        triangle = np.asarray(np.linalg.qr(scores, mode="r"))
         diagonal = np.zeros(V.shape[1])
         diagonal[: min(triangle.shape)] = np.diagonal(triangle)
         self.explained_variance_ = diagonal**2 / (X.shape[0] - 1)
@@ -244,7 +262,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
 
 class SparsePCAPath(NamedTuple):
-    """Fits along `alphas`: components (alphas, components, features), variance ratios and nonzeros (alphas, components)."""
+    """Fits along `alphas`: components (alphas, components, features); ratios, nonzeros (alphas, components)."""
 
     alphas: np.ndarray
     components: np.ndarray

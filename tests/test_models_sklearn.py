@@ -1,0 +1,43 @@
+"""The estimators against scikit-learn's own checks of its API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ipds.models import (
+    DualPCP,
+    FusedLasso,
+    OverlappingGroupLasso,
+    RobustLowRank,
+    RobustSparseRegressor,
+    SparsePCA,
+    SparsePhaseRetrieval,
+)
+
+ESTIMATORS = [
+    SparsePCA(n_components=1),
+    SparsePCA(n_components=1, sparsity=1),
+    RobustSparseRegressor(),
+    RobustSparseRegressor(sparsity=1),
+    DualPCP(),
+    RobustLowRank(),
+    SparsePhaseRetrieval(),
+    FusedLasso(),
+    FusedLasso(loss="logistic"),
+    OverlappingGroupLasso(),
+    OverlappingGroupLasso(loss="logistic"),
+]
+
+
+def exempted(estimator: Any) -> dict[str, str]:
+    """Checks that an estimator is not meant to pass, each with its reason."""
+    return {}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # checks run five iterations
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=exempted)
+def test_scikit_learn_api(estimator: Any, check: Any) -> None:
+    check(estimator)
