@@ -51,8 +51,8 @@ class RADMM(Method):
 
     Parameters
     ----------
-    rule : "published": β = 100ρ, ρ = C_h/√size, as in the paper, η = 1/(6β‖A‖²), a large penalty and
-        a small step, which fits the curves the paper shows for it;
+    rule : "published": β = 100ρ, ρ = C_h/√size, as the paper states, and η = 1/(6β‖A‖²), a small step fitted to the
+        curve it shows for randn-1500-500, ρ = 100 (η is not stated);
         "tuned": β = max(L/‖A‖², 10ρ), η = 1/(L + β‖A‖²).
     beta, gamma, step : penalty β, smoothing γ (default 1e-8), step η.
     gradient : "riemannian" or "euclidean".

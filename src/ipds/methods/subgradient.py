@@ -48,7 +48,8 @@ class Subgradient(Method):
 
     Parameters
     ----------
-    rule : "published": α_t = step0/t, step0 = 0.05, which fits the curves the paper shows for it, for every ρ;
+    rule : "published": α_t = step0/t, step0 = 0.05; the paper does not state its steps: 1/t and 0.05 are
+        fitted to the curve it shows for randn-1500-500, ρ = 100;
         "tuned": normalised geometric steps, ‖α_t g‖ = step0·‖x⁰‖·ratioᵗ with step0 = 0.6, ratio = 0.995.
     step0, ratio : size and geometric ratio of the steps; default: those of the rule.
     gradient : "riemannian", or "euclidean" for the projected method even on a manifold.

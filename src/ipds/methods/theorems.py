@@ -160,7 +160,10 @@ THEOREMS = (
         "O(ε⁻⁴)",
     ),
     Theorem(
-        "RiemannianALM()", "Deng & Peng, J. Optim. (2022)", (GRADIENTS, SOLVABLE, OTHERS_MANIFOLD), "limit"
+        "RiemannianALM()",
+        "Deng & Peng, IMA J. Numer. Anal. 43 (2023)",
+        (GRADIENTS, SOLVABLE, OTHERS_MANIFOLD),
+        "limit",
     ),
     Theorem(
         "ManPG()",
