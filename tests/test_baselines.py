@@ -280,7 +280,7 @@ PUBLISHED = {  # (F - ρr)/ρ after 4, 12 and 20 s in the paper's figure 1, firs
 
 @pytest.mark.parametrize("which", PUBLISHED)
 def test_the_published_curves_are_reproduced_within_a_factor(which):
-    """randn-1500-500, ρ = 100, r = 20. Steps the paper leaves out were fitted to these very curves: this guards the fit."""
+    """randn-1500-500, ρ = 100. Steps the paper leaves out were fitted to these very curves: this guards the fit."""
     method, gaps = PUBLISHED[which]
     g = problems.rng(0)
     D = g.standard_normal((1500, 500))

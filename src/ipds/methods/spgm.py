@@ -32,8 +32,8 @@ class SPGM(Method):
 
     Parameters
     ----------
-    rule : "published": μ0 = 1/(50ρ), ρ = C_h/√size, fitted to the curve that the paper, which does not state μ0, shows for
-        randn-1500-500, ρ = 100;
+    rule : "published": μ0 = 1/(50ρ), ρ = C_h/√size, fitted to the curve the paper shows for randn-1500-500,
+        ρ = 100 (μ0 is not stated there);
         "tuned": μ0 = 2‖x_j⁰‖/C_h, twice the smoothing at which the kinks of h_j are as wide as x_j.
     mu0 : the first smoothing; default: that of the rule.
 
