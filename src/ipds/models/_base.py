@@ -6,8 +6,9 @@ import math
 import numbers
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,16 +38,29 @@ class Estimator(BaseEstimator):
     result_: Result
     n_iter_: int
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "result_")
+
+    def _aside(self: Self) -> Self:
+        """A copy that may look at data without the estimator taking note of its features."""
+        return copy(self)
+
     def _solve(
-        self, problem: Problem, x0: Sequence[Any] | None = None, *, trial: int | None = None
+        self,
+        problem: Problem,
+        x0: Sequence[Any] | None = None,
+        *,
+        trial: int | None = None,
+        warm: bool = True,
     ) -> Result:
         """Solve with the settings of the estimator, keep the result, warn where it is not certified.
 
-        `trial` caps the iterations of a solve that only serves a comparison, and of which nothing is kept.
+        `trial` caps the iterations of a solve that only serves a comparison, and of which nothing is kept; `warm=False`
+        insists on x0.
         """
         z0 = None
         last = getattr(self, "result_", None)
-        if self.warm_start and trial is None and last is not None and _fits(problem, last):
+        if self.warm_start and warm and trial is None and last is not None and _fits(problem, last):
             x0, z0 = last.x, last.z
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         most = self.max_iter if trial is None else min(trial, self.max_iter)

@@ -67,7 +67,7 @@ class StructuredLinear(Estimator):
 
     def problem(self, X: Any, y: Any) -> Problem:
         """The optimisation problem behind `fit`; its objective is m times that of the model."""
-        X, target = self._validated(X, y)
+        X, target = self._aside()._validated(X, y)
         return self._problem(*self._centred(X, target)[:2])
 
     def fit(self, X: Any, y: Any) -> Any:

@@ -54,7 +54,8 @@ def orthonormal_on_support(V: np.ndarray, steps: int = 30) -> np.ndarray | None:
             return (product + product.T).ravel()
 
         system = spla.LinearOperator((r * r, r * r), matvec=normal, dtype=float)
-        multipliers, _ = spla.cg(system, gap.ravel(), rtol=1e-6, maxiter=20 * r + 50)
+        with np.errstate(all="ignore"):  # a singular system shows in the step
+            multipliers, _ = spla.cg(system, gap.ravel(), rtol=1e-6, maxiter=20 * r + 50)
         step = change(multipliers)
         reach = float(np.linalg.norm(step))
         if not np.isfinite(reach) or reach > 10 * r:

@@ -69,7 +69,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def problem(self, X: Any, y: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""
-        return self._problem(self._unit(self._validated(X)))
+        return self._problem(self._unit(self._aside()._validated(X)))
 
     def fit(self, X: Any, y: Any = None) -> DualPCP:
         """Find the subspace of the samples X; y is ignored."""
@@ -132,7 +132,9 @@ def gap(distances: np.ndarray, ratio: float = 5.0) -> float:
     True
     """
     largest = float(distances.max(initial=0.0))
-    logs = np.sort(np.log(np.maximum(distances, 1e-6 * largest + 1e-300)))
+    # tiny distances differ by luck alone: the lower quarter counts as one
+    floor = max(1e-6 * largest, float(np.quantile(distances, 0.25)), 1e-300)
+    logs = np.sort(np.log(np.maximum(distances, floor)))
     n = len(logs)
     if n < 2:
         return largest

@@ -80,7 +80,7 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
 
     def problem(self, X: Any, y: Any) -> Problem:
         """The optimisation problem behind `fit`: X the measurement matrix, y the intensities."""
-        return self._problem(*self._validated(X, y))
+        return self._problem(*self._aside()._validated(X, y))
 
     def fit(self, X: Any, y: Any) -> SparsePhaseRetrieval:
         """Fit to the measurement matrix X, real or complex, and the intensities y."""

@@ -76,7 +76,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
 
     def problem(self, X: Any, y: Any = None, mask: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""
-        return self._problem(*self._validated(X, mask))
+        return self._problem(*self._aside()._validated(X, mask))
 
     def fit(self, X: Any, y: Any = None, mask: Any = None) -> RobustLowRank:
         """Fit to a matrix X whose entries may be NaN (not observed); y is ignored.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,9 @@ from ..problem import Block, Problem
 from ._base import Estimator, column_scales
 from ._lad import least_absolute_deviations
 
-Criterion = Callable[[list[int]], dict[int, float]]
+Scores = dict[int, tuple[float, float]]
+"""s -> (criterion, margin within which it cannot tell)."""
+Criterion = Callable[[list[int]], Scores]
 TRIAL = 500
 """Iterations at most of a fit that only compares values of s."""
 
@@ -40,7 +41,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     refit : "lad" (least absolute deviations on the support, exact), "ls" (least squares on the support and the
         inliers: more efficient under Gaussian noise) or None (what the solver returned).
     outlier_threshold : samples whose residual exceeds this many robust standard deviations are outliers.
-    cv : folds, or a splitter, for the choice by cross-validation (median absolute error).
+    cv : folds, or a splitter, for the choice by cross-validation: the smallest s whose median absolute error is within
+        one standard error of the best.
     method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
 
     Attributes
@@ -96,7 +98,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
 
     def problem(self, X: Any, y: Any, sparsity: int | None = None) -> Problem:
         """The optimisation problem behind `fit`, in the scaled columns; `sparsity`: s where the model has no number."""
-        X, y = self._validated(X, y)
+        X, y = self._aside()._validated(X, y)
         s = self.sparsity if sparsity is None else sparsity
         return self._problem(self._standardised(X)[0], y, self._count("sparsity", s, X.shape[1], "features"))
 
@@ -187,15 +189,15 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
                     "RobustSparseRegressor: sparsity is an empty list; give at least one candidate"
                 )
         by_bic = isinstance(self.sparsity, str) and self.sparsity == "bic"
-        criterion = self._bic(X, y) if by_bic else partial(self._cv_error, X, y)
+        criterion = self._bic(X, y) if by_bic else self._cv_error(X, y)
         scores = criterion(candidates)
         if isinstance(self.sparsity, str):  # between the neighbours of the best, every s
-            place = candidates.index(min(scores, key=lambda s: (scores[s], s)))
+            place = candidates.index(_best(scores))
             low, high = candidates[max(0, place - 1)], candidates[min(len(candidates) - 1, place + 1)]
             step = max(1, (high - low) // 16)
             scores = criterion(sorted({*candidates, *range(low, high + 1, step)}))
-        self.selection_ = scores
-        return min(scores, key=lambda s: (scores[s], s))
+        self.selection_ = {s: score for s, (score, _) in scores.items()}
+        return _best(scores)
 
     def _bic(self, X: Any, y: np.ndarray) -> Criterion:
         """The criterion on the inliers of whichever fit has the smallest residuals on half of the samples."""
@@ -203,7 +205,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         residuals: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         floor = 1e-24 * float(y @ y) + 1e-300
 
-        def scores(candidates: list[int]) -> dict[int, float]:
+        def scores(candidates: list[int]) -> Scores:
             for s in candidates:
                 if s not in residuals:
                     v, t = self._fitted(X, y, s, trial=True)
@@ -221,22 +223,33 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
                     math.log(m) + 2 * math.log(d)
                 )
 
-            return {s: bic(residuals[s][0]) for s in candidates}
+            return {s: (bic(residuals[s][0]), 0.0) for s in candidates}
 
         return scores
 
-    def _cv_error(self, X: Any, y: np.ndarray, candidates: list[int]) -> dict[int, float]:
-        """Median absolute error on held-out samples: outliers in them do not count."""
+    def _cv_error(self, X: Any, y: np.ndarray) -> Criterion:
+        """Median absolute error on held-out samples, in which outliers do not count, over the folds."""
         folds = list(check_cv(min(self.cv, len(y)) if isinstance(self.cv, int) else self.cv).split(X, y))
+        known: Scores = {}
 
-        def error(s: int) -> float:
-            parts = [
-                np.abs(y[test] - self._linear(X[test], *self._fitted(X[train], y[train], s, trial=True)))
-                for train, test in folds
-            ]
-            return float(np.median(np.concatenate(parts)))
+        def error(s: int) -> tuple[float, float]:
+            errors = []
+            for train, test in folds:
+                fitted = self._fitted(X[train], y[train], s, trial=True)
+                errors.append(np.median(np.abs(y[test] - self._linear(X[test], *fitted))))
+            return float(np.mean(errors)), float(np.std(errors) / math.sqrt(len(errors)))
 
-        return {s: error(s) for s in candidates}
+        def scores(candidates: list[int]) -> Scores:
+            known.update({s: error(s) for s in candidates if s not in known})
+            return {s: known[s] for s in candidates}
+
+        return scores
+
+
+def _best(scores: Scores) -> int:
+    """The smallest s within the margin of the best score."""
+    score, margin = min(scores.values())
+    return min(s for s, (value, _) in scores.items() if value <= score + margin)
 
 
 def robust_scale(residual: np.ndarray) -> float:

@@ -98,7 +98,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def problem(self, X: Any, y: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""
-        X, r = self._validated(X)
+        X, r = self._aside()._validated(X)
         return self._problem(X, r, self._leading(X, r))
 
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
@@ -110,7 +110,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if self.sparsity is not None:  # a light penalty first: it leaves the support free to move
             V = problem.blocks[1].h.prox(start, 1.0)
             x0 = self._solve(self._problem(X, r, start, LIGHT), [start, V, start - V], trial=TRIAL).x
-        Y, V = (np.asarray(block) for block in self._solve(problem, x0).x[:2])
+        self._solve(problem, x0)
+        if self.sparsity is None and self.alpha > 0:
+            single = _single_features(_variances(X), r)
+            if problem.objective([single, single]) < self.result_.fun:  # single features do better
+                self._solve(problem, [single, single], warm=False)
+        Y, V = (np.asarray(block) for block in self.result_.x[:2])
         if self.alpha == 0 and self.sparsity is None:
             V = _rotated(X, Y)  # any rotation does as well: take the principal one
         else:
@@ -137,7 +142,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         They are a local solution from max |C_ij| between a chosen and another feature on, never below. Beyond 4000
         features c is bounded by the two largest standard deviations.
         """
-        X, _ = self._validated(X)
+        X, _ = self._aside()._validated(X)
         d = X.shape[1]
         if d == 1:
             return 0.0
@@ -224,8 +229,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         else:
             centred = spla.LinearOperator(
                 X.shape,
-                matvec=lambda v: X @ v - mean @ v,
-                rmatvec=lambda w: X.T @ w - mean * w.sum(),
+                matvec=lambda v: X @ v.ravel() - mean @ v.ravel(),
+                rmatvec=lambda w: X.T @ w.ravel() - mean * w.sum(),
                 dtype=float,
             )
             rng = check_random_state(0 if self.random_state is None else self.random_state)
@@ -291,6 +296,13 @@ def _variances(X: Any) -> np.ndarray:
 def _scores(X: Any, V: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """(X - mean) V without centring a sparse X."""
     return np.asarray(X @ V - mean @ V if sp.issparse(X) else (X - mean) @ V)
+
+
+def _single_features(variances: np.ndarray, r: int) -> np.ndarray:
+    """The r unit vectors of largest variance, as columns."""
+    V = np.zeros((len(variances), r))
+    V[np.argsort(-variances, kind="stable")[:r], np.arange(r)] = 1.0
+    return V
 
 
 def _rotated(X: Any, Y: np.ndarray) -> np.ndarray:
