@@ -22,6 +22,7 @@ from .._array import Array, dot, norm
 from ..errors import AssumptionError
 from ..problem import Problem
 from .base import Method, State, lipschitz_at, size_of_block
+from .composite import assemble, length
 from .reduction import (
     Arrays,
     Point,
@@ -30,11 +31,11 @@ from .reduction import (
     eliminable,
     eliminate,
     evaluate,
-    insert,
     resmooth,
     restored_value,
     without,
 )
+from .spectral import Reference, barzilai_borwein
 
 
 class Cycle(NamedTuple):
@@ -64,8 +65,8 @@ DEEP, HIGH, WARM, MILD = (
 )
 EFFORTS = {
     "fast": Effort(1.3, math.inf, ()),
-    "balanced": Effort(1.05, 300, (DEEP, MILD, WARM, MILD, HIGH, MILD)),
-    "thorough": Effort(1.05, 300, (DEEP, MILD, WARM, MILD, HIGH, MILD) * 3),
+    "balanced": Effort(1.05, 400, (DEEP, MILD, WARM, MILD, HIGH, MILD)),
+    "thorough": Effort(1.05, 400, (DEEP, MILD, WARM, MILD, HIGH, MILD) * 3),
 }
 ROUNDS, SHARPEN = 12, 1.1
 """Dual steps after an annealing, and the growth of β in each."""
@@ -74,10 +75,10 @@ SHARP_START, SHARP_GROWTH = 10.0, 2.0
 INNER = 10
 """Steps at most between two dual steps."""
 SMOOTHER = 0.45
-TRANSITION = 0.7, INNER
+TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
-LAG, FAR = 0.8, 0.05
-"""β grows where a dual step leaves more than LAG of the residual, and while the residual is above FAR, relatively."""
+LAG, FAR, ROUNDING = 0.8, 0.05, 1e-14
+"""β grows where a dual step leaves more than LAG of the residual (unless that is rounding), and while it is FAR."""
 
 
 class Memory(NamedTuple):
@@ -96,12 +97,12 @@ class Memory(NamedTuple):
     point: Point
     z: Any
     """Multiplier of the augmented Lagrangian (the number 0 while annealing)."""
+    target: Any
+    """b - z/β."""
     beta: float
     mu: float
     alpha: float
-    reference: float
-    weight: float
-    """Reference value of the nonmonotone search and its weight (Zhang & Hager, SIOPT 2004)."""
+    reference: Reference
     tolerance: float
     feasibility: float = math.inf
     inner: int = 0
@@ -162,10 +163,11 @@ class AcceleratedIPDS(Method):
             beta, last = min(first, natural), max(first, natural)
             cooling = Cycle(math.nan, *TRANSITION, 1 / (last * unit * R.c**2))
         s = 1 / (beta * R.c**2)
-        point = evaluate(R, x, z0, beta, s)
+        target = R.b - z0 / beta
+        point = evaluate(R, x, target, s)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s)]
         largest = max(curved)
-        slope = _norm(point.g)
+        slope = length(point.g)
         memory = Memory(
             R,
             effort,
@@ -176,15 +178,15 @@ class AcceleratedIPDS(Method):
             tuple(largest / curvature for curvature in curved),
             point,
             z0,
+            target,
             beta,
             0.0,
             1 / (largest * len(curved)),
-            point.value,
-            1.0,
+            Reference(point.value),
             0.1 * slope,
             cooling=cooling,
         )
-        return _state(0, memory, [(xi, 1.0) for xi in x])
+        return assemble(0, R, point, [(xi, 1.0) for xi in x], (point.u, s), beta, 0.0, memory)
 
     def step(self, problem: Problem, state: State) -> State:
         """One prox-gradient step on the reduced problem; every few steps a dual step."""
@@ -194,18 +196,28 @@ class AcceleratedIPDS(Method):
             steps = [alpha * ti for ti in m.tau]
             v = [xi - step * gi for xi, gi, step in zip(p.x, p.g, steps, strict=True)]
             x = tuple([block.h.prox(vi, step) for block, vi, step in zip(R.blocks, v, steps, strict=True)])
-            q = evaluate(R, x, m.z, m.beta, m.s)
+            q = evaluate(R, x, m.target, m.s)
             moves = [a - b for a, b in zip(x, p.x, strict=True)]
-            moved = sum([float(dot(a, a)) / ti for a, ti in zip(moves, m.tau, strict=True)])
-            if q.value <= m.reference - 1e-4 * moved / alpha + 1e-14 * abs(m.reference):
+            squares = [float(dot(a, a)) for a in moves]
+            moved = sum([square / ti for square, ti in zip(squares, m.tau, strict=True)])
+            if q.value <= m.reference.value - 1e-4 * moved / alpha + 1e-14 * abs(m.reference.value):
                 break
             alpha *= 0.25
-        following = _barzilai_borwein(m.tau, moves, moved, p.g, q.g, alpha, state.t % 2 == 1)
-        weight = 0.85 * m.weight + 1
-        reference = (0.85 * m.weight * m.reference + q.value) / weight
-        m = m._replace(point=q, alpha=following, reference=reference, weight=weight, inner=m.inner + 1)
-        new = _state(state.t + 1, m, list(zip(v, steps, strict=True)))
-        rest = _stationarity(R, q, v, steps)
+        changes = [a - b for a, b in zip(q.g, p.g, strict=True)]
+        crossed = [float(dot(a, b)) for a, b in zip(moves, changes, strict=True)]
+        bends = [float(dot(a, a)) for a in changes]
+        bent = sum([bend * ti for bend, ti in zip(bends, m.tau, strict=True)])
+        following = barzilai_borwein(moved, sum(crossed), bent, long=state.t % 2 == 1) or alpha
+        following = min(max(following, 1e-4 * alpha, 1e-300), 1e4 * alpha)
+        m = m._replace(point=q, alpha=following, reference=m.reference.seen(q.value), inner=m.inner + 1)
+        new = assemble(state.t + 1, R, q, list(zip(v, steps, strict=True)), (q.u, m.s), m.beta, m.mu, m)
+        # with s_i ∈ ∂h_i from the prox, ∇_iΦ + s_i = change of the gradient - move/step: its norm needs no new array
+        rest = 0.0
+        for block, gi, step, mm, mc, cc in zip(R.blocks, q.g, steps, squares, crossed, bends, strict=True):
+            pushed = mm / step / step
+            apart = max(cc - 2 * mc / step + pushed, 1e-15 * (cc + pushed))  # at least its own rounding
+            rest += float(dot(gi, gi)) if block.h.is_manifold else apart
+        rest = math.sqrt(rest)
         if rest <= m.tolerance or m.inner >= (m.cooling.inner if m.cooling else INNER):
             return replace(new, memory=_next_stage(m, state.t + 1, rest))
         return new
@@ -249,8 +261,9 @@ def _anneal(m: Memory) -> Memory:
         m = m._replace(
             beta=10 / (m.effort.cycles[-1].cold * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope
         )
-    point = evaluate(R, incumbent[1], m.z, m.beta, m.s)
-    return m._replace(point=point, alpha=m.alpha * min(1.0, m.s / before), reference=point.value, weight=1.0)
+    m = m._replace(target=R.b)
+    point = evaluate(R, incumbent[1], m.target, m.s)
+    return m._replace(point=point, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(point.value))
 
 
 def _smoothing(m: Memory, s: float) -> Memory:
@@ -262,10 +275,11 @@ def _smoothing(m: Memory, s: float) -> Memory:
 
 def _resmooth(m: Memory, before: float) -> Memory:
     """The reduced function at the same x for the new (z, β, μ)."""
-    p = m.point
-    q = resmooth(m.reduction, p.x, p.products, p.total, p.f, p.df, m.z, m.beta, m.s)
+    R, p = m.reduction, m.point
+    m = m._replace(target=R.b - m.z / m.beta)
+    q = resmooth(R, p.x, p.products, p.total, p.f, p.df, m.target, m.s)
     # where the smoothing shrinks, the curvature grows by as much
-    return m._replace(point=q, alpha=m.alpha * min(1.0, m.s / before), reference=q.value, weight=1.0, inner=0)
+    return m._replace(point=q, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(q.value), inner=0)
 
 
 def _dual_step(m: Memory, rest: float) -> Memory:
@@ -275,7 +289,10 @@ def _dual_step(m: Memory, rest: float) -> Memory:
     feasibility = norm(p.total + placed - R.b)
     scale = max(norm(p.total), norm(placed))
     balance = 1.0 if m.cycle >= 0 else 0.1
-    lags = feasibility > LAG * m.feasibility and feasibility * _norm(p.pulls) > balance * rest * scale
+    lags = (
+        feasibility > max(LAG * m.feasibility, ROUNDING * scale)
+        and feasibility * length(p.pulls) > balance * rest * scale
+    )
     growth = m.growth if lags or feasibility > FAR * scale else 1.0
     if 0 <= m.cycle < len(m.effort.cycles):
         growth = SHARPEN
@@ -286,59 +303,3 @@ def _dual_step(m: Memory, rest: float) -> Memory:
         rounds=m.rounds + 1,
         tolerance=max(0.7 * m.tolerance, 1e-12 * m.slope),
     )
-
-
-def _barzilai_borwein(
-    tau: tuple[float, ...],
-    moves: list[Array],
-    moved: float,
-    before: Arrays,
-    after: Arrays,
-    alpha: float,
-    long: bool,
-) -> float:
-    """The next step length from the last move and the change of the gradient, long and short in turn."""
-    changes = [a - b for a, b in zip(after, before, strict=True)]
-    product = abs(sum([float(dot(a, b)) for a, b in zip(moves, changes, strict=True)]))
-    if not product > 0:
-        return alpha
-    bend = sum([float(dot(a, a)) * ti for a, ti in zip(changes, tau, strict=True)])
-    length = moved / product if long else product / bend
-    return min(max(length, 1e-4 * alpha), 1e4 * alpha)
-
-
-def _stationarity(R: Reduction, q: Point, v: list[Array], steps: list[float]) -> float:
-    """‖∇Φ + s‖ with s_i ∈ ∂h_i(x_i) from the prox just taken."""
-    parts = [
-        gi if block.h.is_manifold else gi + (vi - xi) * (1 / step)
-        for block, gi, vi, xi, step in zip(R.blocks, q.g, v, q.x, steps, strict=True)
-    ]
-    return _norm(parts)
-
-
-def _state(t: int, m: Memory, points: list[tuple[Array, float]]) -> State:
-    """The State of a point of the reduced problem: the eliminated block put back."""
-    p, j = m.point, m.reduction.j
-    return State(
-        t,
-        insert(p.x, j, p.x_breve),
-        p.x_breve,
-        p.z,
-        m.beta,
-        m.mu,
-        insert(p.products, j, None),
-        insert(tuple(points), j, (p.u, m.s)),
-        last=j,
-        gradients=insert(p.df, j, None),
-        adjoints=insert(p.pulls, j, None),
-        values=insert(p.f, j, 0.0),
-        memory=m,
-    )
-
-
-def _square(arrays: Any) -> float:
-    return sum([float(dot(a, a)) for a in arrays])
-
-
-def _norm(arrays: Any) -> float:
-    return math.sqrt(_square(arrays))

@@ -78,7 +78,7 @@ class RADMM(Method):
         """Constants of the run; the point is that of z0."""
         R = composite(problem, self.name, x0)
         x = without(x0, R.j)
-        p = evaluate(R, x, 0.0, 1.0, 1.0)
+        p = evaluate(R, x, R.b, 1.0)
         L, gain = lipschitz(R, x)
         norm_squared, weight = gain * R.c**2, slope(problem, R)
         beta = self.beta
@@ -107,7 +107,7 @@ class RADMM(Method):
             g = [tangent(block, xi, gi) for block, xi, gi in zip(R.blocks, p.x, g, strict=True)]
         x, points = descend(R, p.x, tuple(g), m.step)
         s = m.gamma + 1 / (m.beta * R.c**2)
-        q = evaluate(R, x, state.z, m.beta, s)
+        q = evaluate(R, x, R.b - state.z / m.beta, s)
         # z⁺ + β(Ax⁺ - b) = 2z⁺ - z, so the pulls need no further adjoint
         before = (
             [op.adjoint(state.z) for op in R.operators]

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._array import Array, dot, is_array, norm
+from .._array import Array, dot, norm
 from ..functions import Nonsmooth, Smooth
 from ..operators import Identity, Operator
 from ..problem import Block, Problem
@@ -78,15 +78,15 @@ def eliminate(problem: Problem, j: int, x0: Arrays) -> Reduction:
     )
 
 
-def evaluate(R: Reduction, x: Arrays, z: Any, beta: float, s: float) -> Point:
-    """Φ and its gradient at x: each A_i, A_iᵀ and f_i once."""
+def evaluate(R: Reduction, x: Arrays, target: Any, s: float) -> Point:
+    """Φ and its gradient at x: each A_i, A_iᵀ and f_i once; `target` is b - z/β."""
     products = tuple([op.apply(xi) for op, xi in zip(R.operators, x, strict=True)])
     total = products[0]
     for product in products[1:]:
         total = total + product
     pairs = [smooth(xi) for smooth, xi in zip(R.smooth, x, strict=True)]
     f, df = tuple([value for value, _ in pairs]), tuple([gradient for _, gradient in pairs])
-    return resmooth(R, x, products, total, f, df, z, beta, s)
+    return resmooth(R, x, products, total, f, df, target, s)
 
 
 def resmooth(
@@ -96,14 +96,11 @@ def resmooth(
     total: Array,
     f: tuple[float, ...],
     df: tuple[Array | None, ...],
-    z: Any,
-    beta: float,
+    target: Any,
     s: float,
 ) -> Point:
-    """Φ at a point whose products, values and gradients are known, for a new (z, β, s)."""
-    u = R.b - total
-    if is_array(z):
-        u = u - z * (1 / beta)
+    """Φ at a point whose products, values and gradients are known, for a new (b - z/β, s)."""
+    u = target - total
     if R.c != 1.0:
         u = u * (1 / R.c)
     x_breve = R.h.prox(u, s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .._array import Array, norm
+from .._array import Array, dot, norm
 from ..problem import Problem
 from .base import Method, State
 from .composite import assemble, checked, composite, descend, length, lipschitz, slope, square
@@ -76,7 +76,7 @@ class RiemannianALM(Method):
             self.beta0 or max(L / squared if squared > 0 else 0.0, self.multiple * slope(problem, R)) or 1.0
         )
         s = 1 / (beta * R.c**2)
-        p = evaluate(R, x, z0, beta, s)
+        p = evaluate(R, x, R.b - z0 / beta, s)
         alpha = 1 / (L + beta * squared)
         memory = Memory(R, p, z0, beta, beta, alpha, Reference(p.value), 0.2 * length(p.g), INNER)
         return assemble(0, R, p, [(xi, 1.0) for xi in x], (p.u, s), beta, 0.0, memory)
@@ -86,16 +86,18 @@ class RiemannianALM(Method):
         m: Memory = state.memory
         R, p, alpha = m.reduction, m.point, m.alpha
         s = 1 / (m.beta * R.c**2)
+        target = R.b - m.z / m.beta
         slope_squared = square(p.g)
         for attempt in range(TRIES):
             x, points = descend(R, p.x, p.g, alpha)
-            q = evaluate(R, x, m.z, m.beta, s)
+            q = evaluate(R, x, target, s)
             if q.value <= m.reference.value - ARMIJO * alpha * slope_squared or attempt == TRIES - 1:
                 break
             alpha *= SHRINK
-        moves = tuple([a - b for a, b in zip(q.x, p.x, strict=True)])
-        changes = tuple([a - b for a, b in zip(q.g, p.g, strict=True)])
-        following = barzilai_borwein(moves, changes, long=m.inner % 2 == 1) or alpha
+        moves = [a - b for a, b in zip(q.x, p.x, strict=True)]
+        changes = [a - b for a, b in zip(q.g, p.g, strict=True)]
+        crossed = sum([float(dot(a, b)) for a, b in zip(moves, changes, strict=True)])
+        following = barzilai_borwein(square(moves), crossed, square(changes), long=m.inner % 2 == 1) or alpha
         following = min(max(following, 1e-6 * s), 1e6 * s)
         m = m._replace(point=q, alpha=following, reference=m.reference.seen(q.value), inner=m.inner + 1)
         solved = length(q.g) <= m.tolerance
@@ -109,7 +111,7 @@ class RiemannianALM(Method):
         feasibility = norm(p.total + R.c * p.x_breve - R.b)
         lags = feasibility > LAG * m.feasibility
         beta = min(self.growth * m.beta, CEILING * m.first) if lags else m.beta
-        q = resmooth(R, p.x, p.products, p.total, p.f, p.df, p.z, beta, 1 / (beta * R.c**2))
+        q = resmooth(R, p.x, p.products, p.total, p.f, p.df, R.b - p.z / beta, 1 / (beta * R.c**2))
         return m._replace(
             point=q,
             z=p.z,

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .._array import dot
-from .composite import square
-from .reduction import Arrays
-
 
 class Reference(NamedTuple):
     """The value a nonmonotone search compares with: a weighted mean of those seen (Zhang & Hager, SIOPT 2004).
@@ -25,9 +21,11 @@ class Reference(NamedTuple):
         return Reference((memory * self.weight * self.value + value) / weight, weight)
 
 
-def barzilai_borwein(moves: Arrays, changes: Arrays, long: bool) -> float | None:
-    """‖Δx‖²/|⟨Δx, Δg⟩| (long) or |⟨Δx, Δg⟩|/‖Δg‖² (short); None where the gradient did not change along Δx."""
-    product = abs(sum([float(dot(a, b)) for a, b in zip(moves, changes, strict=True)]))
-    if not product > 0:
+def barzilai_borwein(moved: float, crossed: float, bent: float, *, long: bool) -> float | None:
+    """⟨Δx,Δx⟩/|⟨Δx,Δg⟩| (long) or |⟨Δx,Δg⟩|/⟨Δg,Δg⟩ (short); None where the gradient did not change along Δx.
+
+    Barzilai & Borwein, Two-point step size gradient methods, IMA J. Numer. Anal. 8 (1988).
+    """
+    if crossed == 0 or bent == 0:
         return None
-    return square(moves) / product if long else product / square(changes)
+    return moved / abs(crossed) if long else abs(crossed) / bent

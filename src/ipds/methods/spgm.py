@@ -55,7 +55,7 @@ class SPGM(Method):
             mu0 = 1 / (PENALTY * weight) if weight > 0 else 1.0
         elif mu0 is None:
             mu0 = WIDTH * unit(problem, R, x0)
-        p = evaluate(R, x, 0.0, 1.0, mu0)
+        p = evaluate(R, x, R.b, mu0)
         memory = Memory(R, p, mu0, *lipschitz(R, x))
         return assemble(0, R, p, [(xi, 1.0) for xi in x], (p.u, mu0), 0.0, mu0, memory)
 
@@ -64,7 +64,7 @@ class SPGM(Method):
         m: Memory = state.memory
         R, p, t = m.reduction, m.point, state.t + 1
         mu = m.mu0 * t ** (-1 / 3)
-        p = resmooth(R, p.x, p.products, p.total, p.f, p.df, 0.0, 1.0, mu)
+        p = resmooth(R, p.x, p.products, p.total, p.f, p.df, R.b, mu)
         x, points = descend(R, p.x, p.g, 1 / (m.lipschitz + m.gain / mu))
-        q = evaluate(R, x, 0.0, 1.0, mu)
+        q = evaluate(R, x, R.b, mu)
         return assemble(t, R, q, points, (q.u, mu), 0.0, mu, m._replace(point=q))

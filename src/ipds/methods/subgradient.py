@@ -88,7 +88,7 @@ class Subgradient(Method):
             raise AssumptionError(f"{self.name}: {error}") from None
         x = without(x0, R.j)
         width = unit(problem, R, x0) * sum(op.norm() ** 2 for op in R.operators) / R.c**2
-        p = evaluate(R, x, 0.0, 1.0, width)
+        p = evaluate(R, x, R.b, width)
         memory = Memory(R, p, width, length(x) or 1.0)
         return assemble(0, R, p, [(xi, 1.0) for xi in x], (p.u, width), 0.0, width, memory)
 
@@ -105,7 +105,7 @@ class Subgradient(Method):
         alpha = self._length(t, m.size, g)
         x, points = descend(R, p.x, tuple(g), alpha)
         smoothing = math.sqrt(alpha * m.width)
-        q = evaluate(R, x, 0.0, 1.0, smoothing)
+        q = evaluate(R, x, R.b, smoothing)
         return assemble(t, R, q, points, (q.u, smoothing), 0.0, smoothing, m._replace(point=q))
 
     def _length(self, t: int, size: float, g: list[Array]) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.fft
-import scipy.signal
 
 from .._array import Array, Shape, all_finite, asarray, to_numpy
 from .base import Operator
@@ -55,7 +54,9 @@ class Convolution(Operator):
     def apply(self, x: Array) -> Array:
         if type(x) is not np.ndarray:
             return asarray(self.apply(to_numpy(x)), like=x)
-        return self._crop(scipy.signal.convolve(x, self.kernel), x.shape)
+        from scipy.signal import convolve  # half a second to import: only where it is used
+
+        return self._crop(convolve(x, self.kernel), x.shape)
 
     def adjoint(self, y: Array) -> Array:
         if type(y) is not np.ndarray:
@@ -65,7 +66,9 @@ class Convolution(Operator):
         full = np.zeros([n + k - 1 for n, k in zip(shape, self.kernel.shape, strict=True)], dtype=y.dtype)
         self._crop(full, shape)[...] = y
         # with K - 1 zeros around it, the full correlation's middle is the valid one for short x as well
-        correlated = scipy.signal.correlate(full, self.kernel, mode="full")
+        from scipy.signal import correlate
+
+        correlated = correlate(full, self.kernel, mode="full")
         window = tuple(slice(k - 1, k - 1 + n) for n, k in zip(shape, self.kernel.shape, strict=True))
         return correlated[window]
 
