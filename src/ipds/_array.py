@@ -11,6 +11,7 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
+from scipy.linalg.blas import dasum
 
 Array = Any
 Shape = tuple[int, ...]
@@ -54,6 +55,33 @@ def norm(x: Array) -> float:
         return top
     scaled = x / top
     return top * math.sqrt(float(xp.sum(scaled * scaled)))
+
+
+def add_scaled(x: Array, factor: float, y: Array) -> Array:
+    """x + factor·y, with one temporary less in NumPy."""
+    if type(y) is np.ndarray:
+        out = factor * y
+        return np.add(x, out, out=out) if type(x) is np.ndarray and x.dtype == out.dtype else x + out
+    return x + factor * y
+
+
+def scaled_difference(x: Array, y: Array, factor: float) -> Array:
+    """factor·(x - y), with one temporary less in NumPy."""
+    if type(y) is np.ndarray:
+        out = x - y
+        out *= factor
+        return out
+    return factor * (x - y)
+
+
+def absolute_sum(x: Array) -> float:
+    """Σ|x_i| over all entries; one pass and no temporary for contiguous float64 in NumPy."""
+    if type(x) is np.ndarray:
+        if x.dtype == np.float64 and x.size and (x.flags.c_contiguous or x.flags.f_contiguous):
+            return float(dasum(x.reshape(-1, order="A")))
+        return float(np.abs(x).sum())
+    xp = array_api_compat.array_namespace(x)
+    return float(xp.sum(xp.abs(x)))
 
 
 def all_finite(x: Array) -> bool:

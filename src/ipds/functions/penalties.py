@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, namespace, norm, to_numpy
+from .._array import Array, Shape, absolute_sum, asarray, namespace, norm, to_numpy
 from ._arguments import number, weight
 from .base import Nonsmooth
 from .scalar import ScalarPenalty, fit, soft
@@ -46,6 +46,9 @@ class L1(ScalarPenalty):
     """
 
     is_convex = True
+
+    def __call__(self, x: Array) -> float:
+        return self.lam * absolute_sum(x) if type(self.lam) is float else super().__call__(x)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam * a

@@ -18,7 +18,7 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .._array import Array, dot, norm
+from .._array import Array, add_scaled, dot, norm
 from ..errors import AssumptionError
 from ..problem import Problem
 from .base import Method, State, lipschitz_at, size_of_block
@@ -194,7 +194,7 @@ class AcceleratedIPDS(Method):
         R, p, alpha = m.reduction, m.point, m.alpha
         for _ in range(20):
             steps = [alpha * ti for ti in m.tau]
-            v = [xi - step * gi for xi, gi, step in zip(p.x, p.g, steps, strict=True)]
+            v = [add_scaled(xi, -step, gi) for xi, gi, step in zip(p.x, p.g, steps, strict=True)]
             x = tuple([block.h.prox(vi, step) for block, vi, step in zip(R.blocks, v, steps, strict=True)])
             q = evaluate(R, x, m.target, m.s)
             moves = [a - b for a, b in zip(x, p.x, strict=True)]

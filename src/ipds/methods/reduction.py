@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._array import Array, dot, norm
+from .._array import Array, dot, norm, scaled_difference
 from ..functions import Nonsmooth, Smooth
 from ..operators import Identity, Operator
 from ..problem import Block, Problem
@@ -104,7 +104,7 @@ def resmooth(
     if R.c != 1.0:
         u = u * (1 / R.c)
     x_breve = R.h.prox(u, s)
-    z = (x_breve - u) * (1 / (R.c * s))
+    z = scaled_difference(x_breve, u, 1 / (R.c * s))
     value = sum(f) + R.h(x_breve) + (s * R.c * R.c / 2) * float(dot(z, z))
     pulls, g = [], []
     for block, op, xi, dfi in zip(R.blocks, R.operators, x, df, strict=True):

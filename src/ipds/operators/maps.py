@@ -50,6 +50,10 @@ class Identity(Operator):
         return f"{self.scale:g}·I"
 
 
+GATHER = 10
+"""A vector with fewer than 1/GATHER of its entries nonzero is multiplied through its support."""
+
+
 class Matrix(Operator):
     """x ↦ M x along the first axis of x; M is a real dense array or SciPy sparse matrix.
 
@@ -73,16 +77,13 @@ class Matrix(Operator):
                 raise ValueError("Matrix: contains NaN or infinity")
         self.matrix = matrix
         self._is_sparse = sp.issparse(matrix)
+        # in large dense matrices the columns of a sparse x are worth picking out
+        self._may_gather = type(matrix) is np.ndarray and matrix.size > 100_000
 
     @cached_property
     def _transpose(self) -> Any:
         # held in row form where sparse: a CSC product is twice as slow
         return sp.csr_array(self.matrix.T) if self._is_sparse else self.matrix.T
-
-    @cached_property
-    def _columns(self) -> Any:
-        """Mᵀ with contiguous rows, so that gathering columns of M copies whole rows."""
-        return self._transpose if self._is_sparse else np.ascontiguousarray(self.matrix.T)
 
     @property
     def _numeric(self) -> Any:
@@ -107,6 +108,10 @@ class Matrix(Operator):
     def apply(self, x: Array) -> Array:
         if self._is_sparse and type(x) is not np.ndarray:  # SciPy would answer with a NumPy array
             return asarray(self.apply(to_numpy(x)), like=x)
+        if x.ndim == 1 and self._may_gather:
+            support = np.flatnonzero(x)
+            if GATHER * support.size < x.size:
+                return self.apply_sparse(x, support)
         return self.matrix @ x if x.ndim <= 2 else _along_first_axis(self.matrix, x)
 
     def adjoint(self, y: Array) -> Array:
@@ -115,14 +120,10 @@ class Matrix(Operator):
         return self._transpose @ y if y.ndim <= 2 else _along_first_axis(self._transpose, y)
 
     def apply_sparse(self, x: Array, support: np.ndarray) -> Array:
-        """A x for an x that vanishes outside the indices `support` of its first axis.
-
-        Multiplies only those columns: worth it when they are few. NumPy and SciPy matrices, x of 1 or 2 axes.
-        """
-        if support.size > self.matrix.shape[1] // 4:  # gathering would cost more than it saves
-            return self.matrix @ x
-        picked = self._columns[support]
-        return picked.T @ x[support]
+        """A x for an x that vanishes outside the indices `support` of its first axis, from those columns alone."""
+        if self._is_sparse:
+            return self._transpose[support].T @ x[support]
+        return self.matrix[:, support] @ x[support]
 
     @cached_property
     def _extremes(self) -> tuple[float, float]:
