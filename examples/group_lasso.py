@@ -1,0 +1,37 @@
+"""Overlapping group lasso: windows of neighbouring features select contiguous intervals."""
+
+from __future__ import annotations
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import Lasso
+
+from ipds.models import OverlappingGroupLasso
+from shared import arguments, save
+
+args = arguments(__doc__)
+rng = np.random.default_rng(0)
+d, width = 80, 8
+truth = np.zeros(d)
+truth[20:36] = 1 + 0.3 * rng.standard_normal(16)
+X = rng.standard_normal((50, d))
+y = X @ truth + 0.5 * rng.standard_normal(50)
+labels = np.where(X @ truth + 0.5 * rng.standard_normal(50) > 0, "up", "down")
+groups = [list(range(i, i + width)) for i in range(0, d - width + 1, width // 2)]
+fits = {
+    "overlapping groups": OverlappingGroupLasso(groups, alpha=0.12).fit(X, y),
+    "lasso": Lasso(alpha=0.15).fit(X, y),
+    "overlapping groups, logistic": OverlappingGroupLasso(groups, alpha=0.03, loss="logistic").fit(X, labels),
+}
+figure, axes = plt.subplots(1, 3, figsize=(13, 3))
+for axis, (name, model) in zip(axes, fits.items(), strict=True):
+    coefficients = model.coef_
+    cosine = coefficients @ truth / np.linalg.norm(coefficients) / np.linalg.norm(truth)
+    print(f"{name:30s} {np.count_nonzero(coefficients):3d} nonzeros, cosine with the truth {cosine:.3f}")
+    axis.stem(coefficients, markerfmt=" ", basefmt=" ")
+    axis.plot(np.flatnonzero(truth), truth[truth != 0], "r.", ms=3)
+    axis.set_title(f"{name}: cosine {cosine:.2f}", fontsize=9)
+save(figure, args, "group_lasso")

@@ -1,0 +1,51 @@
+"""A surveillance video split into its background and the people: rank one and gross errors."""
+
+from __future__ import annotations
+
+import time
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ipds.models import separate_video
+from shared import arguments, find, save
+
+
+def synthetic() -> np.ndarray:
+    """A lit scene with a box that walks through it."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.mgrid[:60, :80]
+    scene = 120 + 60 * np.sin(rows / 9) * np.cos(columns / 13)
+    frames = scene * rng.uniform(0.95, 1.05, (60, 1, 1))
+    for t in range(60):
+        frames[t, 20:45, t : t + 12] = 230
+    return frames
+
+
+args = arguments(__doc__)
+path = find(args.data, "escalator.npz", "a synthetic scene")
+frames = synthetic() if path is None else np.load(path)["frames"]
+start = time.perf_counter()
+background, foreground, model = separate_video(frames, rank=1)
+seconds = time.perf_counter() - start
+still = np.median(frames, axis=0)
+print(f"{frames.shape} in {seconds:.1f} s, {model.n_iter_} iterations: {model.result_.message}")
+print(
+    f"mean distance of the background from the median over time: {np.abs(background - still).mean():.2f} of 255"
+)
+chosen = [len(frames) // 8, len(frames) // 2, 7 * len(frames) // 8]
+figure, axes = plt.subplots(3, 3, figsize=(10, 8.2))
+for line, t in zip(axes, chosen, strict=True):
+    for axis, name, picture in zip(
+        line,
+        (f"frame {t}", "background", "foreground"),
+        (frames[t], background[t], np.abs(foreground[t])),
+        strict=True,
+    ):
+        axis.imshow(picture, cmap="gray", vmin=0, vmax=255 if name != "foreground" else 120)
+        axis.set_title(name, fontsize=9)
+        axis.axis("off")
+save(figure, args, "robust_low_rank")

@@ -1,0 +1,46 @@
+"""Sparse regression with a fifth of the targets ruined: support, coefficients, outliers, beside other estimators."""
+
+from __future__ import annotations
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import HuberRegressor, LassoCV
+
+from ipds.models import RobustSparseRegressor
+from shared import arguments, save
+
+args = arguments(__doc__)
+rng = np.random.default_rng(0)
+m, d, s = 200, 100, 8
+X, v = rng.standard_normal((m, d)), np.zeros(d)
+v[rng.choice(d, s, False)] = rng.choice([-1, 1], s) * (0.5 + np.abs(rng.standard_normal(s)))
+y = X @ v + 0.05 * rng.standard_normal(m)
+ruined = rng.choice(m, m // 5, False)
+y[ruined] += 30 * rng.standard_normal(len(ruined))
+
+model = RobustSparseRegressor().fit(X, y)  # the number of coefficients is found by BIC
+print(f"sparsity {model.sparsity_}, support right: {set(model.support_) == set(np.flatnonzero(v))}")
+print(
+    f"outliers found: {len(np.intersect1d(model.outliers_, ruined))} of {len(ruined)}, {model.result_.message}"
+)
+fits = {
+    "RobustSparseRegressor": model,
+    "HuberRegressor": HuberRegressor(max_iter=1000).fit(X, y),
+    "LassoCV": LassoCV().fit(X, y),
+}
+figure, axes = plt.subplots(1, 4, figsize=(15, 3.2))
+for axis, (name, fit) in zip(axes, fits.items(), strict=False):
+    error = np.linalg.norm(fit.coef_ - v) / np.linalg.norm(v)
+    print(f"{name:22s} relative error {error:.4f}")
+    axis.stem(np.arange(d), fit.coef_, markerfmt=" ", basefmt=" ")
+    axis.plot(np.flatnonzero(v), v[v != 0], "r.", label="truth")
+    axis.set_title(f"{name}: error {error:.3f}", fontsize=9)
+    axis.legend(fontsize=7)
+chosen = model.selection_
+axes[3].plot(list(chosen), list(chosen.values()), "o-", ms=3)
+axes[3].axvline(model.sparsity_, color="r", lw=0.8)
+axes[3].set_title("criterion against the number of coefficients", fontsize=9)
+save(figure, args, "robust_regression")

@@ -1,0 +1,58 @@
+"""Sparse PCA of handwritten digits: strokes instead of holistic eigen-digits; and of news text, if it is there."""
+
+from __future__ import annotations
+
+import time
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from ipds.models import SparsePCA
+from shared import arguments, find, mnist, save
+
+args = arguments(__doc__)
+X, shape = mnist(args.data, 2000)
+rows = {
+    "PCA": PCA(8).fit(X),
+    "SparsePCA, alpha=0.1": SparsePCA(8, alpha=0.1 if shape == (28, 28) else 0.03).fit(X),
+}
+figure, axes = plt.subplots(2, 8, figsize=(12, 3.4))
+for line, (name, model) in zip(axes, rows.items(), strict=True):
+    ratio = model.explained_variance_ratio_.sum()
+    nonzeros = np.count_nonzero(np.abs(model.components_) > 0, axis=1)
+    print(f"{name:22s} explains {ratio:.1%}, nonzeros per component {nonzeros}")
+    for axis, component in zip(line, model.components_, strict=True):
+        top = np.abs(component).max()
+        axis.imshow(component.reshape(shape), cmap="RdBu_r", vmin=-top, vmax=top)
+        axis.set_xticks([])
+        axis.set_yticks([])
+    line[0].set_title(f"{name}: {ratio:.0%} of the variance, {nonzeros.mean():.0f} pixels each", loc="left")
+save(figure, args, "sparse_pca")
+
+path = find(args.data, "TDT2.mat", "no text")
+if path is not None:
+    text = scipy.io.loadmat(path)
+    topics = text["gnd"].ravel()
+    words = sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(sp.csr_array(text["fea"])))
+    start = time.perf_counter()
+    model = SparsePCA(5, alpha=4e-4).fit(words)
+    print(
+        f"TDT2 {words.shape}, never made dense: {time.perf_counter() - start:.1f} s, {model.result_.message}"
+    )
+    scores = model.transform(words)
+    for k, component in enumerate(model.components_):
+        used = np.flatnonzero(component)
+        used = used[np.argsort(-np.abs(component[used]))]
+        labels, counts = np.unique(topics[np.argsort(-scores[:, k])[:200]], return_counts=True)
+        loadings = " ".join(f"word {j} {component[j]:+.2f}" for j in used[:8])
+        share = counts.max() / 200
+        print(
+            f"  {len(used):3d} words; top 200 documents: {share:.0%} of topic {labels[counts.argmax()]}; {loadings}"
+        )
