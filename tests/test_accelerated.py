@@ -162,6 +162,16 @@ def test_annealing_never_loses_the_best_point():
     assert better
 
 
+def test_thorough_effort_goes_on_past_the_first_certified_point():
+    problem = trade_off()
+    quick = solve(problem, method=AcceleratedIPDS("balanced"), seed=0)
+    patient = solve(problem, method=AcceleratedIPDS("thorough"), seed=0)
+    assert quick.success
+    assert patient.success
+    assert patient.nit > 1000 > quick.nit
+    assert patient.fun <= quick.fun + 1e-4 * abs(quick.fun)
+
+
 def test_penalty_stops_growing_once_feasible():
     G, y, _ = regression_data(60, 30, 4, 0)
     problem = Problem([Block(h=Cardinality(4), A=-G, shape=30), Block(h=L1(1.0), shape=60)], b=-y)

@@ -154,7 +154,7 @@ def _run(
                 )
                 if options.callback is not None and not _goes_on(clock, options.callback, check):
                     status = Status.CALLBACK
-                elif check.certificate.relative <= options.tol:
+                elif check.certificate.relative <= options.tol and state.settled:
                     status = Status.CONVERGED
                 elif state.t >= options.max_iter:
                     status = Status.MAX_ITER

@@ -55,6 +55,8 @@ class Effort(NamedTuple):
     patience: float
     """Iterations before annealing starts (where it applies)."""
     cycles: tuple[Cycle, ...]
+    exhaustive: bool = False
+    """Whether all cycles are run even where a point is certified before."""
 
 
 DEEP, HIGH, WARM, MILD = (
@@ -66,7 +68,7 @@ DEEP, HIGH, WARM, MILD = (
 EFFORTS = {
     "fast": Effort(1.3, math.inf, ()),
     "balanced": Effort(1.05, 400, (DEEP, MILD, WARM, MILD, HIGH, MILD)),
-    "thorough": Effort(1.05, 400, (DEEP, MILD, WARM, MILD, HIGH, MILD) * 3),
+    "thorough": Effort(1.05, 100, (DEEP, MILD, WARM, MILD, HIGH, MILD) * 2, exhaustive=True),
 }
 ROUNDS, SHARPEN = 12, 1.1
 """Dual steps after an annealing, and the growth of β in each."""
@@ -115,6 +117,11 @@ class Memory(NamedTuple):
     """Dual steps since the last annealing."""
     incumbent: tuple[float, Arrays] = (math.inf, ())
     """The best point between annealings, by the objective with the constraint solved for x_n."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether no annealing is owed any more."""
+        return not (self.effort.exhaustive and self.may_anneal and self.cycle < len(self.effort.cycles))
 
     @property
     def s(self) -> float:
@@ -186,7 +193,7 @@ class AcceleratedIPDS(Method):
             0.1 * slope,
             cooling=cooling,
         )
-        return assemble(0, R, point, [(xi, 1.0) for xi in x], (point.u, s), beta, 0.0, memory)
+        return assemble(0, R, point, [(xi, 1.0) for xi in x], (point.u, s), beta, 0.0, memory, memory.settled)
 
     def step(self, problem: Problem, state: State) -> State:
         """One prox-gradient step on the reduced problem; every few steps a dual step."""
@@ -210,7 +217,9 @@ class AcceleratedIPDS(Method):
         following = barzilai_borwein(moved, sum(crossed), bent, long=state.t % 2 == 1) or alpha
         following = min(max(following, 1e-4 * alpha, 1e-300), 1e4 * alpha)
         m = m._replace(point=q, alpha=following, reference=m.reference.seen(q.value), inner=m.inner + 1)
-        new = assemble(state.t + 1, R, q, list(zip(v, steps, strict=True)), (q.u, m.s), m.beta, m.mu, m)
+        new = assemble(
+            state.t + 1, R, q, list(zip(v, steps, strict=True)), (q.u, m.s), m.beta, m.mu, m, m.settled
+        )
         # with s_i ∈ ∂h_i from the prox, ∇_iΦ + s_i = change of the gradient - move/step: its norm needs no new array
         rest = 0.0
         for block, gi, step, mm, mc, cc in zip(R.blocks, q.g, steps, squares, crossed, bends, strict=True):

@@ -38,6 +38,8 @@ class State:
     """A_iᵀ z, where the method has them anyway."""
     values: tuple[float, ...] | None = None
     """f_i(q_i), where the method has them anyway."""
+    settled: bool = True
+    """False while the method means to go on from here even if the point is certified."""
     memory: Any = None
     """What the method carries for itself."""
 

@@ -120,6 +120,7 @@ def assemble(
     beta: float,
     mu: float,
     memory: Any,
+    settled: bool = True,
 ) -> State:
     """The State of a point of the reduced problem, block j put back; `own` is its prox point (u, s)."""
     return State(
@@ -135,5 +136,6 @@ def assemble(
         gradients=insert(p.df, R.j, None),
         adjoints=insert(p.pulls, R.j, None),
         values=insert(p.f, R.j, 0.0),
+        settled=settled,
         memory=memory,
     )
