@@ -116,6 +116,7 @@ def test_dual_pcp_finds_the_subspace(seed: int) -> None:
     assert np.array_equal(model.inlier_mask_, data.inlier)
     assert np.allclose(model.normals_ @ model.components_.T, 0, atol=1e-10)
     assert np.allclose(model.distance(data.X), model.distances_)
+    assert np.array_equal(model.is_inlier(data.X), data.inlier)
     inliers = data.X[data.inlier]
     assert np.allclose(model.inverse_transform(model.transform(inliers)), inliers, atol=1e-4)
 

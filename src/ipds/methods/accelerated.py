@@ -76,7 +76,7 @@ SHARP_START, SHARP_GROWTH = 10.0, 2.0
 """First penalty (in units of C_h/‖x_n‖) and growth where no smooth f competes with h_n: its kinks decide at once."""
 INNER = 10
 """Steps at most between two dual steps."""
-SMOOTHER = 0.45
+SMOOTHER = 0.4
 TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
 LAG, FAR, ROUNDING = 0.8, 0.05, 1e-14

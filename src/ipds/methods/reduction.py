@@ -129,12 +129,16 @@ def curvatures(R: Reduction, point: Point, s: float) -> list[float]:
     A block whose gradient vanishes is probed along its own x_i, or along ones.
     """
     found = []
-    for op, smooth, xi, gi, dfi in zip(R.operators, R.smooth, point.x, point.g, point.df, strict=True):
+    for block, op, smooth, xi, gi, dfi in zip(
+        R.blocks, R.operators, R.smooth, point.x, point.g, point.df, strict=True
+    ):
         size = norm(xi)
         d = gi if norm(gi) > 0 else xi if size > 0 else xi + 1.0
         length = norm(d)
         curvature = (norm(op.apply(d)) / length) ** 2 / (s * R.c**2)
-        if dfi is not None:
+        if block.f is not None and block.f.lipschitz is not None:
+            curvature += block.f.lipschitz
+        elif dfi is not None:
             step = 1e-6 * (size or 1.0) / length
             curvature += norm(smooth(xi - step * d)[1] - dfi) / (step * length)
         found.append(curvature)
@@ -155,9 +159,11 @@ def value_and_gradient(block: Block, x: Array) -> Callable[[Array], tuple[float,
     zero = 0.0 * x
     at_zero, slope = f(zero), f.grad(zero)
 
+    flat = norm(slope) == 0
+
     def quadratic(x: Array) -> tuple[float, Array]:
         gradient = f.grad(x)
-        return at_zero + 0.5 * float(dot(x, gradient + slope)), gradient
+        return at_zero + 0.5 * float(dot(x, gradient if flat else gradient + slope)), gradient
 
     probe = 0.7 * x if norm(x) > 0 else zero - slope
     actual = f(probe)

@@ -35,7 +35,8 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     distances_ : of the training samples to the subspace. threshold_ : in force. inlier_mask_ : of the training samples.
     result_, n_iter_ : of the solve.
 
-    `transform` gives coordinates in the subspace, of the samples as they are; `distance` their distances to it.
+    `transform` gives coordinates in the subspace, of the samples as they are; `distance` their distances to it and
+    `is_inlier` the mask.
 
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.standard_normal((60, 4)) * [1, 1, 1, 0], rng.standard_normal((30, 4))])
@@ -102,6 +103,10 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return np.linalg.norm(
             self._unit(validate_data(self, X, reset=False, dtype=float)) @ self.normals_.T, axis=1
         )
+
+    def is_inlier(self, X: Any) -> np.ndarray:
+        """Whether each sample is at most `threshold_` from the subspace."""
+        return self.distance(X) <= self.threshold_
 
     @property
     def _n_features_out(self) -> int:
