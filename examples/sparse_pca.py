@@ -21,7 +21,7 @@ args = arguments(__doc__)
 X, shape = mnist(args.data, 2000)
 rows = {
     "PCA": PCA(8).fit(X),
-    "SparsePCA, alpha=0.1": SparsePCA(8, alpha=0.1 if shape == (28, 28) else 0.03).fit(X),
+    "SparsePCA": SparsePCA(8, alpha=0.1 if shape == (28, 28) else 0.03).fit(X),
 }
 figure, axes = plt.subplots(2, 8, figsize=(12, 3.4))
 for line, (name, model) in zip(axes, rows.items(), strict=True):
