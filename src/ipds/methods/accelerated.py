@@ -130,7 +130,9 @@ class Memory(NamedTuple):
 
 
 class AcceleratedIPDS(Method):
-    """IPDS with one block eliminated in closed form; needs a block with A = c·I, f = 0 and convex h.
+    """IPDS with one block eliminated in closed form.
+
+    Needs a block with A = c·I (or a bijective A with AᵀA = c²·I), f = 0 and convex h.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ class AcceleratedIPDS(Method):
         j = eliminable(problem)
         if j is None:
             raise AssumptionError(
-                "AcceleratedIPDS needs a block with A = c·I, f = 0 and convex h to eliminate; "
+                "AcceleratedIPDS needs a block with A = c·I (or an isometry), f = 0 and convex h to eliminate; "
                 "state the problem so that one exists, or use IPDS"
             )
         R, effort = eliminate(problem, j, x0), EFFORTS[self.effort]
@@ -294,7 +296,7 @@ def _resmooth(m: Memory, before: float) -> Memory:
 def _dual_step(m: Memory, rest: float) -> Memory:
     """z ← -d/c, and β grows where the constraint lags behind stationarity."""
     R, p = m.reduction, m.point
-    placed = p.x_breve if R.c == 1.0 else R.c * p.x_breve
+    placed = R.own.apply(p.x_breve)
     feasibility = norm(p.total + placed - R.b)
     scale = max(norm(p.total), norm(placed))
     balance = 1.0 if m.cycle >= 0 else 0.1

@@ -6,7 +6,8 @@ With r = b - Σ_{i≠j} A_i x_i, u = (r - z/β)/c and s = 1/(βc²) + μ,
     x̆ = prox_{h_j}(u, s),   d = (u - x̆)/s ∈ ∂h_j(x̆),
     Φ(x) = Σ f_i(x_i) + h_j(x̆) + s‖d‖²/2,   ∇_iΦ = ∇f_i - A_iᵀd/c,
 
-and z⁺ = -d/c is the multiplier after a dual step with σ = 1.
+and z⁺ = -d/c is the multiplier after a dual step with σ = 1. The same holds for any bijective A_j with A_jᵀA_j = c²·I (a
+cosine transform, say): its inverse A_jᵀ/c² takes the place of 1/c.
 """
 
 from __future__ import annotations
@@ -30,10 +31,24 @@ class Reduction(NamedTuple):
     c: float
     h: Nonsmooth
     b: Any
+    own: Operator
+    """A_j."""
     blocks: tuple[Block, ...]
     operators: tuple[Operator, ...]
     smooth: tuple[Callable[[Array], tuple[float, Array | None]], ...]
     """x_i ↦ (f_i(x_i), ∇f_i(x_i))."""
+
+    def invert(self, y: Array) -> Array:
+        """A_j⁻¹ y."""
+        if isinstance(self.own, Identity):
+            return y if self.c == 1.0 else y * (1 / self.c)
+        return self.own.adjoint(y) * (1 / self.c**2)
+
+    def multiplier(self, x_breve: Array, u: Array, s: float) -> Array:
+        """z = -A_j⁻ᵀd with d = (u - x̆)/s."""
+        if isinstance(self.own, Identity):
+            return scaled_difference(x_breve, u, 1 / (self.c * s))
+        return self.own.apply(scaled_difference(x_breve, u, 1 / (self.c**2 * s)))
 
 
 class Point(NamedTuple):
@@ -58,11 +73,12 @@ class Point(NamedTuple):
 
 
 def eliminable(problem: Problem) -> int | None:
-    """Index of a block with A = c·I, f = 0 and convex h, the last one first; None where there is none."""
+    """Index of a block with A = c·I (or AᵀA = c²·I, bijective), f = 0 and convex h: the last one, or None."""
     if len(problem.blocks) > 1:
         for j in reversed(range(len(problem.blocks))):
             block, op = problem.blocks[j], problem.operators[j]
-            if isinstance(op, Identity) and op.scale != 0 and block.f is None and block.h.is_convex:
+            isometric = bool(op.gram) and math.prod(block.shape) == math.prod(problem.shape)
+            if isometric and block.f is None and block.h.is_convex:
                 return j
     return None
 
@@ -70,12 +86,11 @@ def eliminable(problem: Problem) -> int | None:
 def eliminate(problem: Problem, j: int, x0: Arrays) -> Reduction:
     """The reduction of `problem` by its block j; `x0` serves to see which f_i are quadratic."""
     op = problem.operators[j]
-    assert isinstance(op, Identity)
+    assert op.gram is not None
+    c = op.scale if isinstance(op, Identity) else math.sqrt(op.gram)
     blocks = without(problem.blocks, j)
     smooth = tuple(value_and_gradient(b, xi) for b, xi in zip(blocks, without(x0, j), strict=True))
-    return Reduction(
-        j, op.scale, problem.blocks[j].h, problem.b, blocks, without(problem.operators, j), smooth
-    )
+    return Reduction(j, c, problem.blocks[j].h, problem.b, op, blocks, without(problem.operators, j), smooth)
 
 
 def evaluate(R: Reduction, x: Arrays, target: Any, s: float) -> Point:
@@ -100,11 +115,9 @@ def resmooth(
     s: float,
 ) -> Point:
     """Φ at a point whose products, values and gradients are known, for a new (b - z/β, s)."""
-    u = target - total
-    if R.c != 1.0:
-        u = u * (1 / R.c)
+    u = R.invert(target - total)
     x_breve = R.h.prox(u, s)
-    z = scaled_difference(x_breve, u, 1 / (R.c * s))
+    z = R.multiplier(x_breve, u, s)
     value = sum(f) + R.h(x_breve) + (s * R.c * R.c / 2) * float(dot(z, z))
     pulls, g = [], []
     for block, op, xi, dfi in zip(R.blocks, R.operators, x, df, strict=True):
@@ -120,7 +133,7 @@ def resmooth(
 def restored_value(R: Reduction, p: Point) -> float:
     """The objective at the feasible point with x_j = (b - Σ A_i x_i)/c."""
     others = [block.h(xi) for block, xi in zip(R.blocks, p.x, strict=True) if not block.h.is_set]
-    return sum(p.f) + sum(others) + R.h((R.b - p.total) * (1 / R.c))
+    return sum(p.f) + sum(others) + R.h(R.invert(R.b - p.total))
 
 
 def curvatures(R: Reduction, point: Point, s: float) -> list[float]:
