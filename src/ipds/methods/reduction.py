@@ -6,8 +6,8 @@ With r = b - Σ_{i≠j} A_i x_i, u = (r - z/β)/c and s = 1/(βc²) + μ,
     x̆ = prox_{h_j}(u, s),   d = (u - x̆)/s ∈ ∂h_j(x̆),
     Φ(x) = Σ f_i(x_i) + h_j(x̆) + s‖d‖²/2,   ∇_iΦ = ∇f_i - A_iᵀd/c,
 
-and z⁺ = -d/c is the multiplier after a dual step with σ = 1. The same holds for any bijective A_j with A_jᵀA_j = c²·I (a
-cosine transform, say): its inverse A_jᵀ/c² takes the place of 1/c.
+and z⁺ = -d/c is the multiplier after a dual step with σ = 1. The same holds for any bijective A_j with A_jᵀA_j = c²·I
+(a cosine transform, say): its inverse A_jᵀ/c² takes the place of 1/c.
 """
 
 from __future__ import annotations
