@@ -120,9 +120,11 @@ def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Ce
     adjoints = [
         op.adjoint(state.z) if a is None else a for op, a in zip(problem.operators, known, strict=True)
     ]
-    gradients = state.gradients or tuple(
-        None if block.f is None else block.f.grad(qi) for block, qi in zip(problem.blocks, q, strict=True)
-    )
+    given = state.gradients or (None,) * len(q)
+    gradients = [
+        block.f.grad(qi) if g is None and block.f is not None else g
+        for block, qi, g in zip(problem.blocks, q, given, strict=True)
+    ]
     rounding = []
     for i, (block, (v, step)) in enumerate(zip(problem.blocks, state.prox_points, strict=True)):
         if block.h.is_manifold:
@@ -165,8 +167,8 @@ def objective(problem: Problem, state: State) -> float:
     total = 0.0
     for i, (block, qi) in enumerate(zip(problem.blocks, q, strict=True)):
         if block.f is not None:
-            known = state.values is not None and i != j
-            total += state.values[i] if known and state.values is not None else block.f(qi)
+            known = None if state.values is None or i == j else state.values[i]
+            total += block.f(qi) if known is None else known
         total += 0.0 if block.h.is_set and i != j else block.h(qi)
     return float(total)
 

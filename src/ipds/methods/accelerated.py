@@ -132,7 +132,7 @@ class Memory(NamedTuple):
 class AcceleratedIPDS(Method):
     """IPDS with one block eliminated in closed form.
 
-    Needs a block with A = c·I (or a bijective A with AᵀA = c²·I), f = 0 and convex h.
+    Needs a block with convex h and A = c·I (or a bijective A with AᵀA = c²·I); its f, if any, moves to the others.
 
     Parameters
     ----------
@@ -154,14 +154,15 @@ class AcceleratedIPDS(Method):
         j = eliminable(problem)
         if j is None:
             raise AssumptionError(
-                "AcceleratedIPDS needs a block with A = c·I (or an isometry), f = 0 and convex h to eliminate; "
+                "AcceleratedIPDS needs a block with convex h and A = c·I (or an isometry) to eliminate; "
                 "state the problem so that one exists, or use IPDS"
             )
         R, effort = eliminate(problem, j, x0), EFFORTS[self.effort]
         x = without(x0, j)
-        gentle = any(block.f is not None for block in R.blocks)
+        gentle = any(block.f is not None for block in problem.blocks)
         unit = kink_width(problem, R, x0)
-        bends = [lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True)]
+        own_bend = lipschitz_at(problem.blocks[j].f, x0[j])[0]
+        bends = [own_bend, *(lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True))]
         natural = (max(1 / unit, *bends) if gentle else SHARP_START / unit) / R.c**2
         beta = natural = natural if natural > 0 else self.beta0 or 1 / R.c**2
         first = self.beta0
@@ -174,7 +175,7 @@ class AcceleratedIPDS(Method):
         s = 1 / (beta * R.c**2)
         target = R.b - z0 / beta
         point = evaluate(R, x, target, s)
-        curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s)]
+        curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, own_bend)]
         largest = max(curved)
         slope = length(point.g)
         memory = Memory(
@@ -288,7 +289,7 @@ def _resmooth(m: Memory, before: float) -> Memory:
     """The reduced function at the same x for the new (z, β, μ)."""
     R, p = m.reduction, m.point
     m = m._replace(target=R.b - m.z / m.beta)
-    q = resmooth(R, p.x, p.products, p.total, p.f, p.df, m.target, m.s)
+    q = resmooth(R, p, m.target, m.s)
     # where the smoothing shrinks, the curvature grows by as much
     return m._replace(point=q, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(q.value), inner=0)
 
@@ -308,7 +309,7 @@ def _dual_step(m: Memory, rest: float) -> Memory:
     if 0 <= m.cycle < len(m.effort.cycles):
         growth = SHARPEN
     return m._replace(
-        z=p.z,
+        z=p.split,
         feasibility=feasibility,
         beta=m.beta * growth,
         rounds=m.rounds + 1,

@@ -36,7 +36,7 @@ class State:
     """∇f_i(q_i), where the method has them anyway."""
     adjoints: tuple[Array | None, ...] | None = None
     """A_iᵀ z, where the method has them anyway."""
-    values: tuple[float, ...] | None = None
+    values: tuple[float | None, ...] | None = None
     """f_i(q_i), where the method has them anyway."""
     settled: bool = True
     """False while the method means to go on from here even if the point is certified."""

@@ -135,7 +135,7 @@ def assemble(
         last=R.j,
         gradients=insert(p.df, R.j, None),
         adjoints=insert(p.pulls, R.j, None),
-        values=insert(p.f, R.j, 0.0),
+        values=insert(p.f, R.j, 0.0 if R.own_smooth is None else None),
         settled=settled,
         memory=memory,
     )

@@ -8,6 +8,9 @@ With r = b - Σ_{i≠j} A_i x_i, u = (r - z/β)/c and s = 1/(βc²) + μ,
 
 and z⁺ = -d/c is the multiplier after a dual step with σ = 1. The same holds for any bijective A_j with A_jᵀA_j = c²·I
 (a cosine transform, say): its inverse A_jᵀ/c² takes the place of 1/c.
+
+Where f_j ≠ 0, it moves to the blocks that remain, as f_j(y(x)) with y(x) = A_j⁻¹r: on the constraint the objective is
+the same, and the multiplier of the problem as it was stated is z⁺ - A_j⁻ᵀ∇f_j(y).
 """
 
 from __future__ import annotations
@@ -37,12 +40,18 @@ class Reduction(NamedTuple):
     operators: tuple[Operator, ...]
     smooth: tuple[Callable[[Array], tuple[float, Array | None]], ...]
     """x_i ↦ (f_i(x_i), ∇f_i(x_i))."""
+    own_smooth: Callable[[Array], tuple[float, Array | None]] | None
+    """The same for f_j, None where f_j = 0."""
 
     def invert(self, y: Array) -> Array:
         """A_j⁻¹ y."""
         if isinstance(self.own, Identity):
             return y if self.c == 1.0 else y * (1 / self.c)
         return self.own.adjoint(y) * (1 / self.c**2)
+
+    def invert_adjoint(self, x: Array) -> Array:
+        """A_j⁻ᵀ x."""
+        return x * (1 / self.c) if isinstance(self.own, Identity) else self.own.apply(x) * (1 / self.c**2)
 
     def multiplier(self, x_breve: Array, u: Array, s: float) -> Array:
         """z = -A_j⁻ᵀd with d = (u - x̆)/s."""
@@ -51,8 +60,8 @@ class Reduction(NamedTuple):
         return self.own.apply(scaled_difference(x_breve, u, 1 / (self.c**2 * s)))
 
 
-class Point(NamedTuple):
-    """The reduced function at x."""
+class Place(NamedTuple):
+    """What is known at x before any smoothing."""
 
     x: Arrays
     products: Arrays
@@ -60,12 +69,29 @@ class Point(NamedTuple):
     """Σ A_i x_i over the remaining blocks."""
     f: tuple[float, ...]
     df: tuple[Array | None, ...]
+    own_f: float
+    push: Array | None
+    """f_j(y) and -A_j⁻ᵀ∇f_j(y), where f_j has moved."""
+
+
+class Point(NamedTuple):
+    """The reduced function at x: a `Place`, and what depends on the smoothing."""
+
+    x: Arrays
+    products: Arrays
+    total: Array
+    f: tuple[float, ...]
+    df: tuple[Array | None, ...]
+    own_f: float
+    push: Array | None
     value: float
     """Φ(x) + Σ h_i(x_i)."""
     u: Array
     x_breve: Array
+    split: Array
+    """The multiplier -A_j⁻ᵀd of the reduced problem."""
     z: Array
-    """The multiplier -d/c."""
+    """The multiplier of the problem as stated: the same unless f_j has moved."""
     pulls: Arrays
     """A_iᵀz."""
     g: Arrays
@@ -73,24 +99,25 @@ class Point(NamedTuple):
 
 
 def eliminable(problem: Problem) -> int | None:
-    """Index of a block with A = c·I (or AᵀA = c²·I, bijective), f = 0 and convex h: the last one, or None."""
-    if len(problem.blocks) > 1:
-        for j in reversed(range(len(problem.blocks))):
-            block, op = problem.blocks[j], problem.operators[j]
-            isometric = bool(op.gram) and math.prod(block.shape) == math.prod(problem.shape)
-            if isometric and block.f is None and block.h.is_convex:
-                return j
-    return None
+    """Index of the block to eliminate: convex h, A = c·I (or bijective with AᵀA = c²·I); best without f, then last."""
+    fit = []
+    for j, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
+        isometric = bool(op.gram) and math.prod(block.shape) == math.prod(problem.shape)
+        if isometric and block.h.is_convex and len(problem.blocks) > 1:
+            fit.append((block.f is None, j))
+    return max(fit)[1] if fit else None
 
 
 def eliminate(problem: Problem, j: int, x0: Arrays) -> Reduction:
     """The reduction of `problem` by its block j; `x0` serves to see which f_i are quadratic."""
-    op = problem.operators[j]
+    op, block = problem.operators[j], problem.blocks[j]
     assert op.gram is not None
     c = op.scale if isinstance(op, Identity) else math.sqrt(op.gram)
     blocks = without(problem.blocks, j)
     smooth = tuple(value_and_gradient(b, xi) for b, xi in zip(blocks, without(x0, j), strict=True))
-    return Reduction(j, c, problem.blocks[j].h, problem.b, op, blocks, without(problem.operators, j), smooth)
+    own_smooth = None if block.f is None else value_and_gradient(block, x0[j])
+    operators = without(problem.operators, j)
+    return Reduction(j, c, block.h, problem.b, op, blocks, operators, smooth, own_smooth)
 
 
 def evaluate(R: Reduction, x: Arrays, target: Any, s: float) -> Point:
@@ -101,43 +128,39 @@ def evaluate(R: Reduction, x: Arrays, target: Any, s: float) -> Point:
         total = total + product
     pairs = [smooth(xi) for smooth, xi in zip(R.smooth, x, strict=True)]
     f, df = tuple([value for value, _ in pairs]), tuple([gradient for _, gradient in pairs])
-    return resmooth(R, x, products, total, f, df, target, s)
+    own_f, push = 0.0, None
+    if R.own_smooth is not None:
+        own_f, own_df = R.own_smooth(R.invert(R.b - total))
+        push = R.invert_adjoint(-own_df)  # type: ignore[operator]
+    return resmooth(R, Place(x, products, total, f, df, own_f, push), target, s)
 
 
-def resmooth(
-    R: Reduction,
-    x: Arrays,
-    products: Arrays,
-    total: Array,
-    f: tuple[float, ...],
-    df: tuple[Array | None, ...],
-    target: Any,
-    s: float,
-) -> Point:
-    """Φ at a point whose products, values and gradients are known, for a new (b - z/β, s)."""
-    u = R.invert(target - total)
+def resmooth(R: Reduction, p: Place | Point, target: Any, s: float) -> Point:
+    """Φ at a place, for a (new) target b - z/β and smoothing s."""
+    u = R.invert(target - p.total)
     x_breve = R.h.prox(u, s)
-    z = R.multiplier(x_breve, u, s)
-    value = sum(f) + R.h(x_breve) + (s * R.c * R.c / 2) * float(dot(z, z))
+    split = R.multiplier(x_breve, u, s)
+    z = split if p.push is None else split + p.push
+    value = sum(p.f) + p.own_f + R.h(x_breve) + (s * R.c * R.c / 2) * float(dot(split, split))
     pulls, g = [], []
-    for block, op, xi, dfi in zip(R.blocks, R.operators, x, df, strict=True):
+    for block, op, xi, dfi in zip(R.blocks, R.operators, p.x, p.df, strict=True):
         pull = op.adjoint(z)
         gi = pull if dfi is None else dfi + pull
         pulls.append(pull)
         g.append(block.h.tangent(xi, gi) if block.h.is_manifold else gi)
         if not block.h.is_set:
             value += block.h(xi)
-    return Point(x, products, total, f, df, value, u, x_breve, z, tuple(pulls), tuple(g))
+    return Point(*p[:7], value, u, x_breve, split, z, tuple(pulls), tuple(g))
 
 
 def restored_value(R: Reduction, p: Point) -> float:
     """The objective at the feasible point with x_j = (b - Σ A_i x_i)/c."""
     others = [block.h(xi) for block, xi in zip(R.blocks, p.x, strict=True) if not block.h.is_set]
-    return sum(p.f) + sum(others) + R.h(R.invert(R.b - p.total))
+    return sum(p.f) + p.own_f + sum(others) + R.h(R.invert(R.b - p.total))
 
 
-def curvatures(R: Reduction, point: Point, s: float) -> list[float]:
-    """Curvature of Φ in every block along its own gradient; the envelope counts with its largest, 1/s.
+def curvatures(R: Reduction, point: Point, s: float, own_bend: float = 0.0) -> list[float]:
+    """Curvature of Φ in every block along its own gradient; the envelope counts with its largest, 1/s, f_j as told.
 
     A block whose gradient vanishes is probed along its own x_i, or along ones.
     """
@@ -148,7 +171,8 @@ def curvatures(R: Reduction, point: Point, s: float) -> list[float]:
         size = norm(xi)
         d = gi if norm(gi) > 0 else xi if size > 0 else xi + 1.0
         length = norm(d)
-        curvature = (norm(op.apply(d)) / length) ** 2 / (s * R.c**2)
+        gain = (norm(op.apply(d)) / length) ** 2 / R.c**2
+        curvature = gain * (1 / s + own_bend)
         if block.f is not None and block.f.lipschitz is not None:
             curvature += block.f.lipschitz
         elif dfi is not None:

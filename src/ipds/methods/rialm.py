@@ -111,7 +111,7 @@ class RiemannianALM(Method):
         feasibility = norm(p.total + R.c * p.x_breve - R.b)
         lags = feasibility > LAG * m.feasibility
         beta = min(self.growth * m.beta, CEILING * m.first) if lags else m.beta
-        q = resmooth(R, p.x, p.products, p.total, p.f, p.df, R.b - p.z / beta, 1 / (beta * R.c**2))
+        q = resmooth(R, p, R.b - p.z / beta, 1 / (beta * R.c**2))
         return m._replace(
             point=q,
             z=p.z,

@@ -64,7 +64,7 @@ class SPGM(Method):
         m: Memory = state.memory
         R, p, t = m.reduction, m.point, state.t + 1
         mu = m.mu0 * t ** (-1 / 3)
-        p = resmooth(R, p.x, p.products, p.total, p.f, p.df, R.b, mu)
+        p = resmooth(R, p, R.b, mu)
         x, points = descend(R, p.x, p.g, 1 / (m.lipschitz + m.gain / mu))
         q = evaluate(R, x, R.b, mu)
         return assemble(t, R, q, points, (q.u, mu), 0.0, mu, m._replace(point=q))

@@ -34,7 +34,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     min f(Y) + ι(YᵀY = I) + α‖V‖₁ over -Y + V = 0. The factor 1/m makes `alpha` independent of the number of samples.
 
     With `sparsity=k` the ℓ1 norm gives way to at most k nonzeros in each component:
-    min f(Y) + ι(YᵀY = I) + ι(column-wise ‖·‖₀ ≤ k)(V) + γ‖U‖₁ over -Y + V + U = 0, an exact penalty of the gap.
+    min f(Y) + ι(YᵀY = I) + ι(column-wise ‖·‖₀ ≤ k)(V) + γ‖U‖₁ over -Y + V + U = 0, an exact penalty of the gap. This
+    variant is slower and often stops short of `tol`; the warning says how near it came.
 
     Parameters
     ----------
