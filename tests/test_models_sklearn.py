@@ -19,16 +19,15 @@ from ipds.models import (
 
 ESTIMATORS = [
     SparsePCA(n_components=1),
-    SparsePCA(n_components=1, sparsity=1),
+    SparsePCA(n_components=1, sparsity=1, max_iter=200),
     RobustSparseRegressor(),
-    RobustSparseRegressor(sparsity=1),
     DualPCP(),
-    RobustLowRank(),
+    RobustLowRank(max_iter=200),
     SparsePhaseRetrieval(),
     FusedLasso(),
-    FusedLasso(loss="logistic"),
+    FusedLasso(loss="logistic", max_iter=200),
     OverlappingGroupLasso(),
-    OverlappingGroupLasso(loss="logistic"),
+    OverlappingGroupLasso(loss="logistic", max_iter=200),
 ]
 
 
