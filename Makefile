@@ -5,7 +5,7 @@ READY := .venv/.ready
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench bench-engine clean
 
 demo: $(READY)
 	$(BIN)/ipds demo
@@ -23,7 +23,12 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)
-	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for name in convex_reliability models overhead prox_speed "baselines --trade-off"; do \
+		echo "== $$name"; set -- $$name; file=$$1; shift; $(BIN)/python benchmarks/$$file.py "$$@" || exit 1; done
+
+# the engine beside specialists: about ten minutes; `make bench-engine ARGS=--quick` takes two
+bench-engine: $(READY)
+	$(BIN)/python benchmarks/engine.py $(ARGS)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ipds needs Python 3.11 or newer")'

@@ -1,0 +1,330 @@
+"""Seeded instances of the problems the engine is measured on, each with its own scoring.
+
+A `Case` holds what a solver may see (`data`, `start`), the statement of the problem for ipds (`pose`), and, for the
+scoring alone, the objective, the nearest feasible point and the distance to the truth.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+import scipy.sparse
+from scipy.optimize import nnls
+
+from ipds import Block, Problem
+from ipds.functions import L1, L21, Cardinality, NonNegative, PCAVariance, PhaseRetrieval, Rank, Stiefel
+from ipds.operators import Sampling
+
+Array = np.ndarray
+
+
+@dataclass
+class Case:
+    """One instance. `key` names instances with a common optimum; `good` judges the returned point."""
+
+    name: str
+    key: tuple[Any, ...]
+    data: dict[str, Any]
+    start: Array
+    pose: Callable[[], tuple[Problem, list[Array] | None]]
+    objective: Callable[[Any], float]
+    feasible: Callable[[Any], Any]
+    error: Callable[[Any], float] = lambda x: math.nan
+    good: Callable[[Any], bool] | None = None
+    block: int = 0
+    """The block of the Problem that is the answer."""
+    known: float = math.inf
+    """An objective reached without optimisation, where there is one worth beating."""
+
+    def score(self, x: Any) -> tuple[float, Any] | None:
+        """(objective, point) at the nearest feasible point."""
+        if not all(np.isfinite(part).all() for part in (x if isinstance(x, tuple) else (x,))):
+            return None
+        x = self.feasible(x)
+        return float(self.objective(x)), x
+
+
+# ---------------------------------------------------------------- sparse principal components
+
+
+def polar(X: Array) -> Array:
+    U, _, W = np.linalg.svd(X, full_matrices=False)
+    return U @ W
+
+
+def _components(name: str, key: tuple, data: Array, weight: float, constant: float, start: Array) -> Case:
+    """min constant - ‖DY‖²/(2m) + weight·‖V‖₁ over Y = V, YᵀY = I. Gram matrix and L are made before the clock."""
+    f = PCAVariance(data)
+    lipschitz = float(f.lipschitz)
+    shape = start.shape
+
+    def pose() -> tuple[Problem, list[Array]]:
+        blocks = [
+            Block(f=f, h=Stiefel(), A=-1.0, shape=shape, name="Y"),
+            Block(h=L1(weight), shape=shape, name="V"),
+        ]
+        return Problem(blocks), [start, start]
+
+    return Case(
+        name,
+        key,
+        {"f": f, "lipschitz": lipschitz, "weight": weight},
+        start,
+        pose,
+        lambda V: constant + f(V) + weight * float(np.abs(V).sum()),
+        polar,
+    )
+
+
+def paper_pca(source: str, rho: float, seed: int, folder: Path | None, m: int, n: int, r: int = 20) -> Case:
+    """‖D - DVVᵀ‖²/(2m) + ρ‖V‖₁; columns scaled to unit norm, then centred. `known`: r coordinate vectors."""
+    rng = np.random.default_rng([1, seed])
+    if source == "randn":
+        D = rng.standard_normal((m, n))
+    elif source == "mnist":
+        images = _mnist(folder)
+        D = images[rng.choice(len(images), m, replace=False)]
+        D = D[:, np.sort(rng.choice(D.shape[1], n, replace=False))].astype(float)
+    else:
+        texts = _tdt2(folder)
+        texts = texts[rng.choice(texts.shape[0], m, replace=False)]
+        used = np.flatnonzero(np.asarray(texts.sum(axis=0)).ravel())
+        D = texts[:, np.sort(rng.choice(used, n, replace=False))].toarray()
+    D = _unit(D)
+    D = D - D.mean(axis=0)
+    start = polar(rng.standard_normal((n, r)))
+    name = f"{source}-{m}-{n} rho={rho:g}"
+    case = _components(name, (name, seed), D, rho, float(np.sum(D * D)) / (2 * m), start)
+    case.data["rho"] = rho
+    chosen = np.zeros((n, r))
+    chosen[np.argsort(-np.sum(D * D, axis=0))[:r], np.arange(r)] = 1.0
+    case.known = case.objective(chosen)
+    return case
+
+
+def trade_off(
+    source: str, seed: int, folder: Path | None, n: int, weight: float, r: int = 20, m: int = 50
+) -> Case:
+    """-‖BX‖² + weight·‖X‖₁, XᵀX = I; columns of B centred, then of unit norm. Gene data do not depend on the seed."""
+    rng = np.random.default_rng([2, seed])
+    key: tuple[Any, ...]
+    if source == "randn":
+        B, key = rng.standard_normal((m, n)), (source, n, weight, seed)
+        name = f"randn {m}x{n} lambda={weight:g}"
+    else:
+        B = np.asarray(scipy.io.loadmat(_file(folder, f"gene/{source}.mat"))["X"], dtype=float)
+        name, key = f"{source} {B.shape[0]}x{B.shape[1]} lambda={weight:g}", (source, weight)
+    B = _unit(B - B.mean(axis=0))
+    start = polar(rng.standard_normal((B.shape[1], r)))
+    return _components(name, key, math.sqrt(2 * len(B)) * B, weight, 0.0, start)
+
+
+def _unit(D: Array) -> Array:
+    lengths = np.linalg.norm(D, axis=0)
+    return D / np.where(lengths > 0, lengths, 1.0)
+
+
+class DataMissing(Exception):
+    """A data file is not at hand."""
+
+
+def _file(folder: Path | None, name: str) -> Path:
+    if folder is None:
+        raise DataMissing(f"{name}: no data folder given (--data or IPDS_DATA)")
+    if not (folder / name).exists():
+        raise DataMissing(f"{name} is not in {folder}")
+    return folder / name
+
+
+@functools.cache
+def _mnist(folder: Path | None) -> Array:
+    with gzip.open(_file(folder, "t10k-images-idx3-ubyte.gz")) as file:
+        return np.frombuffer(file.read(), dtype=np.uint8, offset=16).reshape(-1, 784)
+
+
+@functools.cache
+def _tdt2(folder: Path | None) -> scipy.sparse.csr_array:
+    return scipy.sparse.csr_array(scipy.io.loadmat(_file(folder, "TDT2.mat"))["fea"]).astype(float)
+
+
+# ---------------------------------------------------------------- robust sparse regression
+
+
+def regression(m: int, n: int, s: int, outliers: float, seed: int, noise: float = 0.01) -> Case:
+    """min ‖Gv - y‖₁, ‖v‖₀ ≤ s. Good: the exact support, and an error of at most three times the ideal one."""
+    rng = np.random.default_rng([3, m, n, seed])
+    G = rng.standard_normal((m, n))
+    truth = np.zeros(n)
+    truth[rng.choice(n, s, replace=False)] = rng.choice([-1, 1], s) * (0.5 + np.abs(rng.standard_normal(s)))
+    y = G @ truth + noise * rng.standard_normal(m)
+    hit = rng.choice(m, round(outliers * m), replace=False)
+    y[hit] += 10 * np.linalg.norm(truth) * rng.standard_normal(len(hit))
+    ideal = noise * math.sqrt(s / (m - len(hit)))  # of least squares that knows support and outliers
+
+    def error(v: Array) -> float:
+        return float(np.linalg.norm(v - truth)) / ideal
+
+    def pose() -> tuple[Problem, None]:
+        return Problem([Block(h=Cardinality(s), A=-G, shape=n), Block(h=L1(1.0), shape=m)], b=-y), None
+
+    name = f"regression {m}x{n} s={s} {outliers:.0%} outliers"
+    return Case(
+        name,
+        (name, seed),
+        {"G": G, "y": y, "s": s},
+        np.zeros(n),
+        pose,
+        lambda v: float(np.abs(G @ v - y).sum()),
+        lambda v: largest(v, s),
+        error,
+        lambda v: np.array_equal(v != 0, truth != 0) and error(v) <= 3,
+    )
+
+
+def largest(v: Array, s: int) -> Array:
+    """v with all but its s largest entries set to zero."""
+    if np.count_nonzero(v) <= s:
+        return v
+    kept = np.argpartition(np.abs(v), -s)[-s:]
+    out = np.zeros_like(v)
+    out[kept] = v[kept]
+    return out
+
+
+# ---------------------------------------------------------------- dual principal component pursuit
+
+
+def dual_pcp(dimension: int, codimension: int, inliers: int, outliers: int, seed: int) -> Case:
+    """min Σ‖g_iᵀV‖₂, VᵀV = I, for points of a subspace and of the whole sphere. Good: angle below 0.01°."""
+    rng = np.random.default_rng([4, dimension, codimension, seed])
+    Q = np.linalg.qr(rng.standard_normal((dimension, dimension)))[0]
+    normal, plane = Q[:, :codimension], Q[:, codimension:]
+    near = rng.standard_normal((inliers, plane.shape[1])) @ plane.T
+    G = np.vstack([near, rng.standard_normal((outliers, dimension))])
+    G = rng.permutation(G / np.linalg.norm(G, axis=1, keepdims=True))
+    start = np.linalg.eigh(G.T @ G)[1][:, :codimension]
+
+    def angle(V: Array) -> float:
+        sine = np.linalg.norm(V - normal @ (normal.T @ V), 2)
+        return math.degrees(math.asin(min(1.0, float(sine))))
+
+    def pose() -> tuple[Problem, list[Array]]:
+        shape = (len(G), codimension)
+        return Problem([Block(h=Stiefel(), A=-G, shape=start.shape), Block(h=L21(1.0), shape=shape)]), [
+            start,
+            G @ start,
+        ]
+
+    name = f"dual PCP {dimension}/{codimension} {inliers}+{outliers}"
+    return Case(
+        name,
+        (name, seed),
+        {"G": G},
+        start,
+        pose,
+        lambda V: float(np.linalg.norm(G @ V, axis=1).sum()),
+        polar,
+        angle,
+        lambda V: angle(V) < 0.01,
+    )
+
+
+# ---------------------------------------------------------------- robust low-rank approximation
+
+
+def low_rank(n: int, r: int, gross: float, missing: float, seed: int) -> Case:
+    """min ‖(V - M)_Ω‖₁, rank V ≤ r; a point may be a matrix or its factors. Good: relative error below 1e-6."""
+    rng = np.random.default_rng([5, n, r, seed])
+    truth = rng.standard_normal((n, r)) @ rng.standard_normal((r, n))
+    wrong = rng.random((n, n)) < gross
+    M = truth + np.where(wrong, math.sqrt(r) * rng.uniform(-10, 10, (n, n)), 0.0)
+    mask = rng.random((n, n)) >= missing if missing else None
+    if mask is not None:
+        M = np.where(mask, M, 0.0)
+
+    def feasible(x: Any) -> tuple[Array, Array]:
+        if isinstance(x, tuple):
+            return x
+        Q = np.linalg.eigh(x @ x.T)[1][:, -r:]
+        return Q, x.T @ Q
+
+    def objective(x: tuple[Array, Array]) -> float:
+        difference = np.abs(x[0] @ x[1].T - M)
+        return float(difference.sum() if mask is None else difference[mask].sum())
+
+    def error(x: tuple[Array, Array]) -> float:
+        return float(np.linalg.norm(x[0] @ x[1].T - truth) / np.linalg.norm(truth))
+
+    def pose() -> tuple[Problem, None]:
+        V = Block(h=Rank(r), A=-1.0 if mask is None else Sampling(mask), shape=(n, n))
+        if mask is None:
+            return Problem([V, Block(h=L1(1.0), shape=(n, n))], b=-M), None
+        return Problem([V, Block(h=L1(1.0), A=-1.0, shape=int(mask.sum()))], b=M[mask]), None
+
+    name = f"low rank {n}/{r} {gross:.0%} gross" + (f" {missing:.0%} missing" if missing else "")
+    data = {"M": M, "mask": mask, "r": r}
+    return Case(name, (name, seed), data, M, pose, objective, feasible, error, lambda x: error(x) < 1e-6)
+
+
+# ---------------------------------------------------------------- structured sparse phase retrieval
+
+
+def phase(n: int, m: int, s: int, rows: int, seed: int, noise: float = 0.01, weight: float = 0.01) -> Case:
+    """min ½‖(Gv)² - z‖² + ρ‖v‖₁, Dv ≥ 0, half of the rows active at the truth. Start: sparse spectral.
+
+    Good: relative error below 0.1, which is far from every other stationary point seen.
+    """
+    rng = np.random.default_rng([6, n, m, seed])
+    G = rng.standard_normal((m, n))
+    truth = np.zeros(n)
+    truth[rng.choice(n, s, replace=False)] = rng.choice([-1, 1], s) * (0.5 + np.abs(rng.standard_normal(s)))
+    truth /= np.linalg.norm(truth)
+    z = (G @ truth) ** 2 + noise * rng.standard_normal(m)
+    D = rng.standard_normal((rows, n)) / math.sqrt(n)
+    active = rows // 2
+    D[:active] -= np.outer(D[:active] @ truth, truth)
+    D[active:] *= np.sign(D[active:] @ truth)[:, None]
+    rho = weight * m
+    start = _spectral(G, z, s, D)
+
+    def feasible(v: Array) -> Array:
+        """The projection onto Dv ≥ 0: v + Dᵀλ with λ ≥ 0 of least squares."""
+        return v if (D @ v).min() >= 0 else v + D.T @ nnls(D.T, -v, maxiter=50 * rows)[0]
+
+    def error(v: Array) -> float:
+        return float(np.linalg.norm(v - truth))
+
+    def pose() -> tuple[Problem, list[Array]]:
+        y = Block(h=NonNegative(), shape=rows)
+        v = Block(f=PhaseRetrieval(G, z), h=L1(rho), A=-D, shape=n)
+        return Problem([y, v]), [np.maximum(D @ start, 0), start]
+
+    name = f"phase {n}/{m} s={s}"
+    return Case(
+        name,
+        (name, seed),
+        {"G": G, "z": z, "D": D, "rho": rho, "s": s},
+        start,
+        pose,
+        lambda v: 0.5 * float(np.sum(((G @ v) ** 2 - z) ** 2)) + rho * float(np.abs(v).sum()),
+        feasible,
+        error,
+        lambda v: error(v) < 0.1,
+        block=1,
+    )
+
+
+def _spectral(G: Array, z: Array, s: int, D: Array) -> Array:
+    """Leading eigenvector of Σ z_i g_i g_iᵀ on the s coordinates of largest marginal, of the sign D prefers."""
+    S = np.sort(np.argsort(-(z @ G**2))[:s])
+    v = np.zeros(G.shape[1])
+    v[S] = np.linalg.eigh((G[:, S].T * z) @ G[:, S])[1][:, -1] * math.sqrt(max(float(z.mean()), 0.0))
+    return v if np.minimum(D @ v, 0).sum() >= np.minimum(-D @ v, 0).sum() else -v

@@ -1,0 +1,94 @@
+"""The benchmark of the engine runs: every family at a toy size, through the functions that measure and report."""
+
+import itertools
+import json
+import math
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import engine, problems, report
+from benchmarks.clock import Recorder
+
+TOYS = {
+    "paper": lambda seed: problems.paper_pca("randn", 1.0, seed, None, 60, 20, r=3),
+    "trade-off": lambda seed: problems.trade_off("randn", seed, None, 30, 0.3, r=3, m=10),
+    "effort": lambda seed: problems.trade_off("randn", seed, None, 30, 0.3, r=3, m=10),
+    "regression": lambda seed: problems.regression(120, 30, 3, 0.1, seed),
+    "dual PCP": lambda seed: problems.dual_pcp(8, 2, 60, 30, seed),
+    "low rank": lambda seed: problems.low_rank(40, 2, 0.1, 0.1, seed),
+    "phase": lambda seed: problems.phase(12, 60, 2, 3, seed),
+}
+PLANS = {plan.family: plan for plan in engine.plans(None, quick=True)}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {
+        family: engine.run(replace(PLANS[family], make=make), seeds=1, budget=0.1)
+        for family, make in TOYS.items()
+    }
+
+
+def test_every_family_has_a_toy():
+    assert set(TOYS) == set(PLANS)
+
+
+@pytest.mark.parametrize("family", TOYS)
+def test_every_solver_runs_and_is_scored(rows, family):
+    for row in rows[family]:
+        assert row.status in ("finished", "stopped"), row
+        assert math.isfinite(row.objective)
+        assert row.seconds < 2
+        assert [f for _, f in row.curve] == sorted((f for _, f in row.curve), reverse=True)
+
+
+@pytest.mark.parametrize("family", ["regression", "dual PCP", "low rank", "phase"])
+def test_the_engine_and_a_specialist_find_the_truth(rows, family):
+    right = {row.kind for row in rows[family] if row.good}
+    assert {"ours", "specialist"} <= right
+
+
+def test_the_page_names_every_problem_and_survives_json(rows):
+    together = [row for family in rows.values() for row in family]
+    again = [report.Row(**row) for row in json.loads(json.dumps([asdict(row) for row in together]))]
+    page = report.page(report.facts(1.0, [], True), together)
+    assert page.splitlines()[20:] == report.page(report.facts(1.0, [], True), again).splitlines()[20:]
+    for row in together:
+        assert row.problem in page
+
+
+def test_missing_data_are_said_to_be_missing(tmp_path):
+    with pytest.raises(problems.DataMissing, match=r"TDT2\.mat is not in"):
+        problems.paper_pca("tdt2", 1.0, 0, tmp_path, 10, 5)
+    with pytest.raises(problems.DataMissing, match="no data folder"):
+        problems.trade_off("Lymph", 0, None, 0, 0.6)
+
+
+def test_scores_are_taken_at_feasible_points():
+    case = problems.phase(12, 60, 2, 3, 0)
+    infeasible = -case.start
+    _, point = case.score(infeasible)
+    assert (case.data["D"] @ point).min() >= -1e-12
+    assert case.score(np.full(12, np.nan)) is None
+
+
+def test_the_recorder_keeps_the_best_and_stops():
+    record = Recorder(lambda x: (x, x), budget=0.01)
+    record.start()
+
+    def run():
+        for value in itertools.cycle([3.0, 0.0, 2.0]):
+            record(value)
+
+    with pytest.raises(StopIteration):
+        run()
+    assert record.over
+    assert record.best[0] == 0
+    assert record.reached(0.0) < math.inf
+    assert record.reached(-1.0) == math.inf
