@@ -113,3 +113,16 @@ def test_links_between_pages_lead_somewhere(page):
 
 def test_the_version_is_the_same_everywhere():
     assert f"version: {ipds.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_table_of_sound_parameters():
+    text = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    found = re.findall(
+        r"^\| (BI|SU) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", text, re.M
+    )
+    assert len(found) == 11
+    for condition, *numbers in found:
+        kappa, sigma, xi, delta, theta2 = map(float, numbers)
+        sound = ipds.Parameters.sound(condition, kappa, sigma, xi)
+        assert sound.delta == pytest.approx(delta, rel=0.04)
+        assert sound.theta2 == pytest.approx(theta2, rel=2e-3)
