@@ -87,7 +87,7 @@ def test_adjacency_is_weighted_edges() -> None:
     for i, j in EDGES:
         W[i, j] = W[j, i] = 1.0
     by_edges = FusedLasso(0.05, edges=EDGES).fit(X, y)
-    for adjacency in (W, sp.csr_array(W)):
+    for adjacency in (W, W.tolist(), sp.csr_array(W)):
         assert np.allclose(FusedLasso(0.05, adjacency=adjacency).fit(X, y).coef_, by_edges.coef_, atol=1e-5)
 
 

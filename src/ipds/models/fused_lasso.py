@@ -89,9 +89,10 @@ class FusedLasso(StructuredLinear):
             if self.edges is not None:
                 return FiniteDifference.graph(self.edges, d).matrix
             if self.adjacency is not None:
-                if self.adjacency.shape != (d, d):
-                    raise ValueError(f"adjacency has shape {self.adjacency.shape}, but X has {d} features")
-                return FiniteDifference.from_adjacency(self.adjacency).matrix
+                W = sp.coo_array(self.adjacency)
+                if W.shape != (d, d):
+                    raise ValueError(f"adjacency has shape {W.shape}, but X has {d} features")
+                return FiniteDifference.from_adjacency(W).matrix
         except ValueError as error:
             raise ValueError(f"FusedLasso: {error}") from None
         return None
