@@ -320,3 +320,13 @@ def test_projection_on_torch_tensors(h: Nonsmooth, shape: tuple[int, ...]) -> No
     import array_api_compat.torch as xp
 
     check_prox(h, shape, steps=(1.0,), xp=xp, dtype="float32")
+
+
+def test_simplex_ends_where_rounding_moves_entries_across_the_level():
+    """A vector on the simplex already: the level is 0 up to rounding, which once made the search cycle for ever."""
+    g = np.random.default_rng(0)
+    for size in (2, 3, 4, 7, 50):
+        for _ in range(300):
+            v = Simplex().prox(g.standard_normal(size), 1.0)
+            np.testing.assert_allclose(Simplex().prox(v, 1.0), v, atol=1e-12)
+            np.testing.assert_allclose(L1Ball(1.0).prox(-v, 1.0), -v, atol=1e-12)

@@ -105,7 +105,10 @@ def simplex_level(a: Array, total: float) -> float:
         count = int(xp.count_nonzero(inside))
         if count in (used, 0):  # the same entries as before: exact. None: total vanishes next to the entries
             return level
-        level += (float(xp.sum(excess)) - total) / count
+        change = (float(xp.sum(excess)) - total) / count
+        if used >= 0 and change <= 0:  # from the second step on τ rises, until only rounding moves it
+            return level
+        level += change
         if room is not None and used >= 0 and 4 * count < a.shape[0]:  # from here on τ rises: drop the rest
             a, room = a[inside], room[:count]
         used = count
