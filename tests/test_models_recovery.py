@@ -223,3 +223,11 @@ def test_phase_retrieval_with_a_given_size_of_the_start() -> None:
     data = phase(1)
     model = SparsePhaseRetrieval(n_nonzero=5).fit(data.G, data.z)
     assert np.count_nonzero(model.start_) == 5
+
+
+def test_low_rank_under_noise_as_well_is_certified() -> None:
+    data = low_rank(0, n=60, r=2)
+    M = data.M + 0.1 * np.random.default_rng(0).standard_normal(data.M.shape)
+    model = RobustLowRank(2).fit(M)  # a warning would be an error here
+    assert np.linalg.norm(model.low_rank_ - data.L) < 0.05 * np.linalg.norm(data.L)
+    assert model.n_iter_ < 3000

@@ -78,6 +78,17 @@ class Estimator(BaseEstimator):
         self.result_, self.n_iter_ = result, result.nit
         return result
 
+    def _sharpen(
+        self, problem: Problem, most: int, x0: Sequence[Any] | None = None, tol: float = 1e-7
+    ) -> None:
+        """Solve again to a finer tolerance in `most` iterations; keep what that gives if it is certified."""
+        finer = copy(self)
+        finer.tol = min(tol, self.tol)
+        result = finer._solve(problem, x0, trial=most)
+        if result.success:
+            result.state = replace(result.state, memory=None)
+            self.result_, self.n_iter_ = result, result.nit
+
     def _count(self, name: str, value: Any, top: int, what: str) -> int:
         """`value` as an integer in 1..top, or an error that names the argument and the limit."""
         owner = type(self).__name__
