@@ -94,7 +94,7 @@ def test_a_quadratic_given_as_two_callables_costs_one_evaluation_per_step():
     next(states)
     calls.clear()
     list(islice(states, 40))
-    assert calls.get("value", 0) == 0
+    assert calls.get("value", 0) <= 3  # now and then it is tried whether it is one
     assert 40 <= calls["grad"] <= 60  # line searches may add a few
 
 

@@ -33,6 +33,7 @@ from .reduction import (
     evaluate,
     resmooth,
     restored_value,
+    verified,
     without,
 )
 from .spectral import Reference, barzilai_borwein
@@ -81,6 +82,9 @@ TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
 LAG, FAR, ROUNDING = 0.8, 0.05, 1e-14
 """β grows where a dual step leaves more than LAG of the residual (unless that is rounding), and while it is FAR."""
+
+VERIFY = 16
+"""Iterations between trials whether what looks like a quadratic is one."""
 
 
 class Memory(NamedTuple):
@@ -201,6 +205,8 @@ class AcceleratedIPDS(Method):
     def step(self, problem: Problem, state: State) -> State:
         """One prox-gradient step on the reduced problem; every few steps a dual step."""
         m: Memory = state.memory
+        if state.t % VERIFY == VERIFY - 1:
+            m = _verified(m)
         R, p, alpha = m.reduction, m.point, m.alpha
         for _ in range(20):
             steps = [alpha * ti for ti in m.tau]
@@ -243,6 +249,15 @@ def kink_width(problem: Problem, R: Reduction, x0: Arrays) -> float:
     """‖x_n‖/C_h; inf where h_n is constant or a set."""
     size, slope = size_of_block(problem, R.j, x0), R.h.lipschitz(problem.blocks[R.j].shape)
     return size / slope if 0 < slope < math.inf and size > 0 else math.inf
+
+
+def _verified(m: Memory) -> Memory:
+    """The same place, with every f that turns out not to be quadratic evaluated in full from here on."""
+    R = verified(m.reduction, m.point)
+    if R is m.reduction:
+        return m
+    point = evaluate(R, m.point.x, m.target, m.s)
+    return m._replace(reduction=R, point=point, reference=Reference(point.value))
 
 
 def _next_stage(m: Memory, t: int, rest: float) -> Memory:

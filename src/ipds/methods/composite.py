@@ -18,7 +18,7 @@ from ..functions import Zero
 from ..operators import Identity
 from ..problem import Block, Problem
 from .base import State, lipschitz_at, size_of_block
-from .reduction import Arrays, Point, Reduction, eliminate, insert, without
+from .reduction import Arrays, OneCall, Point, Reduction, eliminate, insert, without
 
 RULES = ("published", "tuned")
 
@@ -123,6 +123,8 @@ def assemble(
     settled: bool = True,
 ) -> State:
     """The State of a point of the reduced problem, block j put back; `own` is its prox point (u, s)."""
+    # a value found by the formula for quadratics serves searches, not reports
+    known = tuple([None if isinstance(one, OneCall) else fi for one, fi in zip(R.smooth, p.f, strict=True)])
     return State(
         t,
         insert(p.x, R.j, p.x_breve),
@@ -135,7 +137,7 @@ def assemble(
         last=R.j,
         gradients=insert(p.df, R.j, None),
         adjoints=insert(p.pulls, R.j, None),
-        values=insert(p.f, R.j, 0.0 if R.own_smooth is None else None),
+        values=insert(known, R.j, 0.0 if R.own_smooth is None else None),
         settled=settled,
         memory=memory,
     )

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._array import Array, dot, norm, scaled_difference
+from .._array import Array, dot, namespace, norm, scaled_difference
 from ..functions import Nonsmooth, Smooth
 from ..operators import Identity, Operator
 from ..problem import Block, Problem
@@ -182,30 +182,60 @@ def curvatures(R: Reduction, point: Point, s: float, own_bend: float = 0.0) -> l
     return found
 
 
-def value_and_gradient(block: Block, x: Array) -> Callable[[Array], tuple[float, Array | None]]:
-    """x ↦ (f(x), ∇f(x)), at the price of the gradient alone where f is quadratic.
+class OneCall:
+    """x ↦ (f(x), ∇f(x)) at the price of the gradient alone: for a quadratic, f(x) = f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩."""
 
-    A function given as two separate callables would cost two evaluations. For a quadratic,
-    f(x) = f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩; whether that holds is tried at one point off the start.
+    def __init__(self, f: Smooth, zero: Array):
+        self.f, self.at_zero, self.slope = f, f(zero), f.grad(zero)
+        self.flat = norm(self.slope) == 0
+        self.tolerance = max(1e-12, 100 * float(namespace(zero).finfo(zero.dtype).eps))
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        gradient = self.f.grad(x)
+        return self.at_zero + 0.5 * float(dot(x, gradient if self.flat else gradient + self.slope)), gradient
+
+    def holds(self, x: Array, value: float) -> bool:
+        """Whether `value`, found by the formula, is f(x)."""
+        actual = self.f(x)
+        return abs(value - actual) <= self.tolerance * (abs(actual) + abs(self.at_zero))
+
+
+def value_and_gradient(block: Block, x: Array) -> Callable[[Array], tuple[float, Array | None]]:
+    """x ↦ (f(x), ∇f(x)), by `OneCall` where f, given as two separate callables, looks quadratic.
+
+    That is tried here at one point off the start; a piecewise quadratic may pass, so `verified` tries again later.
     """
     f = block.f
     if f is None:
-        return lambda x: (0.0, None)
+        return nothing
     if type(f).value_and_grad is not Smooth.value_and_grad:
         return f.value_and_grad
-    zero = 0.0 * x
-    at_zero, slope = f(zero), f.grad(zero)
+    shortcut = OneCall(f, 0.0 * x)
+    probe = 0.7 * x if norm(x) > 0 else -shortcut.slope
+    value = shortcut(probe)[0]
+    return shortcut if norm(probe) > 0 and shortcut.holds(probe, value) else f.value_and_grad
 
-    flat = norm(slope) == 0
 
-    def quadratic(x: Array) -> tuple[float, Array]:
-        gradient = f.grad(x)
-        return at_zero + 0.5 * float(dot(x, gradient if flat else gradient + slope)), gradient
+def nothing(x: Array) -> tuple[float, None]:
+    """The value and gradient of no f."""
+    return 0.0, None
 
-    probe = 0.7 * x if norm(x) > 0 else zero - slope
-    actual = f(probe)
-    exact = abs(quadratic(probe)[0] - actual) <= 1e-12 * (abs(actual) + abs(at_zero))
-    return quadratic if exact and norm(probe) > 0 and math.isfinite(actual) else f.value_and_grad
+
+def verified(R: Reduction, p: Point) -> Reduction:
+    """R itself, or, where a function taken for a quadratic is none at p, R with that function evaluated in full."""
+
+    def tried(smooth: Any, x: Array, value: float) -> Any:
+        fails = isinstance(smooth, OneCall) and not smooth.holds(x, value)
+        return smooth.f.value_and_grad if fails else smooth
+
+    smooth = tuple([tried(one, xi, fi) for one, xi, fi in zip(R.smooth, p.x, p.f, strict=True)])
+    own = (
+        tried(R.own_smooth, R.invert(R.b - p.total), p.own_f)
+        if isinstance(R.own_smooth, OneCall)
+        else R.own_smooth
+    )
+    same = own is R.own_smooth and all(new is old for new, old in zip(smooth, R.smooth, strict=True))
+    return R if same else R._replace(smooth=smooth, own_smooth=own)
 
 
 def without(items: tuple[Any, ...], j: int) -> tuple[Any, ...]:
