@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from .ipds import Memory
 
 
+CEILING = 1e9
+"""β does not grow beyond this multiple of β⁰: where that is not enough, the constraint cannot be met."""
+
+
 def scale_free_penalty(
     problem: Problem, x0: tuple[Array, ...], upper: float, lipschitz_n: float, ahead: float = 1.0
 ) -> float:
@@ -27,6 +31,7 @@ def follow(
     problem: Problem,
     m: Memory,
     state: State,
+    x: list[Array],
     products: list[Array],
     residual: Array,
     x_breve: Array,
@@ -35,15 +40,17 @@ def follow(
     """β and μ of the next iteration in practical mode.
 
     β grows by 1+ξ while ‖Ax - b‖ lags: it shrinks too slowly, and is relatively larger than the dual residual
-    β max_i ‖A_iΔx_i‖ (so that β stops growing once the point is feasible). μ does not let the smoothing error
-    μ‖∂h_n‖ exceed the residual, so both vanish together.
+    β max_i ‖A_i‖‖Δx_i‖ (so that β stops growing once the point is feasible; ‖A_iΔx_i‖ would not see moves in the
+    kernel of A_i). μ does not let the smoothing error μ‖∂h_n‖ exceed the residual, so both vanish together.
     """
     p = m.parameters
     size = norm(residual)
-    dual = m.beta * max(norm(new - old) for new, old in zip(products, state.products, strict=True))
+    moves = [math.sqrt(a) * norm(new - old) for a, new, old in zip(m.norms_squared, x, state.x, strict=True)]
+    dual = m.beta * max(moves)
     scale = max(problem.b_norm, *(norm(product) for product in products))
     lags = size * norm(state.z) > dual * scale
     beta = follow_residual(m.beta, p.xi, size, m.residual) if lags else m.beta
+    beta = min(beta, max(m.beta, CEILING * m.beta0))
     slope = norm(point[0] - x_breve) / point[1]
     mu = min(smoothing(beta, p.delta, m.lambda_max), m.mu)
     if slope > 0:
