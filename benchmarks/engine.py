@@ -131,7 +131,7 @@ PAPER: tuple[Solver, ...] = (
     Solver("smoothing homotopy", "specialist", specialists.smoothing_homotopy(100)),
     Solver("Riemannian ALM", "specialist", stepping(RiemannianALM)),
     Solver("RADMM tuned", "specialist", stepping(lambda: RADMM("tuned")), 0.4),
-    Solver("SPGM tuned", "specialist", stepping(lambda: SPGM("tuned")), 0.4),
+    Solver("SPGM tuned", "specialist", stepping(lambda: SPGM("tuned")), 0.2),
     *UNACCELERATED,
 )
 TRADE: tuple[Solver, ...] = (
@@ -190,11 +190,11 @@ def plans(folder: Path | None, quick: bool) -> list[Plan]:
     both = (1e-2, 1e-3)
     for source, n, weight in kinds:
         case = partial(trade_off, source, folder=folder, n=n, weight=weight)
-        add("trade-off", case, TRADE, 3, 6.0, 1.5, 1.0, targets=both)
+        add("trade-off", case, TRADE, 3, 5.0, 1.5, 1.0, targets=both)
     effort = partial(trade_off, "randn", folder=None, n=500, weight=0.6)
-    add("effort", effort, EFFORTS, 3, 10.0, math.inf, math.inf, targets=both)
+    add("effort", effort, EFFORTS, 2, 8.0, math.inf, math.inf, targets=both)
     add("regression", partial(regression, 200, 100, 8, 0.2), (*REGRESSION, QUANTILE), 20, 1.0, 0.5, 3.0)
-    add("regression", partial(regression, 1000, 2000, 20, 0.1), REGRESSION, 20, 3.0, 1.0, 3.0)
+    add("regression", partial(regression, 1000, 2000, 20, 0.1), REGRESSION, 20, 2.0, 1.0, 3.0)
     add("dual PCP", partial(dual_pcp, 30, 3, 300, 300), PURSUIT, 20, 1.0, 0.5, 3.0)
     for missing in (0.0, 0.3):
         add("low rank", partial(low_rank, 150, 5, 0.2, missing), LOW_RANK, 20, 2.0, 1.0, 3.0)
