@@ -82,7 +82,7 @@ def solve(
             continue
         result.method = f"auto: {result.method}"
         tried.append(result)
-        if result.status not in (Status.DIVERGED, Status.STALLED):
+        if result.status not in (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE):
             break
     best = min(tried, key=lambda r: (r.status is Status.DIVERGED, r.certificate.relative))
     if best.status is Status.DIVERGED:
@@ -126,7 +126,7 @@ def _run(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options.progress) as bar:
         state = method.init(problem, *start)
         good = Check(state, uncertified(problem, state), objective(problem, state))
-        best, status = good, None
+        best, lowest, status = good, None, None
         watcher = Stagnation(options.tol)
         try:
             while status is None:
@@ -140,6 +140,8 @@ def _run(
                     status = Status.DIVERGED
                     break
                 good = check
+                if lowest is None or check.fun < lowest.fun:
+                    lowest = check
                 largest = tuple(map(max, check.certificate.scales, largest or check.certificate.scales))
                 if check.certificate.relative <= best.certificate.relative or best.state.t == 0:
                     best = check
@@ -164,6 +166,8 @@ def _run(
                     status = watcher.status(check)
         except KeyboardInterrupt:
             status, good = Status.INTERRUPTED, best
+    if good.state.transient and lowest is not None and problem.restorable is not None:
+        good = lowest  # stopped while smoothed on purpose: the best feasible objective seen is the answer
     return _result(problem, method, good, status, history, clock.seconds())
 
 

@@ -18,9 +18,9 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .._array import Array, add_scaled, dot, norm
+from .._array import Array, add_scaled, dot, norm, precision
 from ..errors import AssumptionError
-from ..problem import Problem
+from ..problem import Block, Problem
 from .base import Method, State, lipschitz_at, size_of_block
 from .composite import assemble, length
 from .reduction import (
@@ -66,13 +66,18 @@ DEEP, HIGH, WARM, MILD = (
     Cycle(1.0, 0.93, 20),
     Cycle(0.5, 0.92, 20),
 )
+CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
 EFFORTS = {
-    "fast": Effort(1.3, math.inf, ()),
-    "balanced": Effort(1.05, 400, (DEEP, MILD, WARM, MILD, HIGH, MILD)),
-    "thorough": Effort(1.05, 100, (DEEP, MILD, WARM, MILD, HIGH, MILD) * 2, exhaustive=True),
+    "fast": Effort(1.05, math.inf, ()),
+    "balanced": Effort(1.05, 300, CYCLES),
+    "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
 }
+HASTE = 40
+"""Dual steps in which β may grow although stationarity lags behind the constraint."""
 ROUNDS, SHARPEN = 12, 1.1
 """Dual steps after an annealing, and the growth of β in each."""
+CEILING = 1e9
+"""β does not grow beyond this multiple of the first: where that is not enough, the constraint cannot be met."""
 SHARP_START, SHARP_GROWTH = 10.0, 2.0
 """First penalty (in units of C_h/‖x_n‖) and growth where no smooth f competes with h_n: its kinks decide at once."""
 INNER = 10
@@ -80,8 +85,10 @@ INNER = 10
 SMOOTHER = 0.4
 TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
-LAG, FAR, ROUNDING = 0.8, 0.05, 1e-14
+LAG, FAR = 0.8, 0.05
 """β grows where a dual step leaves more than LAG of the residual (unless that is rounding), and while it is FAR."""
+ROUNDING = 50
+"""Relative differences up to this many units of the dtype's precision count as none."""
 
 VERIFY = 16
 """Iterations between trials whether what looks like a quadratic is one."""
@@ -97,7 +104,11 @@ class Memory(NamedTuple):
     """‖x_n‖/C_h: the smoothing at which the kinks of h_n are as wide as its arguments; inf where h_n is a set."""
     slope: float
     """‖∇Φ‖ at the start: the scale of tolerances."""
+    eps: float
+    """Precision of the dtype."""
     may_anneal: bool
+    first: float
+    """The first penalty."""
     tau: tuple[float, ...]
     """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
     point: Point
@@ -126,6 +137,11 @@ class Memory(NamedTuple):
     def settled(self) -> bool:
         """Whether no annealing is owed any more."""
         return not (self.effort.exhaustive and self.may_anneal and self.cycle < len(self.effort.cycles))
+
+    @property
+    def transient(self) -> bool:
+        """Whether an annealing is under way."""
+        return 0 <= self.cycle < len(self.effort.cycles)
 
     @property
     def s(self) -> float:
@@ -162,7 +178,7 @@ class AcceleratedIPDS(Method):
                 "state the problem so that one exists, or use IPDS"
             )
         R, effort = eliminate(problem, j, x0), EFFORTS[self.effort]
-        x = without(x0, j)
+        x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
         gentle = any(block.f is not None for block in problem.blocks)
         unit = kink_width(problem, R, x0)
         own_bend = lipschitz_at(problem.blocks[j].f, x0[j])[0]
@@ -177,18 +193,24 @@ class AcceleratedIPDS(Method):
             beta, last = min(first, natural), max(first, natural)
             cooling = Cycle(math.nan, *TRANSITION, 1 / (last * unit * R.c**2))
         s = 1 / (beta * R.c**2)
+        point = evaluate(R, x, R.b - z0 / beta, s)
+        if point.push is not None and norm(z0) > 0:
+            # a given z0 is that of the problem as stated, in which f_j has not moved
+            z0 = z0 - point.push
+            point = resmooth(R, point, R.b - z0 / beta, s)
         target = R.b - z0 / beta
-        point = evaluate(R, x, target, s)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, own_bend)]
         largest = max(curved)
-        slope = length(point.g)
+        slope, eps = length(point.g), precision(point.z)
         memory = Memory(
             R,
             effort,
             effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
             unit,
             slope,
+            eps,
             gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
+            beta,
             tuple(largest / curvature for curvature in curved),
             point,
             z0,
@@ -208,6 +230,7 @@ class AcceleratedIPDS(Method):
         if state.t % VERIFY == VERIFY - 1:
             m = _verified(m)
         R, p, alpha = m.reduction, m.point, m.alpha
+        level = m.reference.value + ROUNDING * m.eps * abs(m.reference.value)
         for _ in range(20):
             steps = [alpha * ti for ti in m.tau]
             v = [add_scaled(xi, -step, gi) for xi, gi, step in zip(p.x, p.g, steps, strict=True)]
@@ -216,7 +239,7 @@ class AcceleratedIPDS(Method):
             moves = [a - b for a, b in zip(x, p.x, strict=True)]
             squares = [float(dot(a, a)) for a in moves]
             moved = sum([square / ti for square, ti in zip(squares, m.tau, strict=True)])
-            if q.value <= m.reference.value - 1e-4 * moved / alpha + 1e-14 * abs(m.reference.value):
+            if q.value <= level - 1e-4 * moved / alpha:
                 break
             alpha *= 0.25
         changes = [a - b for a, b in zip(q.g, p.g, strict=True)]
@@ -224,16 +247,25 @@ class AcceleratedIPDS(Method):
         bends = [float(dot(a, a)) for a in changes]
         bent = sum([bend * ti for bend, ti in zip(bends, m.tau, strict=True)])
         following = barzilai_borwein(moved, sum(crossed), bent, long=state.t % 2 == 1) or alpha
-        following = min(max(following, 1e-4 * alpha, 1e-300), 1e4 * alpha)
+        following = max(min(following, 1e4 * alpha), 1e-4 * alpha, 1e-200)
         m = m._replace(point=q, alpha=following, reference=m.reference.seen(q.value), inner=m.inner + 1)
         new = assemble(
-            state.t + 1, R, q, list(zip(v, steps, strict=True)), (q.u, m.s), m.beta, m.mu, m, m.settled
+            state.t + 1,
+            R,
+            q,
+            list(zip(v, steps, strict=True)),
+            (q.u, m.s),
+            m.beta,
+            m.mu,
+            m,
+            m.settled,
+            m.transient,
         )
         # with s_i ∈ ∂h_i from the prox, ∇_iΦ + s_i = change of the gradient - move/step: its norm needs no new array
         rest = 0.0
         for block, gi, step, mm, mc, cc in zip(R.blocks, q.g, steps, squares, crossed, bends, strict=True):
             pushed = mm / step / step
-            apart = max(cc - 2 * mc / step + pushed, 1e-15 * (cc + pushed))  # at least its own rounding
+            apart = max(cc - 2 * mc / step + pushed, 4 * m.eps * (cc + pushed))  # at least its own rounding
             rest += float(dot(gi, gi)) if block.h.is_manifold else apart
         rest = math.sqrt(rest)
         if rest <= m.tolerance or m.inner >= (m.cooling.inner if m.cooling else INNER):
@@ -243,6 +275,11 @@ class AcceleratedIPDS(Method):
     def parameters_of(self, state: State) -> Effort:
         """The numbers behind the effort."""
         return state.memory.effort
+
+
+def into_domain(block: Block, x: Array) -> Array:
+    """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
+    return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
 
 
 def kink_width(problem: Problem, R: Reduction, x0: Arrays) -> float:
@@ -315,18 +352,19 @@ def _dual_step(m: Memory, rest: float) -> Memory:
     placed = R.own.apply(p.x_breve)
     feasibility = norm(p.total + placed - R.b)
     scale = max(norm(p.total), norm(placed))
-    balance = 1.0 if m.cycle >= 0 else 0.1
+    # at first the constraint may hurry ahead; in the long run it must not
+    balance = 1.0 if m.cycle >= 0 or m.rounds > HASTE else 0.1
     lags = (
-        feasibility > max(LAG * m.feasibility, ROUNDING * scale)
+        feasibility > max(LAG * m.feasibility, ROUNDING * m.eps * scale)
         and feasibility * length(p.pulls) > balance * rest * scale
     )
     growth = m.growth if lags or feasibility > FAR * scale else 1.0
-    if 0 <= m.cycle < len(m.effort.cycles):
+    if m.transient:
         growth = SHARPEN
     return m._replace(
         z=p.split,
         feasibility=feasibility,
-        beta=m.beta * growth,
+        beta=min(m.beta * growth, max(m.beta, CEILING * m.first)),
         rounds=m.rounds + 1,
-        tolerance=max(0.7 * m.tolerance, 1e-12 * m.slope),
+        tolerance=max(0.7 * m.tolerance, 5000 * m.eps * m.slope),
     )

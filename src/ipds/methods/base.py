@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from .._array import Array, dot, norm
+from .._array import Array, dot, norm, precision
 from ..errors import AssumptionError
 from ..functions import Smooth
 from ..problem import Problem, sum_products
@@ -40,6 +40,8 @@ class State:
     """f_i(q_i), where the method has them anyway."""
     settled: bool = True
     """False while the method means to go on from here even if the point is certified."""
+    transient: bool = False
+    """True while the point is smoothed on purpose, and not meant as an answer."""
     memory: Any = None
     """What the method carries for itself."""
 
@@ -95,14 +97,13 @@ def gradient_of(f: Smooth | None, x: Array, *, with_value: bool) -> tuple[float,
 
 
 def size_of_block(problem: Problem, j: int, x0: tuple[Array, ...]) -> float:
-    """A norm typical of x_j: that of its start, or, where it starts at zero, what the constraint asks of it."""
-    size = norm(x0[j])
-    if size > 0:
-        return size
+    """A norm typical of x_j: that of its start, or, where that is zero or rounding, what the constraint asks of it."""
     others = [
         norm(op.apply(xi)) for i, (op, xi) in enumerate(zip(problem.operators, x0, strict=True)) if i != j
     ]
-    return max(problem.b_norm, *others, 0.0) / problem.operators[j].norm()
+    asked = max(problem.b_norm, *others, 0.0) / problem.operators[j].norm()
+    size = norm(x0[j])
+    return size if size > 100 * precision(x0[j]) * asked else asked
 
 
 def majorised(f: Any, x: Array, new: Array, value: float, gradient: Array, lipschitz: float) -> bool:

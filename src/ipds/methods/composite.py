@@ -108,7 +108,7 @@ def square(arrays: Any) -> float:
 
 def length(arrays: Any) -> float:
     """(Σ ‖a_i‖²)^½."""
-    return math.sqrt(sum([norm(a) ** 2 for a in arrays]))
+    return math.hypot(*[norm(a) for a in arrays])
 
 
 def assemble(
@@ -121,6 +121,7 @@ def assemble(
     mu: float,
     memory: Any,
     settled: bool = True,
+    transient: bool = False,
 ) -> State:
     """The State of a point of the reduced problem, block j put back; `own` is its prox point (u, s)."""
     # a value found by the formula for quadratics serves searches, not reports
@@ -139,5 +140,6 @@ def assemble(
         adjoints=insert(p.pulls, R.j, None),
         values=insert(known, R.j, 0.0 if R.own_smooth is None else None),
         settled=settled,
+        transient=transient,
         memory=memory,
     )

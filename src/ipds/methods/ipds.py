@@ -23,7 +23,7 @@ from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
 from ..schedules import penalty, smoothing
 from .base import Method, State, gradient_of, lipschitz_at, majorised, require_last_block, start
-from .practical import follow, scale_free_penalty
+from .practical import follow, scale_free_penalty, warm_smoothing
 
 
 class Memory(NamedTuple):
@@ -42,6 +42,8 @@ class Memory(NamedTuple):
     zhat: Array | None
     residual: float = math.inf
     """Smallest ‖Ax - b‖ since β last grew."""
+    waited: int = 0
+    """Iterations since that fell, or β grew."""
 
 
 class IPDS(Method):
@@ -95,6 +97,8 @@ class IPDS(Method):
                 raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
         zhat = z0 / math.sqrt(beta0) if self.scaled_multiplier else None
         mu0 = smoothing(beta0, parameters.delta, upper)
+        if self.parameters == "practical":
+            mu0 = warm_smoothing(problem, x0, z0, upper, mu0)
         memory = Memory(parameters, beta0, upper, norms_squared, lipschitz, local, beta0, mu0, zhat)
         return start(problem, x0, z0, beta0, mu0, memory)
 
@@ -130,7 +134,7 @@ class IPDS(Method):
             x[i], products[i], points[i] = new, product, (c, step)
         residual = sum_products(products, problem.b)
         if self.parameters == "practical":
-            m = follow(problem, m, state, products, residual, x_breve, points[-1])
+            m = follow(problem, m, state, x, products, residual, x_breve, points[-1])
         else:
             following = penalty(state.t + 1, m.beta0, p.xi, p.p)
             m = m._replace(beta=following, mu=smoothing(following, p.delta, m.lambda_max))

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 CEILING = 1e9
 """β does not grow beyond this multiple of β⁰: where that is not enough, the constraint cannot be met."""
 
+WAIT, FAR = 50, 1e-4
+"""β grows in any case where ‖Ax - b‖ has been FAR (in units of the terms) for so many iterations: the blocks jump."""
+
 
 def scale_free_penalty(
     problem: Problem, x0: tuple[Array, ...], upper: float, lipschitz_n: float, ahead: float = 1.0
@@ -25,6 +28,17 @@ def scale_free_penalty(
     block = problem.blocks[-1]
     size = size_of_block(problem, len(x0) - 1, x0)
     return initial_penalty(ahead * block.h.lipschitz(block.shape), size, upper, lipschitz_n)
+
+
+def warm_smoothing(problem: Problem, x0: tuple[Array, ...], z0: Array, upper: float, mu: float) -> float:
+    """μ of the first iteration: `mu`, or less where a given z0 says that the smoothing error μ‖∂h_n‖ would be felt.
+
+    A start (x, z) near a solution would be lost by smoothing h_n more than the residual of the constraint warrants.
+    """
+    slope = norm(problem.operators[-1].adjoint(z0))
+    if slope == 0:
+        return mu
+    return min(mu, max(problem.infeasibility(x0) / (math.sqrt(upper) * slope), 1e-6 * mu))
 
 
 def follow(
@@ -48,11 +62,14 @@ def follow(
     moves = [math.sqrt(a) * norm(new - old) for a, new, old in zip(m.norms_squared, x, state.x, strict=True)]
     dual = m.beta * max(moves)
     scale = max(problem.b_norm, *(norm(product) for product in products))
-    lags = size * norm(state.z) > dual * scale
+    waited = 0 if size < 0.9 * m.residual else m.waited + 1
+    lags = size * norm(state.z) > dual * scale or (waited >= WAIT and size > FAR * scale)
     beta = follow_residual(m.beta, p.xi, size, m.residual) if lags else m.beta
     beta = min(beta, max(m.beta, CEILING * m.beta0))
     slope = norm(point[0] - x_breve) / point[1]
     mu = min(smoothing(beta, p.delta, m.lambda_max), m.mu)
     if slope > 0:
         mu = min(mu, max(size / (math.sqrt(m.lambda_max) * slope), 0.9 * mu))
-    return m._replace(beta=beta, mu=mu, residual=size if beta > m.beta else min(size, m.residual))
+    if beta > m.beta:
+        return m._replace(beta=beta, mu=mu, residual=size, waited=0)
+    return m._replace(mu=mu, residual=min(size, m.residual), waited=waited)

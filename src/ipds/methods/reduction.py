@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._array import Array, dot, namespace, norm, scaled_difference
+from .._array import Array, dot, norm, precision, scaled_difference
 from ..functions import Nonsmooth, Smooth
 from ..operators import Identity, Operator
 from ..problem import Block, Problem
@@ -188,7 +188,7 @@ class OneCall:
     def __init__(self, f: Smooth, zero: Array):
         self.f, self.at_zero, self.slope = f, f(zero), f.grad(zero)
         self.flat = norm(self.slope) == 0
-        self.tolerance = max(1e-12, 100 * float(namespace(zero).finfo(zero.dtype).eps))
+        self.tolerance = max(1e-12, 100 * precision(zero))
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         gradient = self.f.grad(x)
