@@ -1,12 +1,27 @@
 """Cases found by reading the package with fresh eyes: each failed once."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ipds import Block, Problem, solve
-from ipds.functions import L1, LeastSquares, smooth
+from ipds import Block, Problem, Status, solve
+from ipds import solve as solve_function
+from ipds.functions import (
+    L0,
+    L1,
+    Box,
+    LeastSquares,
+    Linear,
+    Logistic,
+    PCAVariance,
+    Quadratic,
+    Simplex,
+    Stiefel,
+    smooth,
+)
+from ipds.methods import IPDS, AcceleratedIPDS, Method
 
 
 def squared_hinge(n: int):
@@ -47,3 +62,155 @@ def test_a_result_can_be_pickled():
     again = pickle.loads(pickle.dumps(result))
     np.testing.assert_array_equal(again.x[1], result.x[1])
     assert again.certificate == result.certificate
+
+
+def data(dtype=float):
+    g = np.random.default_rng(1)
+    G = g.standard_normal((60, 40))
+    truth = np.zeros(40)
+    truth[:5] = 3 * g.standard_normal(5)
+    return G.astype(dtype), (G @ truth + 0.1 * g.standard_normal(60)).astype(dtype)
+
+
+def lasso(dtype):
+    return Problem([Block(f=LeastSquares(*data(dtype)), A=-1.0, shape=40), Block(h=L1(3.0), shape=40)])
+
+
+def deviations(dtype):
+    G, y = data(dtype)
+    return Problem([Block(h=L1(0.1), A=-G, shape=40), Block(h=L1(1.0), shape=60)], b=-y)
+
+
+def logistic(dtype):
+    G, y = data(dtype)
+    return Problem([Block(f=Logistic(G, np.sign(y)), A=-1.0, shape=40), Block(h=L1(2.0), shape=40)])
+
+
+def components(dtype):
+    f = PCAVariance(data(dtype)[0])
+    return Problem([Block(f=f, h=Stiefel(), A=-1.0, shape=(40, 3)), Block(h=L1(0.1), shape=(40, 3))])
+
+
+@pytest.mark.parametrize("build", [lasso, deviations, logistic, components])
+@pytest.mark.parametrize("method", ["auto", AcceleratedIPDS()])
+def test_single_precision_is_kept_and_suffices(build, method):
+    problem = build(np.float32)
+    g = np.random.default_rng(0)
+    x0 = [block.h.prox(g.standard_normal(block.shape), 1.0) for block in problem.blocks]
+    single = solve(problem, [xi.astype(np.float32) for xi in x0], method=method, tol=3e-4)
+    double = solve(build(float), x0, method=method, tol=3e-4)
+    assert single.success
+    assert {array.dtype for array in (*single.x, single.z)} == {np.dtype("float32")}
+    assert single.fun == pytest.approx(double.fun, rel=5e-3)
+
+
+def test_a_start_whose_last_block_is_rounding_does_not_set_the_scale():
+    """A portfolio that starts at what it holds: x_n = w - w_0 = 1e-17, and β⁰ = C_h/‖x_n‖ was 1e16."""
+    n, g = 40, np.random.default_rng(1)
+    G, gain = g.standard_normal((60, n)), 0.1 * g.standard_normal(n)
+    f = Quadratic(G.T @ G / 60, -gain)
+    held = np.full(n, 1 / n)
+    problem = Problem([Block(f=f, h=Simplex(), shape=n), Block(h=L1(0.02), A=-1.0, shape=n)], b=held)
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    reference = solve(problem, [np.eye(n)[0], np.eye(n)[0] - held], method="ipds", tol=1e-6)
+    assert result.fun == pytest.approx(reference.fun, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["auto", "ipds"])
+def test_a_feasible_point_of_sets_alone_is_certified(method):
+    """No force acts anywhere, so no scale exists for the bound on rounding."""
+    problem = Problem([Block(h=Box(0, 1), A=0.5, shape=3), Block(shape=3)], b=np.ones(3))
+    result = solve(problem, method=method)
+    assert result.success
+    assert problem.infeasibility(result.x) < 1e-4
+
+
+def test_certificates_hold_plain_floats():
+    certificate = solve(lasso(float)).certificate
+    numbers = (certificate.feasibility, *certificate.stationarity, certificate.relative, *certificate.scales)
+    assert {type(number) for number in numbers} == {float}
+
+
+def test_a_function_undefined_at_zero_starts_in_its_domain():
+    f = smooth(lambda x: float((2 * x - np.log(x)).sum()), lambda x: 2 - 1 / x)
+    problem = Problem([Block(f=f, h=Box(1e-3, 10), A=-1.0, shape=4), Block(h=L1(0.1), shape=4)])
+    result = solve(problem)
+    assert result.success
+    np.testing.assert_allclose(result.x[0], 1 / 2.1, rtol=1e-3)
+
+
+def piecewise_constant(g):
+    f = LeastSquares(np.eye(100), np.repeat([0, 2, -1, 1.0], 25) + 0.3 * g.standard_normal(100))
+    D = np.diff(np.eye(100), axis=0)
+    return Problem([Block(h=L0(0.5), A=-1.0, shape=99), Block(f=f, A=D, shape=100)])
+
+
+def basis_pursuit(g):
+    A = g.standard_normal((10, 30))
+    return Problem([Block(h=L1(1.0), A=A, shape=30)], b=A[:, :3].sum(axis=1))
+
+
+def linear_program(g):
+    A, cost = g.standard_normal((20, 40)), 0.1 * g.standard_normal(40)
+    return Problem([Block(f=Linear(cost), h=Box(0, 1), A=A, shape=40)], b=A @ np.full(40, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("build", "seeds", "limit"),
+    [
+        (piecewise_constant, (1, 2, 3), 1000),
+        (basis_pursuit, (2, 3, 7, 8), 4000),
+        (linear_program, (2, 3, 8), 4000),
+    ],
+)
+def test_practical_ipds_balances_its_penalty(build, seeds, limit):
+    """Moves in the kernel of A were not seen, so that β outgrew them; with blocks that jump for ever it stood still."""
+    for seed in seeds:
+        assert solve(build(np.random.default_rng(seed)), method="ipds", max_iter=limit, seed=0).success
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+@pytest.mark.parametrize("method", ["auto", "ipds"])
+def test_a_restart_from_a_solution_stays_there(method, tol):
+    f = LeastSquares(np.eye(100), np.repeat([0, 2, -1, 1.0], 25) + np.sin(np.arange(100)))
+    D = np.diff(np.eye(100), axis=0)
+    fused = Problem([Block(f=f, A=-D, shape=100), Block(h=L1(1.0), shape=99)])
+    for problem in (fused, lasso(float), logistic(float)):
+        first = solve(problem, method=method, tol=tol)
+        again = solve(problem, first.x, first.z, method, tol=tol)
+        assert first.success
+        assert again.success
+        assert again.nit <= 10
+
+
+def test_a_restart_stays_where_the_eliminated_block_has_an_f():
+    g = np.random.default_rng(1)
+    G, H, y = g.standard_normal((12, 8)), g.standard_normal((12, 8)), 5 * g.standard_normal(12)
+    blocks = [
+        Block(f=LeastSquares(G, y), h=L1(0.5), shape=8),
+        Block(f=LeastSquares(H, -y), h=L1(0.7), shape=8),
+    ]
+    problem = Problem(blocks, b=1.0)
+    first = solve(problem, tol=1e-8)
+    assert solve(problem, first.x, first.z, tol=1e-8).nit == 1
+
+
+class Idle(Method):
+    """Stays where it starts."""
+
+    name = "idle"
+
+    def init(self, problem, x0, z0):
+        return IPDS().init(problem, x0, z0)
+
+    def step(self, problem, state):
+        return replace(state, t=state.t + 1)
+
+
+def test_auto_goes_on_to_the_next_method_after_a_feasible_stall(monkeypatch):
+    assert solve(lasso(float), method=Idle()).status is Status.STALLED_FEASIBLE
+    monkeypatch.setitem(solve_function.__globals__, "candidates", lambda problem: [Idle(), IPDS()])
+    result = solve(lasso(float))
+    assert result.success
+    assert result.method == "auto: IPDS(practical)"

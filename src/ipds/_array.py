@@ -84,6 +84,11 @@ def absolute_sum(x: Array) -> float:
     return float(xp.sum(xp.abs(x)))
 
 
+def precision(x: Array) -> float:
+    """Distance from 1 to the next number of the dtype of `x`."""
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
 def all_finite(x: Array) -> bool:
     """Whether every entry is finite."""
     xp = namespace(x)

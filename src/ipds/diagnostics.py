@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._array import Array, dot, namespace, norm
+from ._array import Array, dot, norm, precision
 from .errors import AssumptionError
 from .functions import Nonsmooth
 from .methods.base import State, residual_of
@@ -85,9 +85,11 @@ def certificate(
     ]
     if largest:
         scales = [max(scale, FLOOR * seen) for scale, seen in zip(scales, largest, strict=True)]
+    # where no force acts anywhere (a feasible point of sets alone), all that is left is the bound on rounding
+    known = [0.0, *(rounding or [0.0] * len(stationarity))]
     relative = sum(
-        0.0 if value == 0 else value / scale if scale > 0 else math.inf
-        for value, scale in zip([feasibility, *stationarity], scales, strict=True)
+        value / scale if scale > 0 else 0.0 if value <= error else math.inf
+        for value, scale, error in zip([feasibility, *stationarity], scales, known, strict=True)
     )
     return Certificate(feasibility, tuple(stationarity), relative, tuple(scales))
 
@@ -133,7 +135,7 @@ def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Ce
             s[i] = block.h.tangent(q[i], g) - g
             rounding.append(0.0)
         else:
-            rounding.append(ROUNDING * namespace(v).finfo(v.dtype).eps * norm(v) / step)
+            rounding.append(ROUNDING * precision(v) * norm(v) / step)
     return certificate(
         problem,
         q,

@@ -92,13 +92,23 @@ def _invented(problem: Problem, like: Array, seed: int | None) -> tuple[Array, .
     x = []
     for name, block in zip(problem.names, problem.blocks, strict=True):
         v = asarray(np.zeros(block.shape), like)
-        gradient = _gradient(name, block, v)
-        flat = gradient is not None and norm(gradient) == 0
+        flat = _flat(block, v)
         if block.h.is_manifold or (flat and (not block.h.is_convex or _goes_down(block, v))):
             v = asarray(rng.standard_normal(block.shape) / math.sqrt(math.prod(block.shape)), like)
         x.append(_prox(name, block, v))
     restored = problem.restore(x)
     return tuple(x) if restored is None else restored
+
+
+def _flat(block: Block, zero: Array) -> bool:
+    """Whether the gradient of f vanishes at zero; zero need not lie where f is defined."""
+    if block.f is None:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            return norm(block.f.grad(zero)) == 0
+    except (TypeError, ValueError, ArithmeticError):  # said with the block's name once the start is known
+        return False
 
 
 def _goes_down(block: Block, zero: Array) -> bool:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ._array import norm
+from ._array import norm, precision
 from .diagnostics import Certificate
 from .methods import State
 from .result import Status
@@ -77,4 +77,5 @@ class Stagnation:
     @staticmethod
     def _moved(since: Check, check: Check) -> bool:
         better = check.certificate.relative < 0.98 * since.certificate.relative
-        return better or abs(check.fun - since.fun) > 1e-9 * max(abs(check.fun), abs(since.fun))
+        noise = max(1e-9, 50 * precision(check.state.z))
+        return better or abs(check.fun - since.fun) > noise * max(abs(check.fun), abs(since.fun))
