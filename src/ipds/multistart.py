@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Array
+from .errors import DivergenceError
 from .options import check_problem
 from .problem import Problem
 from .result import Result, Status
@@ -68,7 +69,12 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     seeds = np.random.SeedSequence(seed).spawn(int(n))
     starts = [None, *(draw(problem, np.random.default_rng(s)) for s in seeds[1:])]
     results = Parallel(n_jobs=n_jobs)(delayed(_solve)(problem, start, seed, options) for start in starts)
-    return Multistart(tuple(sorted(results, key=_rank)))
+    results = sorted(results, key=_rank)
+    if results[0].status is Status.DIVERGED:
+        raise DivergenceError(
+            f"all {len(results)} starts diverged; a last finite point is in .result", results[0]
+        )
+    return Multistart(tuple(results))
 
 
 def draw(problem: Problem, rng: np.random.Generator) -> list[Array]:
@@ -84,7 +90,10 @@ def draw(problem: Problem, rng: np.random.Generator) -> list[Array]:
 
 
 def _solve(problem: Problem, start: Any, seed: int, options: dict[str, Any]) -> Result:
-    result = solve(problem, start, seed=seed, **options)
+    try:
+        result = solve(problem, start, seed=seed, **options)
+    except DivergenceError as error:  # the other starts may fare better
+        result = error.result
     result.state = replace(
         result.state, memory=None
     )  # what a method carries need not travel between processes

@@ -42,8 +42,11 @@ class Check:
 
     @property
     def finite(self) -> bool:
-        """Whether everything measured is finite; then so are the blocks and the multiplier."""
-        return math.isfinite(self.certificate.critical) and not math.isnan(self.fun)
+        """Whether everything measured is finite; then so are the blocks and the multiplier.
+
+        An objective of +∞ is none of ours: a set that does not say it is one may miss its own points by rounding.
+        """
+        return math.isfinite(self.certificate.critical) and self.fun > -math.inf
 
 
 class Stagnation:
