@@ -69,10 +69,10 @@ DEEP, HIGH, WARM, MILD = (
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
 EFFORTS = {
     "fast": Effort(1.05, math.inf, ()),
-    "balanced": Effort(1.05, 300, CYCLES),
+    "balanced": Effort(1.05, 450, CYCLES),
     "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
 }
-HASTE = 40
+HASTE = 100
 """Dual steps in which β may grow although stationarity lags behind the constraint."""
 ROUNDS, SHARPEN = 12, 1.1
 """Dual steps after an annealing, and the growth of β in each."""
@@ -85,8 +85,8 @@ INNER = 10
 SMOOTHER = 0.4
 TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
-LAG, FAR = 0.8, 0.05
-"""β grows where a dual step leaves more than LAG of the residual (unless that is rounding), and while it is FAR."""
+LAG = 0.8
+"""β grows where a dual step leaves more than this fraction of the residual (unless that is rounding)."""
 ROUNDING = 50
 """Relative differences up to this many units of the dtype's precision count as none."""
 
@@ -358,7 +358,7 @@ def _dual_step(m: Memory, rest: float) -> Memory:
         feasibility > max(LAG * m.feasibility, ROUNDING * m.eps * scale)
         and feasibility * length(p.pulls) > balance * rest * scale
     )
-    growth = m.growth if lags or feasibility > FAR * scale else 1.0
+    growth = m.growth if lags else 1.0
     if m.transient:
         growth = SHARPEN
     return m._replace(
