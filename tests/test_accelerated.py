@@ -181,15 +181,21 @@ def test_a_smooth_term_of_the_eliminated_block_moves_to_the_others():
 
 def test_annealing_never_loses_the_best_point():
     problem = trade_off(d=80, r=8)
-    better = 0
     for seed in range(3):
         result = solve(problem, method=AcceleratedIPDS("balanced"), seed=seed, tol=0.0, max_iter=6000)
         history = result.history
-        before = history["objective"][history["iteration"] <= 400][-1]
+        before = history["objective"][history["iteration"] <= 450][-1]
         assert result.fun <= before + 1e-6 * abs(before)
         assert result.certificate.relative < 1e-3  # and it is sharpened again at the end
-        better += result.fun < before - 1e-4 * abs(before)
-    assert better
+
+
+def test_a_run_stopped_while_annealing_returns_the_best_point_seen():
+    problem = trade_off(d=80, r=8)
+    seen: list[float] = []
+    result = solve(problem, seed=0, tol=0.0, max_iter=520, callback=lambda r: seen.append(r.fun))
+    assert result.status is Status.MAX_ITER
+    assert result.fun == min(seen) < seen[-1]  # the last point is smoothed on purpose
+    assert result.fun == pytest.approx(problem.objective(problem.restore(result.x)), rel=1e-9)
 
 
 def test_thorough_effort_goes_on_past_the_first_certified_point():
