@@ -8,6 +8,7 @@ import pytest
 
 from ipds import Block, DivergenceError, Problem, Status, multistart, solve
 from ipds import solve as solve_function
+from ipds.diagnostics import certificate
 from ipds.functions import (
     L0,
     L1,
@@ -244,3 +245,21 @@ def test_multistart_survives_starts_that_diverge(monkeypatch):
 
 def lasso3():
     return Problem([Block(f=LeastSquares(np.eye(3), np.ones(3)), A=-1.0, shape=3), Block(h=L1(0.1), shape=3)])
+
+
+def test_a_block_almost_in_the_kernel_of_its_operator_does_not_inflate_the_scales_of_others():
+    """A constant signal under differences: ‖Dx‖/‖x‖ is tiny, and the other block passed with a wrong subgradient."""
+    g = np.random.default_rng(0)
+    signal, D = g.standard_normal(50) + 3, np.diff(np.eye(50), axis=0)
+    problem = Problem(
+        [
+            Block(f=LeastSquares(np.eye(50), signal), A=-D, shape=50),
+            Block(h=L1(100.0), shape=49),
+        ]
+    )
+    x = np.full(50, signal.mean()) + 1e-9 * g.standard_normal(50)
+    z = np.linalg.lstsq(D.T, x - signal, rcond=None)[0]
+    right = certificate(problem, (x, D @ x), z, (np.zeros(50), -z))
+    assert right.relative < 1e-6
+    wrong = certificate(problem, (x, D @ x), z, (np.zeros(50), 100.0 * np.sign(D @ x)))
+    assert wrong.relative > 0.1

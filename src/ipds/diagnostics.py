@@ -67,7 +67,8 @@ def certificate(
     if products is None:
         products = [op.apply(qi) for op, qi in zip(problem.operators, q, strict=True)]
     feasibility = norm(sum_products(products, problem.b))
-    stationarity, forces, gains = [], [], []
+    stationarity, forces, gains, returns = [], [], [], []
+    multiplier = norm(z)
     for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
         pull = op.adjoint(z) if adjoints is None else adjoints[i]
         if block.f is None:
@@ -79,9 +80,10 @@ def certificate(
         forces.append(max(norm(s[i]), norm(pull), 0.0 if gradient is None else norm(gradient)))
         size = norm(q[i])
         gains.append(norm(products[i]) / size if size > 0 else 0.0)
+        returns.append(norm(pull) / multiplier if multiplier > 0 else 0.0)
     scales = [
         max(problem.b_norm, *(norm(product) for product in products)),
-        *_force_scales(forces, gains, norm(z)),
+        *_force_scales(forces, gains, returns, multiplier),
     ]
     if largest:
         scales = [max(scale, FLOOR * seen) for scale, seen in zip(scales, largest, strict=True)]
@@ -94,15 +96,20 @@ def certificate(
     return Certificate(feasibility, tuple(stationarity), relative, tuple(scales))
 
 
-def _force_scales(forces: list[float], gains: list[float], multiplier: float) -> list[float]:
+def _force_scales(
+    forces: list[float], gains: list[float], returns: list[float], multiplier: float
+) -> list[float]:
     """What the stationarity of each block is compared with.
 
     Where all forces in a block vanish at the solution (an inactive constraint, a free variable), their own size says
     nothing. So the largest force of any block counts, carried over by the constraint: divided by the gain
-    ‖A_i q_i‖/‖q_i‖ of its own block it is a multiplier, times the gain of another block a force there.
+    ‖A_i q_i‖/‖q_i‖ of its own block it is a multiplier, times the gain of another block a force there. Where q_i is
+    almost in the kernel of A_i (a constant signal under differences), ‖A_iᵀz‖/‖z‖ is the better gain to divide by:
+    a tiny one would make the scale of every other block as large as one likes.
     """
+    found = [max(pair) for pair in zip(gains, returns, strict=True)]
     common = max(
-        multiplier, *(force / gain for force, gain in zip(forces, gains, strict=True) if gain > 0), 0.0
+        multiplier, *(force / gain for force, gain in zip(forces, found, strict=True) if gain > 0), 0.0
     )
     return [max(force, gain * common) for force, gain in zip(forces, gains, strict=True)]
 
