@@ -107,7 +107,7 @@ def _force_scales(
     almost in the kernel of A_i (a constant signal under differences), ‖A_iᵀz‖/‖z‖ is the better gain to divide by:
     a tiny one would make the scale of every other block as large as one likes.
     """
-    found = [max(pair) for pair in zip(gains, returns, strict=True)]
+    found = [max(gain, back) if gain > 0 else 0.0 for gain, back in zip(gains, returns, strict=True)]
     common = max(
         multiplier, *(force / gain for force, gain in zip(forces, found, strict=True) if gain > 0), 0.0
     )
