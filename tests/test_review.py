@@ -263,3 +263,14 @@ def test_a_block_almost_in_the_kernel_of_its_operator_does_not_inflate_the_scale
     assert right.relative < 1e-6
     wrong = certificate(problem, (x, D @ x), z, (np.zeros(50), 100.0 * np.sign(D @ x)))
     assert wrong.relative > 0.1
+
+
+def test_a_callback_may_insist_on_its_keyword():
+    seen = []
+
+    def watch(*, intermediate_result):
+        seen.append(intermediate_result.nit)
+
+    problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(h=L1(2.0), shape=3)], b=1.0)
+    assert solve(problem, callback=watch).success
+    assert seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 from collections.abc import Callable, Sequence
@@ -71,3 +72,16 @@ def check_options(
         raise TypeError(f"callback must be callable, got {type(callback).__name__}")
     if checkpoint is not None:
         raise NotImplementedError("checkpointing is not available in this version; pass checkpoint=None")
+
+
+def convention(callback: Callback | None) -> Callback | None:
+    """The callback as one that takes its argument by position: SciPy's may insist on the name."""
+    if callback is None:
+        return None
+    try:
+        parameter = inspect.signature(callback).parameters.get("intermediate_result")
+    except (TypeError, ValueError):  # a callable without a signature takes it by position
+        return callback
+    if parameter is None or parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+        return callback
+    return lambda shown: callback(intermediate_result=shown)  # type: ignore[call-arg]

@@ -12,7 +12,7 @@ from .diagnostics import certify, objective, uncertified
 from .errors import AssumptionError, DivergenceError
 from .history import History
 from .methods import Method, State, candidates, named
-from .options import Callback, Options, check_options, check_problem
+from .options import Callback, Options, check_options, check_problem, convention
 from .problem import Problem
 from .progress import Progress
 from .result import Result, Status, intermediate
@@ -69,7 +69,7 @@ def solve(
     check_options(max_iter, tol, time_limit, callback, check_every, checkpoint)
     chosen = None if method == "auto" else _as_method(method)
     start = starting_point(problem, x0, z0, seed)
-    options = Options(max_iter, tol, time_limit, callback, progress, check_every)
+    options = Options(max_iter, tol, time_limit, convention(callback), progress, check_every)
     if chosen is not None:
         return _run(problem, start, chosen, options)
     tried: list[Result] = []
