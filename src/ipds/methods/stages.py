@@ -1,0 +1,186 @@
+"""The stages of accelerated IPDS: dual steps that sharpen a point, and annealings that look for a better one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from .._array import norm
+from .composite import length
+from .reduction import Arrays, Point, Reduction, evaluate, resmooth, restored_value
+from .spectral import Reference
+
+
+class Cycle(NamedTuple):
+    """One annealing: smoothing from `hot` to `cold` (in units of ‖x_n‖/C_h), by a factor every `inner` steps."""
+
+    hot: float
+    factor: float
+    inner: int
+    cold: float = 0.2
+
+
+class Effort(NamedTuple):
+    """Speed against the quality of the basin; all numbers are free of scale."""
+
+    growth: float
+    """Factor of β at a dual step after which the constraint still lags."""
+    patience: float
+    """Iterations before annealing starts (where it applies)."""
+    cycles: tuple[Cycle, ...]
+    exhaustive: bool = False
+    """Whether all cycles are run even where a point is certified before."""
+
+
+DEEP, HIGH, WARM, MILD = (
+    Cycle(2.0, 0.95, 30),
+    Cycle(1.5, 0.93, 20),
+    Cycle(1.0, 0.93, 20),
+    Cycle(0.5, 0.92, 20),
+)
+CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
+EFFORTS = {
+    "fast": Effort(1.05, math.inf, ()),
+    "balanced": Effort(1.05, 450, CYCLES),
+    "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
+}
+HASTE = 100
+"""Dual steps in which β may grow although stationarity lags behind the constraint."""
+ROUNDS, SHARPEN = 12, 1.1
+"""Dual steps after an annealing, and the growth of β in each."""
+CEILING = 1e9
+"""β does not grow beyond this multiple of the first: where that is not enough, the constraint cannot be met."""
+INNER = 10
+"""Steps at most between two dual steps."""
+LAG = 0.8
+"""β grows where a dual step leaves more than this fraction of the residual (unless that is rounding)."""
+ROUNDING = 50
+"""Relative differences up to this many units of the dtype's precision count as none."""
+
+
+class Memory(NamedTuple):
+    """What the method carries from step to step."""
+
+    reduction: Reduction
+    effort: Effort
+    growth: float
+    unit: float
+    """‖x_n‖/C_h: the smoothing at which the kinks of h_n are as wide as its arguments; inf where h_n is a set."""
+    slope: float
+    """‖∇Φ‖ at the start: the scale of tolerances."""
+    eps: float
+    """Precision of the dtype."""
+    may_anneal: bool
+    first: float
+    """The first penalty."""
+    tau: tuple[float, ...]
+    """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
+    point: Point
+    z: Any
+    """Multiplier of the augmented Lagrangian (the number 0 while annealing)."""
+    target: Any
+    """b - z/β."""
+    beta: float
+    mu: float
+    alpha: float
+    reference: Reference
+    tolerance: float
+    feasibility: float = math.inf
+    inner: int = 0
+    """Steps since the last stage began."""
+    cycle: int = -1
+    """Annealing we are in; -1 before the first."""
+    cooling: Cycle | None = None
+    """How the smoothing shrinks at present; None while dual steps sharpen the point."""
+    rounds: int = 0
+    """Dual steps since the last annealing."""
+    incumbent: tuple[float, Arrays] = (math.inf, ())
+    """The best point between annealings, by the objective with the constraint solved for x_n."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether no annealing is owed any more."""
+        return not (self.effort.exhaustive and self.may_anneal and self.cycle < len(self.effort.cycles))
+
+    @property
+    def transient(self) -> bool:
+        """Whether an annealing is under way."""
+        return 0 <= self.cycle < len(self.effort.cycles)
+
+    @property
+    def s(self) -> float:
+        """Total smoothing s = 1/(βc²) + μ."""
+        return 1 / (self.beta * self.reduction.c**2) + self.mu
+
+
+def next_stage(m: Memory, t: int, rest: float) -> Memory:
+    """A dual step, or a new smoothing; Φ is evaluated anew, without any product A_i x_i."""
+    before = m.s
+    if m.cooling and m.s * m.cooling.factor > m.cooling.cold * m.unit:
+        return _resmooth(_smoothing(m, m.s * m.cooling.factor), before)
+    if m.may_anneal and not m.cooling and m.cycle < len(m.effort.cycles):
+        waiting = t < m.effort.patience if m.cycle < 0 else m.rounds < ROUNDS
+        if not waiting:
+            return _anneal(m)
+    if m.cooling:  # cold enough: from here on the multiplier does the rest
+        beta = 1 / (m.s * m.reduction.c**2)
+        m = m._replace(cooling=None, rounds=0, mu=0.0, beta=beta, tolerance=0.1 * m.slope)
+    return _resmooth(_dual_step(m, rest), before)
+
+
+def _anneal(m: Memory) -> Memory:
+    """Begin the next annealing from the best point so far; after the last, return to that point for good."""
+    R, p, before, cycle = m.reduction, m.point, m.s, m.cycle + 1
+    value = restored_value(R, p)
+    incumbent = (value, p.x) if value < m.incumbent[0] else m.incumbent
+    m = m._replace(incumbent=incumbent, cycle=cycle, z=0.0, inner=0)
+    if cycle < len(m.effort.cycles):
+        cooling = m.effort.cycles[cycle]
+        m = _smoothing(m._replace(cooling=cooling, tolerance=0.002 * m.slope), cooling.hot * m.unit)
+    else:
+        m = m._replace(
+            beta=10 / (m.effort.cycles[-1].cold * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope
+        )
+    m = m._replace(target=R.b)
+    point = evaluate(R, incumbent[1], m.target, m.s)
+    return m._replace(point=point, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(point.value))
+
+
+def _smoothing(m: Memory, s: float) -> Memory:
+    """Total smoothing s, almost all of it in μ."""
+    assert m.cooling is not None
+    beta = max(m.beta, 10 / (m.cooling.cold * m.unit * m.reduction.c**2))
+    return m._replace(beta=beta, mu=s - 1 / (beta * m.reduction.c**2))
+
+
+def _resmooth(m: Memory, before: float) -> Memory:
+    """The reduced function at the same x for the new (z, β, μ)."""
+    R, p = m.reduction, m.point
+    m = m._replace(target=R.b - m.z / m.beta)
+    q = resmooth(R, p, m.target, m.s)
+    # where the smoothing shrinks, the curvature grows by as much
+    return m._replace(point=q, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(q.value), inner=0)
+
+
+def _dual_step(m: Memory, rest: float) -> Memory:
+    """z ← -d/c, and β grows where the constraint lags behind stationarity."""
+    R, p = m.reduction, m.point
+    placed = R.own.apply(p.x_breve)
+    feasibility = norm(p.total + placed - R.b)
+    scale = max(norm(p.total), norm(placed))
+    # at first the constraint may hurry ahead; in the long run it must not
+    balance = 1.0 if m.cycle >= 0 or m.rounds > HASTE else 0.1
+    lags = (
+        feasibility > max(LAG * m.feasibility, ROUNDING * m.eps * scale)
+        and feasibility * length(p.pulls) > balance * rest * scale
+    )
+    growth = m.growth if lags else 1.0
+    if m.transient:
+        growth = SHARPEN
+    return m._replace(
+        z=p.split,
+        feasibility=feasibility,
+        beta=min(m.beta * growth, max(m.beta, CEILING * m.first)),
+        rounds=m.rounds + 1,
+        tolerance=max(0.7 * m.tolerance, 5000 * m.eps * m.slope),
+    )
