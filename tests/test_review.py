@@ -274,3 +274,19 @@ def test_a_callback_may_insist_on_its_keyword():
     problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(h=L1(2.0), shape=3)], b=1.0)
     assert solve(problem, callback=watch).success
     assert seen
+
+
+def test_auto_puts_a_convex_block_last_where_the_order_is_unlucky():
+    D = np.diff(np.eye(12), axis=0)
+    y = np.repeat([0.0, 3.0], 6) + 0.1 * np.random.default_rng(0).standard_normal(12)
+    x, jumps = (
+        Block(f=LeastSquares(np.eye(12), y), A=D, shape=12, name="x"),
+        Block(h=L0(0.5), A=-1.0, shape=11, name="d"),
+    )
+    result, lucky = solve(Problem([x, jumps])), solve(Problem([jumps, x]))
+    assert result.success
+    assert "block 1 last" in result.method
+    assert [block.shape for block in result.x] == [(12,), (11,)]
+    assert result.fun == pytest.approx(lucky.fun, rel=1e-3)
+    fresh = certify(Problem([x, jumps]), result.state)
+    assert fresh.critical == pytest.approx(result.certificate.critical, rel=1e-6, abs=1e-9)

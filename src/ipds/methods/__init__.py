@@ -12,6 +12,7 @@ from .ipds import IPDS
 from .manpg import ManPG
 from .radmm import RADMM
 from .reduction import eliminable
+from .reordered import Reordered
 from .rialm import RiemannianALM
 from .spgm import SPGM
 from .subgradient import Subgradient
@@ -52,5 +53,12 @@ def named(name: str) -> Method:
 
 def candidates(problem: Problem) -> list[Method]:
     """What `method="auto"` tries, in this order: the fastest method that can treat the problem, then safer ones."""
-    accelerated: list[Method] = [] if eliminable(problem) is None else [AcceleratedIPDS()]
-    return [*accelerated, IPDS("practical")]
+    tried: list[Method] = [] if eliminable(problem) is None else [AcceleratedIPDS()]
+    practical = IPDS("practical")
+    if problem.blocks[-1].h.is_convex:
+        return [*tried, practical]
+    # Algorithm 1 smooths its last block, so another one with a convex h takes that place
+    convex = [
+        i for i, block in enumerate(problem.blocks) if block.h.is_convex and problem.operators[i].norm() > 0
+    ]
+    return [*tried, Reordered(practical, convex[-1]) if convex else practical]
