@@ -8,7 +8,7 @@ import pytest
 
 from ipds import Block, DivergenceError, Problem, Status, multistart, solve
 from ipds import solve as solve_function
-from ipds.diagnostics import certificate
+from ipds.diagnostics import certificate, certify
 from ipds.functions import (
     L0,
     L1,
