@@ -36,8 +36,9 @@ from .reduction import (
 from .spectral import Reference, barzilai_borwein
 from .stages import EFFORTS, INNER, ROUNDING, Cycle, Effort, Memory, next_stage
 
-SHARP_START, SHARP_GROWTH = 10.0, 2.0
-"""First penalty (in units of C_h/‖x_n‖) and growth where no smooth f competes with h_n: its kinks decide at once."""
+SHARP_START, SHARP_GROWTH, SHARP_FAR = 10.0, 2.0, 0.05
+"""First penalty (in units of C_h/‖x_n‖), growth, and the residual above which it grows at every dual step, where no
+smooth f competes with h_n: its kinks decide at once."""
 SMOOTHER = 0.4
 TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
@@ -105,6 +106,7 @@ class AcceleratedIPDS(Method):
             unit,
             slope,
             eps,
+            math.inf if gentle else SHARP_FAR,
             gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
             beta,
             tuple(largest / curvature for curvature in curved),

@@ -70,6 +70,8 @@ class Memory(NamedTuple):
     """‖∇Φ‖ at the start: the scale of tolerances."""
     eps: float
     """Precision of the dtype."""
+    far: float
+    """Relative residual above which β grows at every dual step."""
     may_anneal: bool
     first: float
     """The first penalty."""
@@ -174,7 +176,7 @@ def _dual_step(m: Memory, rest: float) -> Memory:
         feasibility > max(LAG * m.feasibility, ROUNDING * m.eps * scale)
         and feasibility * length(p.pulls) > balance * rest * scale
     )
-    growth = m.growth if lags else 1.0
+    growth = m.growth if lags or feasibility > m.far * scale else 1.0
     if m.transient:
         growth = SHARPEN
     return m._replace(
