@@ -177,7 +177,7 @@ class Problem:
         """‖Σ A_i x_i - b‖."""
         return norm(self.residual(x))
 
-    @property
+    @cached_property
     def restorable(self) -> int | None:
         """Index of a block that can be moved to satisfy the constraint exactly at a finite objective.
 
