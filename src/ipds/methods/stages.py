@@ -38,7 +38,7 @@ DEEP, HIGH, WARM, MILD = (
     Cycle(1.0, 0.93, 20),
     Cycle(0.5, 0.92, 20),
 )
-CYCLES = (MILD, DEEP, MILD, WARM, MILD, HIGH, MILD)
+CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
 EFFORTS = {
     "fast": Effort(1.05, math.inf, ()),
     "balanced": Effort(1.05, 450, CYCLES),
