@@ -66,12 +66,24 @@ class Assumptions:
         return {**data, "holds": self.holds, "methods": self.proved, "table": table}
 
     def __str__(self) -> str:
+        table = [
+            ("method", "ok  steps   assumptions of its theorem"),
+            *((r.name, str(r)) for r in self.methods),
+        ]
+        remedies = [f"fails: {f.assumption}\n   do: {f.remedy}" for f in self.failures]
+        return "\n".join([_columns([*self._rows(), *table]), *remedies])
+
+    def summary(self) -> str:
+        """The report without the table of methods."""
+        return _columns(self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
         shown = ", ".join(
             f"{name} {'local only' if value is None else f'{value:.4g}'}"
             for name, value in self.lipschitz.items()
         )
         meaning = {"BI": "BI (bijective, kappa < 2)", "SU": "SU (surjective)", None: "neither BI nor SU"}
-        rows = [
+        return [
             ("last block", self.last),
             ("condition on its A", meaning[self.condition]),
             ("lambda_max, lambda_min of A Aᵀ", f"{self.lambda_max:.6g}, {self.lambda_min:.6g}"),
@@ -80,14 +92,13 @@ class Assumptions:
             ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
             ("L_i of the gradients", shown),
             ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
-            ("method", "ok  steps   assumptions of its theorem"),
-            *((row.name, str(row)) for row in self.methods),
         ]
-        width = max(len(name) for name, _ in rows)
-        lines = [f"{name:<{width}}  {value}" for name, value in rows]
-        for failure in self.failures:
-            lines += [f"fails: {failure.assumption}", f"   do: {failure.remedy}"]
-        return "\n".join(lines)
+
+
+def _columns(rows: list[tuple[str, str]]) -> str:
+    """Two aligned columns."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
 def examine(problem: Problem) -> Assumptions:

@@ -49,7 +49,7 @@ def demo(
         "Sparse PCA of 1797 handwritten digits\nmin -‖DY‖²/(2m) + ρ‖V‖₁  over  Y = V, YᵀY = I\n",
         highlight=False,
     )
-    console.print(f"{problem}\n\n{problem.check()}\n", highlight=False, markup=False)
+    console.print(f"{problem}\n\n{problem.check().summary()}\n", highlight=False, markup=False)
     methods: list[str | Method] = ["auto", IPDS("practical"), IPDS("sound")]
     results = [solve(problem, method=method, max_iter=max_iter, tol=1e-4, seed=0) for method in methods]
     console.print(_table(results))
