@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +10,10 @@ import numpy as np
 from ._array import Array
 from .errors import DivergenceError
 from .options import check_problem
-from .problem import Problem
+from .problem import Block, Problem
 from .result import Result, Status
 from .solve import solve
+from .starting import drawn, prototype
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     from joblib import Parallel, delayed
 
     seeds = np.random.SeedSequence(seed).spawn(int(n))
-    starts = [None, *(draw(problem, np.random.default_rng(s)) for s in seeds[1:])]
+    like = prototype(problem)
+    starts = [None, *(drawn(problem, like, np.random.default_rng(s), _may_be_nonconvex) for s in seeds[1:])]
     results = Parallel(n_jobs=n_jobs)(delayed(_solve)(problem, start, seed, options) for start in starts)
     results = sorted(results, key=_rank)
     if results[0].status is Status.DIVERGED:
@@ -77,16 +78,8 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     return Multistart(tuple(results))
 
 
-def draw(problem: Problem, rng: np.random.Generator) -> list[Array]:
-    """A random point: blocks that may be nonconvex from a Gaussian, the others at the prox of zero."""
-    x = []
-    for block in problem.blocks:
-        size = math.sqrt(max(1, math.prod(block.shape)))
-        random = not block.h.is_convex or block.f is not None
-        v = rng.standard_normal(block.shape) / size if random else np.zeros(block.shape)
-        x.append(block.h.prox(v, 1.0))
-    restored = problem.restore(x)
-    return list(x if restored is None else restored)
+def _may_be_nonconvex(block: Block, zero: Array) -> bool:
+    return not block.h.is_convex or block.f is not None
 
 
 def _solve(problem: Problem, start: Any, seed: int, options: dict[str, Any]) -> Result:
@@ -94,9 +87,8 @@ def _solve(problem: Problem, start: Any, seed: int, options: dict[str, Any]) -> 
         result = solve(problem, start, seed=seed, **options)
     except DivergenceError as error:  # the other starts may fare better
         result = error.result
-    result.state = replace(
-        result.state, memory=None
-    )  # what a method carries need not travel between processes
+    # what a method carries need not travel between processes
+    result.state = replace(result.state, memory=None)
     return result
 
 

@@ -38,7 +38,7 @@ def check_problem(problem: Any) -> None:
     """Refuse what is no problem, or one whose last block has no part in the constraint: every theorem rests on it."""
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
-    if problem.operators[-1].norm() == 0:
+    if problem.operators[-1].is_zero:
         name = problem.names[-1]
         raise AssumptionError(
             f"block {name!r} is last and has A = 0: leave it out, or move another block last"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ def starting_point(
     """(x0, z0) as arrays of one library and floating dtype, finite, of the right shapes, fit for f, h and A."""
     if x0 is not None:
         _require_blocks(problem, x0)
-    like = _prototype(problem, x0, z0)
+    like = prototype(problem, x0, z0)
     x = _invented(problem, like, seed) if x0 is None else _given(problem, x0, like)
     for name, block, op, xi in zip(problem.names, problem.blocks, problem.operators, x, strict=True):
         _prox(name, block, xi)
@@ -38,7 +38,7 @@ def starting_point(
     return x, z
 
 
-def _prototype(problem: Problem, x0: Sequence[Any] | None, z0: Any) -> Array:
+def prototype(problem: Problem, x0: Sequence[Any] | None = None, z0: Any = None) -> Array:
     """An array whose library, dtype and device the solve uses: of x0, else of b or of a dense A, else float64."""
     candidates = [*(x0 if x0 is not None else []), z0, problem.b]
     candidates += [op.matrix for op in problem.operators if isinstance(op, Matrix)]
@@ -88,13 +88,23 @@ def _invented(problem: Problem, like: Array, seed: int | None) -> tuple[Array, .
     Blocks start at the prox of zero; on a manifold, or where the gradient of f vanishes at zero (a saddle of
     phase retrieval, say), at the prox of a seeded Gaussian of unit norm.
     """
-    rng = np.random.default_rng(seed)
+
+    def at_random(block: Block, zero: Array) -> bool:
+        flat = _flat(block, zero)
+        return block.h.is_manifold or (flat and (not block.h.is_convex or _goes_down(block, zero)))
+
+    return drawn(problem, like, np.random.default_rng(seed), at_random)
+
+
+def drawn(
+    problem: Problem, like: Array, rng: np.random.Generator, at_random: Callable[[Block, Array], bool]
+) -> tuple[Array, ...]:
+    """Every block at the prox of zero, or of a Gaussian where `at_random`; the restorable one solved for."""
     x = []
     for name, block in zip(problem.names, problem.blocks, strict=True):
         v = asarray(np.zeros(block.shape), like)
-        flat = _flat(block, v)
-        if block.h.is_manifold or (flat and (not block.h.is_convex or _goes_down(block, v))):
-            v = asarray(rng.standard_normal(block.shape) / math.sqrt(math.prod(block.shape)), like)
+        if at_random(block, v):
+            v = asarray(rng.standard_normal(block.shape) / math.sqrt(max(1, math.prod(block.shape))), like)
         x.append(_prox(name, block, v))
     restored = problem.restore(x)
     return tuple(x) if restored is None else restored

@@ -59,6 +59,6 @@ def candidates(problem: Problem) -> list[Method]:
         return [*tried, practical]
     # Algorithm 1 smooths its last block, so another one with a convex h takes that place
     convex = [
-        i for i, block in enumerate(problem.blocks) if block.h.is_convex and problem.operators[i].norm() > 0
+        i for i, block in enumerate(problem.blocks) if block.h.is_convex and not problem.operators[i].is_zero
     ]
     return [*tried, Reordered(practical, convex[-1]) if convex else practical]

@@ -20,11 +20,10 @@ from dataclasses import replace
 from .._array import Array, add_scaled, dot, norm, precision
 from ..errors import AssumptionError
 from ..problem import Block, Problem
-from .base import Method, State, lipschitz_at, size_of_block
-from .composite import assemble, length
+from .base import Method, State, checked, lipschitz_at
+from .composite import assemble, kink_width, length
 from .reduction import (
     Arrays,
-    Reduction,
     curvatures,
     eliminable,
     eliminate,
@@ -60,8 +59,7 @@ class AcceleratedIPDS(Method):
     def __init__(self, effort: str = "balanced", beta0: float | None = None):
         if effort not in EFFORTS:
             raise ValueError(f"AcceleratedIPDS: effort must be one of {list(EFFORTS)}, got {effort!r}")
-        if beta0 is not None and not (math.isfinite(beta0) and beta0 > 0):
-            raise ValueError(f"AcceleratedIPDS: beta0 must be positive and finite, got {beta0}")
+        checked("AcceleratedIPDS", beta0=beta0)
         self.effort = effort
         self.beta0 = beta0
         self.name = f"AcceleratedIPDS(effort={effort!r})"
@@ -90,34 +88,35 @@ class AcceleratedIPDS(Method):
             beta, last = min(first, natural), max(first, natural)
             cooling = Cycle(math.nan, *TRANSITION, 1 / (last * unit * R.c**2))
         s = 1 / (beta * R.c**2)
-        point = evaluate(R, x, R.b - z0 / beta, s)
+        target = R.b - z0 / beta
+        point = evaluate(R, x, target, s)
         if point.push is not None and norm(z0) > 0:
             # a given z0 is that of the problem as stated, in which f_j has not moved
             z0 = z0 - point.push
-            point = resmooth(R, point, R.b - z0 / beta, s)
-        target = R.b - z0 / beta
+            target = R.b - z0 / beta
+            point = resmooth(R, point, target, s)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, own_bend)]
         largest = max(curved)
         slope, eps = length(point.g), precision(point.z)
         memory = Memory(
-            R,
-            effort,
-            effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
-            unit,
-            slope,
-            eps,
-            math.inf if gentle else SHARP_FAR,
-            gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
-            beta,
-            tuple(largest / curvature for curvature in curved),
-            point,
-            z0,
-            target,
-            beta,
-            0.0,
-            1 / (largest * len(curved)),
-            Reference(point.value),
-            0.1 * slope,
+            reduction=R,
+            effort=effort,
+            growth=effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
+            unit=unit,
+            slope=slope,
+            eps=eps,
+            far=math.inf if gentle else SHARP_FAR,
+            may_anneal=gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
+            first=beta,
+            tau=tuple(largest / curvature for curvature in curved),
+            point=point,
+            z=z0,
+            target=target,
+            beta=beta,
+            mu=0.0,
+            alpha=1 / (largest * len(curved)),
+            reference=Reference(point.value),
+            tolerance=0.1 * slope,
             cooling=cooling,
         )
         return assemble(0, R, point, [(xi, 1.0) for xi in x], (point.u, s), beta, 0.0, memory, memory.settled)
@@ -178,12 +177,6 @@ class AcceleratedIPDS(Method):
 def into_domain(block: Block, x: Array) -> Array:
     """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
     return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
-
-
-def kink_width(problem: Problem, R: Reduction, x0: Arrays) -> float:
-    """‖x_n‖/C_h; inf where h_n is constant or a set."""
-    size, slope = size_of_block(problem, R.j, x0), R.h.lipschitz(problem.blocks[R.j].shape)
-    return size / slope if 0 < slope < math.inf and size > 0 else math.inf
 
 
 def _verified(m: Memory) -> Memory:

@@ -70,6 +70,13 @@ class Method(ABC):
         return None
 
 
+def checked(who: str, **options: float | None) -> None:
+    """Refuse numbers that are not positive and finite; None stands for the default."""
+    for name, value in options.items():
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{who}: {name} must be positive and finite, got {value}")
+
+
 def start(problem: Problem, x0: tuple[Array, ...], z0: Array, beta: float, mu: float, memory: Any) -> State:
     """The State at t = 0, its products computed."""
     products = tuple(op.apply(xi) for op, xi in zip(problem.operators, x0, strict=True))
@@ -117,16 +124,12 @@ def majorised(f: Any, x: Array, new: Array, value: float, gradient: Array, lipsc
 
 
 def require_last_block(problem: Problem) -> None:
-    """Refuse what no parameter choice can repair: a zero A_n, a nonconvex h_n."""
-    name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
+    """Refuse what no parameter choice can repair: a nonconvex h_n."""
+    name, block = problem.names[-1], problem.blocks[-1]
     if not block.h.is_convex:
         raise AssumptionError(
             f"block {name!r} is last, so its h must be convex, but {block.h!r} is not; "
             "move a block with a convex Lipschitz h (e.g. L1) to the end"
-        )
-    if math.prod(block.shape) and op.norm() == 0:
-        raise AssumptionError(
-            f"block {name!r} is last, so its A must be surjective, but A = 0; move another block last"
         )
 
 

@@ -16,18 +16,11 @@ from .._array import Array, dot, norm
 from ..errors import AssumptionError
 from ..functions import Zero
 from ..operators import Identity
-from ..problem import Block, Problem
+from ..problem import Problem
 from .base import State, lipschitz_at, size_of_block
 from .reduction import Arrays, OneCall, Point, Reduction, eliminate, insert, without
 
 RULES = ("published", "tuned")
-
-
-def checked(who: str, **options: float | None) -> None:
-    """Refuse numbers that are not positive and finite; None stands for the default."""
-    for name, value in options.items():
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{who}: {name} must be positive and finite, got {value}")
 
 
 def checked_rule(who: str, rule: str) -> str:
@@ -77,22 +70,22 @@ def slope(problem: Problem, R: Reduction) -> float:
     return R.h.lipschitz(shape) / math.sqrt(math.prod(shape))
 
 
+def kink_width(problem: Problem, R: Reduction, x0: Arrays) -> float:
+    """‖x_j‖/C_h, the smoothing at which the kinks of h are as wide as its arguments; inf where h has none."""
+    size, steepest = size_of_block(problem, R.j, x0), R.h.lipschitz(problem.blocks[R.j].shape)
+    return size / steepest if 0 < steepest < math.inf and size > 0 else math.inf
+
+
 def unit(problem: Problem, R: Reduction, x0: Arrays) -> float:
-    """‖x_j‖/C_h: the smoothing at which the kinks of h are as wide as its arguments (1 where that is not defined)."""
-    steepest = R.h.lipschitz(problem.blocks[R.j].shape)
-    size = size_of_block(problem, R.j, x0)
-    return size / steepest if steepest > 0 and size > 0 else 1.0
+    """The `kink_width`, or 1 where that is not defined."""
+    width = kink_width(problem, R, x0)
+    return width if math.isfinite(width) else 1.0
 
 
 def lipschitz(R: Reduction, x: Arrays) -> tuple[float, float]:
     """(L, ‖A‖²/c²): of the ∇f_i, stated or (where not) measured at x, and of y(x)."""
     constants = [lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True)]
     return max(constants), sum(op.norm() ** 2 for op in R.operators) / R.c**2
-
-
-def tangent(block: Block, x: Array, g: Array) -> Array:
-    """The Riemannian gradient on a manifold, g itself elsewhere."""
-    return block.h.tangent(x, g) if block.h.is_manifold else g
 
 
 def descend(R: Reduction, x: Arrays, g: Arrays, step: float) -> tuple[Arrays, list[tuple[Array, float]]]:

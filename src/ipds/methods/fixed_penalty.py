@@ -10,8 +10,7 @@ from .._array import Array
 from ..errors import AssumptionError
 from ..parameters import Condition, Parameters
 from ..problem import Problem, sum_products
-from .base import Method, State, lipschitz_at, start
-from .composite import checked
+from .base import Method, State, checked, lipschitz_at, start
 from .facts import Facts
 from .practical import scale_free_penalty
 from .theorems import PRESETS

@@ -22,7 +22,7 @@ from ..errors import AssumptionError
 from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
 from ..schedules import penalty, smoothing
-from .base import Method, State, gradient_of, lipschitz_at, majorised, require_last_block, start
+from .base import Method, State, checked, gradient_of, lipschitz_at, majorised, require_last_block, start
 from .practical import follow, scale_free_penalty, warm_smoothing
 
 
@@ -67,8 +67,7 @@ class IPDS(Method):
             raise ValueError(
                 f"IPDS: parameters must be 'practical', 'sound', 'paper' or Parameters, got {parameters!r}"
             )
-        if beta0 is not None and not (math.isfinite(beta0) and beta0 > 0):
-            raise ValueError(f"IPDS: beta0 must be positive and finite, got {beta0}")
+        checked("IPDS", beta0=beta0)
         self.parameters = parameters
         self.beta0 = beta0
         self.scaled_multiplier = scaled_multiplier
@@ -82,12 +81,11 @@ class IPDS(Method):
         constants = [lipschitz_at(block.f, xi) for block, xi in zip(problem.blocks, x0, strict=True)]
         lipschitz, local = zip(*constants, strict=True)
         bound = lipschitz[-1] / (parameters.delta * upper)
-        beta0 = self.beta0
+        practical, beta0 = self.parameters == "practical", self.beta0
         if beta0 is None:
             # away from "practical" μ is tied to β alone, so β⁰ must also make the first smoothing error μC_h small
-            ahead = 1.0 if self.parameters == "practical" else 4 / parameters.delta
-            beta0 = scale_free_penalty(problem, x0, upper, lipschitz[-1], ahead)
-            beta0 = beta0 if self.parameters == "practical" else max(beta0, bound)
+            ahead, least = (1.0, 0.0) if practical else (4 / parameters.delta, bound)
+            beta0 = max(scale_free_penalty(problem, x0, upper, lipschitz[-1], ahead), least)
         elif beta0 < bound:
             message = f"IPDS: beta0={beta0:.4g} is below the theory's bound L_n/(δλ̄)={bound:.4g}"
             warnings.warn(message, stacklevel=3)
@@ -97,7 +95,7 @@ class IPDS(Method):
                 raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
         zhat = z0 / math.sqrt(beta0) if self.scaled_multiplier else None
         mu0 = smoothing(beta0, parameters.delta, upper)
-        if self.parameters == "practical":
+        if practical:
             mu0 = warm_smoothing(problem, x0, z0, upper, mu0)
         memory = Memory(parameters, beta0, upper, norms_squared, lipschitz, local, beta0, mu0, zhat)
         return start(problem, x0, z0, beta0, mu0, memory)
@@ -105,8 +103,7 @@ class IPDS(Method):
     def step(self, problem: Problem, state: State) -> State:
         """One pass over the blocks, then the dual step."""
         m: Memory = state.memory
-        p = m.parameters
-        beta, mu = m.beta, m.mu
+        p, beta, mu = m.parameters, m.beta, m.mu
         z = state.z if m.zhat is None else math.sqrt(beta) * m.zhat
         x, products, points = list(state.x), list(state.products), list(state.prox_points)
         lipschitz = list(m.lipschitz)

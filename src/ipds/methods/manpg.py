@@ -9,8 +9,8 @@ from ..errors import AssumptionError
 from ..functions import Nonsmooth, Precomposed, Stiefel
 from ..operators import Identity
 from ..problem import Problem
-from .base import Method, State
-from .composite import checked, checked_rule, composite, lipschitz, unit
+from .base import Method, State, checked
+from .composite import checked_rule, composite, lipschitz, unit
 from .newton import solve_tangent
 from .reduction import Arrays, Reduction, insert, without
 

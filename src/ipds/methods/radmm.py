@@ -7,19 +7,17 @@ from typing import NamedTuple
 
 from .._array import Array
 from ..problem import Problem
-from .base import Method, State
+from .base import Method, State, checked
 from .composite import (
     assemble,
-    checked,
     checked_gradient,
     checked_rule,
     composite,
     descend,
     lipschitz,
     slope,
-    tangent,
 )
-from .reduction import Arrays, Point, Reduction, evaluate, without
+from .reduction import Arrays, Point, Reduction, evaluate, tangent, without
 
 GAMMA = 1e-8
 """The authors' smoothing: as good as none."""

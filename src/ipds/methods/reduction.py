@@ -147,10 +147,15 @@ def resmooth(R: Reduction, p: Place | Point, target: Any, s: float) -> Point:
         pull = op.adjoint(z)
         gi = pull if dfi is None else dfi + pull
         pulls.append(pull)
-        g.append(block.h.tangent(xi, gi) if block.h.is_manifold else gi)
+        g.append(tangent(block, xi, gi))
         if not block.h.is_set:
             value += block.h(xi)
     return Point(*p[:7], value, u, x_breve, split, z, tuple(pulls), tuple(g))
+
+
+def tangent(block: Block, x: Array, g: Array) -> Array:
+    """The Riemannian gradient on a manifold, g itself elsewhere."""
+    return block.h.tangent(x, g) if block.h.is_manifold else g
 
 
 def restored_value(R: Reduction, p: Point) -> float:

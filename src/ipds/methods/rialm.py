@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from .._array import Array, dot, norm
 from ..problem import Problem
-from .base import Method, State
-from .composite import assemble, checked, composite, descend, length, lipschitz, slope, square
+from .base import Method, State, checked
+from .composite import assemble, composite, descend, length, lipschitz, slope, square
 from .reduction import Arrays, Point, Reduction, evaluate, resmooth, without
 from .spectral import Reference, barzilai_borwein
 

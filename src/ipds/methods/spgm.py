@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from .._array import Array
 from ..problem import Problem
-from .base import Method, State
-from .composite import assemble, checked, checked_rule, composite, descend, lipschitz, slope, unit
+from .base import Method, State, checked
+from .composite import assemble, checked_rule, composite, descend, lipschitz, slope, unit
 from .reduction import Arrays, Point, Reduction, evaluate, resmooth, without
 
 PENALTY, WIDTH = 50.0, 2.0

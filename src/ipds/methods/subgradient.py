@@ -8,19 +8,17 @@ from typing import NamedTuple
 from .._array import Array
 from ..errors import AssumptionError
 from ..problem import Problem
-from .base import Method, State
+from .base import Method, State, checked
 from .composite import (
     assemble,
-    checked,
     checked_gradient,
     checked_rule,
     composite,
     descend,
     length,
-    tangent,
     unit,
 )
-from .reduction import Arrays, Point, Reduction, evaluate, without
+from .reduction import Arrays, Point, Reduction, evaluate, tangent, without
 
 DECAYS = ("harmonic", "diminishing", "geometric")
 

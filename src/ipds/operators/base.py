@@ -42,6 +42,11 @@ class Operator(ABC):
     def norm(self) -> float:
         """The spectral norm ‖A‖, or an upper bound close to it."""
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether A = 0."""
+        return self.norm() == 0
+
     def extremes(self, shape: Shape) -> tuple[float, float]:
         """(λ_, λ̄): smallest and largest eigenvalue of A Aᵀ for inputs of `shape`."""
         return spectrum.gram_extremes(self, shape)
@@ -144,6 +149,11 @@ class Scaled(Operator):
 
     def norm(self) -> float:
         return abs(self.scale) * self.inner.norm()
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether A = 0."""
+        return self.norm() == 0
 
     def extremes(self, shape: Shape) -> tuple[float, float]:
         lower, upper = self.inner.extremes(shape)

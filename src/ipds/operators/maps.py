@@ -38,6 +38,10 @@ class Identity(Operator):
     def norm(self) -> float:
         return abs(self.scale)
 
+    @property
+    def is_zero(self) -> bool:
+        return self.scale == 0
+
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return (self.scale**2, self.scale**2) if math.prod(shape) else (0.0, 0.0)
 
@@ -124,6 +128,12 @@ class Matrix(Operator):
         if self._is_sparse:
             return self._transpose[support].T @ x[support]
         return self.matrix[:, support] @ x[support]
+
+    @cached_property
+    def is_zero(self) -> bool:
+        """Whether A = 0, without a decomposition."""
+        entries = self.matrix.data if self._is_sparse else self.matrix
+        return not bool(namespace(entries).any(entries != 0))
 
     @cached_property
     def _extremes(self) -> tuple[float, float]:
