@@ -39,7 +39,7 @@ def test_check_says_when_there_is_no_problem(tmp_path):
     file.write_text("problem = 3\n")
     result = run("check", str(file))
     assert result.exit_code == 2
-    assert "no `problem`" in result.output
+    assert "`problem` must be an ipds.Problem, got int" in result.output
 
 
 def test_the_module_runs():

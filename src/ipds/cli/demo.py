@@ -1,48 +1,29 @@
-"""The command line: `ipds demo`, `ipds check FILE.py`."""
+"""`ipds demo`: sparse PCA of handwritten digits by several methods."""
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from . import __version__
-from .methods import IPDS, Method
-from .problem import Block, Problem
-from .result import Result
-from .solve import solve
+if TYPE_CHECKING:
+    from rich.table import Table
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Certified nonconvex optimisation by IPDS-ADMM."
-)
+    from ..problem import Problem
+    from ..result import Result
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"ipds {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """Options before the command."""
-
-
-@app.command()
 def demo(
     components: Annotated[int, typer.Option(min=1, max=32, help="Number of sparse components.")] = 5,
     rho: Annotated[float, typer.Option(min=0.0, help="Weight of the ℓ1 norm.")] = 0.02,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations per method at most.")] = 5000,
 ) -> None:
     """Sparse PCA of scikit-learn's handwritten digits: the default method beside Algorithm 1."""
+    from rich.console import Console
+
+    from ..methods import IPDS, Method
+    from ..solve import solve
+
     problem = digits_problem(components, rho)
     console = Console()
     console.print(
@@ -59,7 +40,8 @@ def digits_problem(components: int, rho: float) -> Problem:
     """min -‖DY‖²/(2m) + ρ‖V‖₁ subject to Y = V, YᵀY = I, for the centred 64-pixel digits D."""
     from sklearn.datasets import load_digits
 
-    from .functions import L1, PCAVariance, Stiefel
+    from ..functions import L1, PCAVariance, Stiefel
+    from ..problem import Block, Problem
 
     data = load_digits().data / 16.0
     shape = (data.shape[1], components)
@@ -72,6 +54,8 @@ def digits_problem(components: int, rho: float) -> Problem:
 
 
 def _table(results: list[Result]) -> Table:
+    from rich.table import Table
+
     table = Table("method", "objective", "certificate", "steps", "s", "status")
     for i, column in enumerate(table.columns):
         column.overflow = "fold"
@@ -87,15 +71,3 @@ def _table(results: list[Result]) -> Table:
             result.status.name.replace("_", " ").lower(),
         )
     return table
-
-
-@app.command()
-def check(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Python file.")]) -> None:
-    """Report which assumptions hold for the `problem` that FILE defines (the file is executed)."""
-    problem = runpy.run_path(str(file)).get("problem")
-    if not isinstance(problem, Problem):
-        typer.echo(f"{file}: defines no `problem` that is an ipds.Problem", err=True)
-        raise typer.Exit(2)
-    report = problem.check()
-    typer.echo(f"{problem}\n\n{report}")
-    raise typer.Exit(0 if report.holds else 1)

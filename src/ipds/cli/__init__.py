@@ -1,0 +1,37 @@
+"""The command line, one command per file. Heavy modules are imported by the commands themselves, so help is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .check import check
+from .demo import demo
+from .errors import Commands
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Certified nonconvex optimisation by IPDS-ADMM.",
+)
+app.command()(demo)
+app.command()(check)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ipds {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Options before the command."""
