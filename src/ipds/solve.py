@@ -47,7 +47,7 @@ def solve(
     time_limit : seconds at most; time spent in the callback does not count.
     callback : called as callback(intermediate_result) at every check (x, z, fun, nit, certificate); raise
         StopIteration to stop.
-    progress : show a live line in a terminal.
+    progress : show live figures in a terminal or notebook (nothing in a pipe).
     check_every : iterations between checks (certificate, record, callback).
     seed : of the starting point, where one is drawn.
 
@@ -123,7 +123,7 @@ def _run(
     """The loop."""
     clock, history = Stopwatch(), History()
     largest: tuple[float, ...] = ()
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options.progress) as bar:
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
         state = method.init(problem, *start)
         good = Check(state, uncertified(problem, state), objective(problem, state))
         best, lowest, status = good, None, None
@@ -146,14 +146,7 @@ def _run(
                 if check.certificate.relative <= best.certificate.relative or best.state.t == 0:
                     best = check
                 _record(history, check, clock.seconds())
-                bar.show(
-                    state.t,
-                    check.fun,
-                    check.certificate.feasibility,
-                    check.certificate.relative,
-                    state.beta,
-                    clock.seconds(),
-                )
+                bar.show(check, clock.seconds())
                 if options.callback is not None and not _goes_on(clock, options.callback, check):
                     status = Status.CALLBACK
                 elif check.certificate.relative <= options.tol and state.settled:
