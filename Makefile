@@ -5,7 +5,7 @@ READY := .venv/.ready
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint format bench bench-engine clean
+.PHONY: demo test lint format bench bench-engine docs clean
 
 demo: $(READY)
 	$(BIN)/ipds demo
@@ -35,6 +35,12 @@ $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint,plot]'
 	@touch $@
+
+# the site, with the gallery run: open build/site/index.html
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "the site: build/site/index.html"
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

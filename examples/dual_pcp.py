@@ -1,4 +1,11 @@
-"""Which images are not the digit? A subspace of one class of digits found among images of the others."""
+r"""
+Images that are not the digit
+=============================
+
+A third of the images are not zeros. Dual principal component pursuit looks for the directions in which most samples
+vanish, :math:`\min_V \sum_i \|g_i^\top V\|_2` subject to :math:`V^\top V = I`; a sample's distance to the subspace
+then tells whether it belongs. A plain SVD is pulled towards the outliers.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +31,8 @@ X = np.vstack([inliers, others])
 X = X[:, X.std(axis=0) > 0.5]  # pixels that are blank in (almost) all images are normals of everything
 X = X / np.linalg.norm(X, axis=1, keepdims=True)
 is_inlier = np.arange(len(X)) < len(inliers)
+# %%
+# The zeros lie near a subspace of dimension 8 among 60-odd pixels.
 dimension = 8
 model = DualPCP(n_codimensions=X.shape[1] - dimension).fit(X)
 svd = TruncatedSVD(dimension, algorithm="arpack").fit(X)
@@ -32,6 +41,8 @@ distance = {
     "TruncatedSVD": np.linalg.norm(X - svd.inverse_transform(svd.transform(X)), axis=1),
 }
 print(f"{len(X)} images of {X.shape[1]} pixels, one third not zeros: {model.result_.message}")
+# %%
+# The two groups by their distances.
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True)
 for axis, (name, d) in zip(axes, distance.items(), strict=True):
     area = roc_auc_score(~is_inlier, d)

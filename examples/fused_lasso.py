@@ -1,4 +1,11 @@
-"""Fused lasso: a piecewise constant signal under noise, and coefficients that agree along a graph."""
+r"""
+Fused lasso on a chain and on a grid
+====================================
+
+Coefficients that are equal along most edges of a graph:
+:math:`\min_w \tfrac{1}{2m}\|Xw - y\|^2 + \alpha\sum_{(i,j)} |w_i - w_j|`. On a chain this finds the levels of a noisy
+signal, on a grid the flat regions of a picture.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +21,8 @@ from shared import arguments, save
 
 args = arguments(__doc__)
 rng = np.random.default_rng(0)
+# %%
+# A signal with five levels. The samples are the coefficients themselves: X is the identity.
 levels = np.repeat([0.0, 2.0, 1.2, -1.0, 0.5], [120, 60, 100, 80, 140])
 n = len(levels)
 y = levels + 0.4 * rng.standard_normal(n)
@@ -23,6 +32,8 @@ print(
     f"signal: error {error:.3f} (noise 0.4), {signal.segments_.max() + 1} segments, {signal.result_.message}"
 )
 
+# %%
+# A picture of coefficients seen through fewer random measurements than it has pixels.
 side = 12  # a picture of coefficients; its pixels are the nodes of a grid
 truth = np.zeros((side, side))
 truth[2:6, 3:9], truth[8:11, 1:5] = 1.0, -1.0
@@ -36,6 +47,8 @@ found = graph.coef_.reshape(side, side)
 error = np.linalg.norm(found - truth) / np.linalg.norm(truth)
 print(f"graph: relative error {error:.3f}, 144 coefficients from 120 samples, {graph.result_.message}")
 
+# %%
+# Both estimates.
 figure, axes = plt.subplots(1, 3, figsize=(13, 3.2), width_ratios=[2, 1, 1])
 axes[0].plot(y, ".", ms=2, color="0.7")
 axes[0].plot(levels, "k", lw=1, label="truth")

@@ -1,4 +1,11 @@
-"""Overlapping group lasso: windows of neighbouring features select contiguous intervals."""
+r"""
+Overlapping groups select intervals
+===================================
+
+Windows of neighbouring features as groups, half overlapping:
+:math:`\min_w \tfrac{1}{2m}\|Xw + t - y\|^2 + \alpha\sum_g \omega_g\|w_g\|_2`. What survives is a contiguous interval,
+where the lasso picks single features.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +27,16 @@ truth[20:36] = 1 + 0.3 * rng.standard_normal(16)
 X = rng.standard_normal((50, d))
 y = X @ truth + 0.5 * rng.standard_normal(50)
 labels = np.where(X @ truth + 0.5 * rng.standard_normal(50) > 0, "up", "down")
+# %%
+# Windows of eight features, each shifted by four; the same groups for regression and for two classes.
 groups = [list(range(i, i + width)) for i in range(0, d - width + 1, width // 2)]
 fits = {
     "overlapping groups": OverlappingGroupLasso(groups, alpha=0.12).fit(X, y),
     "lasso": Lasso(alpha=0.15).fit(X, y),
     "overlapping groups, logistic": OverlappingGroupLasso(groups, alpha=0.03, loss="logistic").fit(X, labels),
 }
+# %%
+# Red dots are the truth.
 figure, axes = plt.subplots(1, 3, figsize=(13, 3))
 for axis, (name, model) in zip(axes, fits.items(), strict=True):
     coefficients = model.coef_

@@ -1,4 +1,10 @@
-"""A sparse signal from intensities |G v|², real and complex measurements, with and without D v ≥ 0."""
+r"""
+A sparse signal from intensities
+================================
+
+Only :math:`z \approx |Gv|^2` is measured, so that the sign, or the phase, is lost:
+:math:`\min_v \tfrac{1}{2m}\||Gv|^2 - z\|^2 + \alpha a\|v\|_1`, on request with :math:`Dv \ge 0`.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +22,18 @@ rng = np.random.default_rng(1)
 d, m = 60, 150
 v = np.zeros(d)
 v[10:14], v[30:33], v[45] = (0.3, 0.8, 0.8, 0.3), (0.5, 1.0, 0.5), 0.6  # a nonnegative spectrum: D = I
+# %%
+# Real and complex measurement matrices; the constraint v ≥ 0 also settles the sign.
 real = rng.standard_normal((m, d))
 complex_ = (real + 1j * rng.standard_normal((m, d))) / np.sqrt(2)
-figure, axes = plt.subplots(1, 3, figsize=(13, 3))
 cases = [
     ("real, no constraint", real, None),
     ("real, v ≥ 0", real, np.eye(d)),
     ("complex, v ≥ 0", complex_, np.eye(d)),
 ]
+# %%
+# Every case starts from its own sparse spectral start, drawn dotted.
+figure, axes = plt.subplots(1, 3, figsize=(13, 3))
 for axis, (name, G, D) in zip(axes, cases, strict=True):
     z = np.abs(G @ v) ** 2 + 0.05 * rng.standard_normal(m)
     model = SparsePhaseRetrieval(alpha=0.002, D=D).fit(G, z)

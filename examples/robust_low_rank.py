@@ -1,4 +1,11 @@
-"""A surveillance video split into its background and the people: rank one and gross errors."""
+r"""
+Background and people of a video
+================================
+
+Frames as columns of a matrix: the background has rank one, people are gross errors.
+:math:`\min_V \|V - M\|_1` subject to :math:`\operatorname{rank} V \le 1`. Without a data folder the
+scene is synthetic.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +35,8 @@ def synthetic() -> np.ndarray:
 args = arguments(__doc__)
 path = find(args.data, "escalator.npz", "a synthetic scene")
 frames = synthetic() if path is None else np.load(path)["frames"]
+# %%
+# ``separate_video`` is ``RobustLowRank`` on the flattened frames.
 start = time.perf_counter()
 background, foreground, model = separate_video(frames, rank=1)
 seconds = time.perf_counter() - start
@@ -36,6 +45,8 @@ print(f"{frames.shape} in {seconds:.1f} s, {model.n_iter_} iterations: {model.re
 print(
     f"mean distance of the background from the median over time: {np.abs(background - still).mean():.2f} of 255"
 )
+# %%
+# Three moments.
 chosen = [len(frames) // 8, len(frames) // 2, 7 * len(frames) // 8]
 figure, axes = plt.subplots(3, 3, figsize=(10, 8.2))
 for line, t in zip(axes, chosen, strict=True):

@@ -1,4 +1,10 @@
-"""Sparse regression with a fifth of the targets ruined: support, coefficients, outliers, beside other estimators."""
+r"""
+Regression with ruined targets
+==============================
+
+A fifth of the targets is off by far, and only 8 of 100 features matter:
+:math:`\min_{v,t} \|Gv + t - y\|_1` subject to :math:`\|v\|_0 \le s`.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +27,15 @@ y = X @ v + 0.05 * rng.standard_normal(m)
 ruined = rng.choice(m, m // 5, False)
 y[ruined] += 30 * rng.standard_normal(len(ruined))
 
+# %%
+# The number of coefficients is found too, by an information criterion on the inliers.
 model = RobustSparseRegressor().fit(X, y)  # the number of coefficients is found by BIC
 print(f"sparsity {model.sparsity_}, support right: {set(model.support_) == set(np.flatnonzero(v))}")
 print(
     f"outliers found: {len(np.intersect1d(model.outliers_, ruined))} of {len(ruined)}, {model.result_.message}"
 )
+# %%
+# Beside two estimators of scikit-learn: one robust but not sparse, one sparse but not robust.
 fits = {
     "RobustSparseRegressor": model,
     "HuberRegressor": HuberRegressor(max_iter=1000).fit(X, y),

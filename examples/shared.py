@@ -13,7 +13,7 @@ import numpy as np
 
 def arguments(description: str | None) -> argparse.Namespace:
     """--data FOLDER (or the environment variable IPDS_DATA) and --out FILE of the figure."""
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(description=(description or "").strip().partition("\n")[0])
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("IPDS_DATA"), help="folder with data files"
     )

@@ -1,4 +1,10 @@
-"""Sparse PCA of handwritten digits: strokes instead of holistic eigen-digits; and of news text, if it is there."""
+r"""
+Sparse PCA of handwritten digits
+================================
+
+Principal components of images use every pixel. With an ℓ1 penalty on the loadings they become strokes, and stay
+orthonormal: :math:`\min_V -\|DV\|^2/(2m) + \alpha\|V\|_1` subject to :math:`V^\top V = I`.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +25,14 @@ from shared import arguments, find, mnist, save
 
 args = arguments(__doc__)
 X, shape = mnist(args.data, 2000)
+# %%
+# The weight ``alpha`` lies between 0 (plain PCA) and ``SparsePCA.alpha_max(X)`` (single pixels).
 rows = {
     "PCA": PCA(8).fit(X),
     "SparsePCA": SparsePCA(8, alpha=0.1 if shape == (28, 28) else 0.03).fit(X),
 }
+# %%
+# Explained variance is adjusted for the correlation of the scores, so that both rows can be compared.
 figure, axes = plt.subplots(2, 8, figsize=(12, 3.4))
 for line, (name, model) in zip(axes, rows.items(), strict=True):
     ratio = model.explained_variance_ratio_.sum()
@@ -36,6 +46,8 @@ for line, (name, model) in zip(axes, rows.items(), strict=True):
     line[0].set_title(f"{name}: {ratio:.0%} of the variance, {nonzeros.mean():.0f} pixels each", loc="left")
 save(figure, args, "sparse_pca")
 
+# %%
+# Given a folder with TDT2 (``--data``), the same model on news text as a sparse matrix of 36771 words.
 path = find(args.data, "TDT2.mat", "no text")
 if path is not None:
     text = scipy.io.loadmat(path)

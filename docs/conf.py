@@ -1,0 +1,65 @@
+"""Sphinx configuration of the documentation site: `make docs` builds it into build/site."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+BUILD = HERE.parent / "build"
+
+project = "ipds"
+author = "The ipds developers"
+project_copyright = "The ipds developers"
+version = release = (HERE.parent / "src/ipds/_version.py").read_text(encoding="utf-8").split('"')[-2]
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # MathJax from the installed package: the site needs no network
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "docstrings",
+]
+exclude_patterns = ["_ext", "gallery/README.rst"]
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+myst_dmath_double_inline = True
+default_role = "py:obj"
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 88
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def example_arguments(_: object, script: dict[str, str]) -> list[str]:
+    """Arguments of an example in the gallery: its figure is not written among the sources."""
+    return ["--out", str(BUILD / "figures" / f"{Path(script['src_file']).stem}.png")]
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"shared\.py$",
+    "reset_argv": example_arguments,
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 1,
+    "within_subsection_order": "ExampleTitleSortKey",
+    "abort_on_example_error": True,
+    "copyfile_regex": r"shared\.py$",
+}
+suppress_warnings = [
+    "config.cache"
+]  # the function above cannot be pickled, so nothing is reused: builds are short
+
+html_theme = "furo"
+html_title = f"ipds {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
+html_show_sphinx = False
