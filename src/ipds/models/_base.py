@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import numbers
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -18,7 +20,7 @@ from sklearn.utils import check_random_state
 
 from ..methods import Method
 from ..problem import Problem
-from ..result import Result
+from ..result import Result, Status
 from ..solve import solve
 
 
@@ -37,6 +39,41 @@ class Estimator(BaseEstimator):
     random_state: Any
     result_: Result
     n_iter_: int
+    _watch: Mapping[str, Any] = {}
+    """Options of the solve in force within `watching`."""
+
+    @contextmanager
+    def watching(
+        self, *, progress: bool = False, time_limit: float | None = None, checkpoint: Any = None
+    ) -> Iterator[Self]:
+        """Within this context `fit` shows progress, keeps to a time limit over all its solves, saves checkpoints.
+
+        These are options of `ipds.solve` that are no part of the model, so no parameters of the estimator. Ctrl-C ends
+        the solve, and the best point so far is the fit.
+
+        >>> from ipds.models import RobustLowRank
+        >>> with RobustLowRank(rank=1).watching(progress=True, time_limit=60) as model:
+        ...     fitted = model.fit(np.outer([1.0, 2.0, 3.0], [1.0, 1.0, 2.0]))
+        >>> fitted.result_.success
+        True
+        """
+        end = None if time_limit is None else time.perf_counter() + time_limit
+        self._watch = {"progress": progress, "end": end, "checkpoint": checkpoint}
+        try:
+            yield self
+        finally:
+            del self._watch
+
+    def _watched(self, main: bool) -> dict[str, Any]:
+        """What `watching` asks of a solve; only the main one of a fit is worth a checkpoint."""
+        if not self._watch:
+            return {}
+        end = self._watch["end"]
+        return {
+            "progress": self._watch["progress"],
+            "time_limit": None if end is None else max(0.0, end - time.perf_counter()),
+            "checkpoint": self._watch["checkpoint"] if main else None,
+        }
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "result_")
@@ -64,8 +101,11 @@ class Estimator(BaseEstimator):
             x0, z0 = last.x, last.z
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         most = self.max_iter if trial is None else min(trial, self.max_iter)
-        result = solve(problem, x0, z0, self.method, tol=self.tol, max_iter=most, seed=seed)
+        watched = self._watched(main=trial is None and warm)
+        result = solve(problem, x0, z0, self.method, tol=self.tol, max_iter=most, seed=seed, **watched)
         if trial is not None:
+            if result.status is Status.INTERRUPTED:  # a trial has no answer to give to someone who wants out
+                raise KeyboardInterrupt
             return result
         result.state = replace(result.state, memory=None)  # the method's own: large, and not to be pickled
         if not result.success:
