@@ -1,5 +1,6 @@
 """Certified nonconvex, nonsmooth, linearly constrained optimisation by IPDS-ADMM."""
 
+from . import plot
 from ._version import __version__
 from .errors import AssumptionError, DivergenceError
 from .multistart import Multistart, multistart
@@ -20,5 +21,6 @@ __all__ = [
     "__version__",
     "iterate",
     "multistart",
+    "plot",
     "solve",
 ]

@@ -22,7 +22,7 @@ class Failure:
     remedy: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Assumptions:
     """The report of `Problem.check`: data by attribute, a table when printed."""
 
@@ -71,13 +71,21 @@ class Assumptions:
             *((r.name, str(r)) for r in self.methods),
         ]
         remedies = [f"fails: {f.assumption}\n   do: {f.remedy}" for f in self.failures]
-        return "\n".join([_columns([*self._rows(), *table]), *remedies])
+        return "\n".join([_columns([*self.rows(), *table]), *remedies])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from ._html import assumptions_html
+
+        return assumptions_html(self)
 
     def summary(self) -> str:
         """The report without the table of methods."""
-        return _columns(self._rows())
+        return _columns(self.rows())
 
-    def _rows(self) -> list[tuple[str, str]]:
+    def rows(self) -> list[tuple[str, str]]:
+        """(what, how it is here), in the order printed."""
         shown = ", ".join(
             f"{name} {'local only' if value is None else f'{value:.4g}'}"
             for name, value in self.lipschitz.items()

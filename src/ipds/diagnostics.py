@@ -40,6 +40,11 @@ class Certificate:
             f"relative {self.relative:.2e}"
         )
 
+    def _repr_html_(self) -> str:
+        from ._html import certificate_html
+
+        return certificate_html(self)
+
 
 FLOOR = 1e-3
 """A scale never counts as smaller than this fraction of the largest seen in the run (solutions may be zero)."""

@@ -218,6 +218,11 @@ class Problem:
         )
         return f"Problem({len(self.blocks)} blocks: {blocks}; constraint {self.shape})"
 
+    def _repr_html_(self) -> str:
+        from ._html import problem_html
+
+        return problem_html(self)
+
 
 def sum_products(products: Sequence[Array], b: Any) -> Array:
     """Σ products - b."""

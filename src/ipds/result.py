@@ -45,6 +45,11 @@ class Result(OptimizeResult):
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        from ._html import result_html
+
+        return result_html(self)
+
 
 def intermediate(**values: Any) -> OptimizeResult:
     """The record handed to callbacks."""
