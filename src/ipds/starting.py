@@ -20,7 +20,7 @@ def starting_point(
     if x0 is not None:
         _require_blocks(problem, x0)
     like = prototype(problem, x0, z0)
-    x = _invented(problem, like, seed) if x0 is None else _given(problem, x0, like)
+    x = invented(problem, like, seed) if x0 is None else _given(problem, x0, like)
     for name, block, op, xi in zip(problem.names, problem.blocks, problem.operators, x, strict=True):
         _prox(name, block, xi)
         _gradient(name, block, xi)
@@ -82,7 +82,7 @@ def _given(problem: Problem, x0: Sequence[Any], like: Array) -> tuple[Array, ...
     return tuple(arrays)
 
 
-def _invented(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ...]:
+def invented(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ...]:
     """A feasible start where one is at hand: every block in its domain, the restorable one solved for.
 
     Blocks start at the prox of zero; on a manifold, or where the gradient of f vanishes at zero (a saddle of
