@@ -2,11 +2,17 @@
 
 Blocks may be arrays of any library that follows the array API standard. Everything that differs between
 libraries, or that has a faster spelling in NumPy, is spelled here once.
+
+Numbers computed from arrays (`dot`, `magnitude`, values of functions) are floats in NumPy. In other libraries they stay
+0-d arrays, so that a step can be compiled, sent to a device or to a cluster as a whole; `fetch` turns many of them into
+floats at once. Code between two fetches never branches on them.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import array_api_compat
@@ -32,11 +38,11 @@ def is_array(x: object) -> bool:
 def dot(x: Array, y: Array) -> Any:
     """Inner product ⟨x, y⟩ of two real arrays of one shape, over all entries."""
     if type(x) is np.ndarray:
-        return np.vdot(x, y)  # unlike np.dot, silent where a diverging run overflows
+        return float(np.vdot(x, y))  # unlike np.dot, silent where a diverging run overflows
     return array_api_compat.array_namespace(x).sum(x * y)
 
 
-def norm(x: Array) -> float:
+def magnitude(x: Array) -> Any:
     """Euclidean (Frobenius) norm over all entries, safe from overflow and underflow."""
     if type(x) is np.ndarray:
         square = float(np.vdot(x, x))
@@ -48,13 +54,51 @@ def norm(x: Array) -> float:
         scaled = x / top
         return top * math.sqrt(float(np.vdot(scaled, scaled)))
     xp = array_api_compat.array_namespace(x)
-    if x.size == 0:
+    if 0 in x.shape:
         return 0.0
-    top = float(xp.max(xp.abs(x)))
-    if top == 0.0 or not math.isfinite(top):
-        return top
-    scaled = x / top
-    return top * math.sqrt(float(xp.sum(scaled * scaled)))
+    top = xp.max(xp.abs(x))
+    unit = xp.where((top > 0) & xp.isfinite(top), top, xp.ones_like(top))
+    scaled = x / unit
+    return xp.where(xp.isfinite(top), unit * xp.sqrt(xp.sum(scaled * scaled)), top)
+
+
+def norm(x: Array) -> float:
+    """The `magnitude` as a float, fetched at once."""
+    return float(magnitude(x))
+
+
+def fetch(numbers: Sequence[Any], *carried: Any) -> Any:
+    """`numbers` as floats, in one go, and what is carried on (arrays in nested tuples) ready for use.
+
+    One transfer for PyTorch and JAX; one round trip for Dask, which computes both and keeps the arrays where they are.
+    Returns the tuple of floats, followed by `carried` where there is any.
+
+    >>> fetch((1.0, np.float32(0.5)))
+    (1.0, 0.5)
+    """
+    found = next((value for value in numbers if type(value) is not float), 0.0)
+    if type(found) is float:
+        floats = tuple(numbers)
+    elif array_api_compat.is_torch_array(found):
+        xp = array_api_compat.array_namespace(found)
+        wide = [xp.asarray(value, dtype=found.dtype, device=found.device) for value in numbers]
+        floats = tuple(xp.stack(wide).tolist())
+    elif array_api_compat.is_jax_array(found):
+        floats = tuple(map(float, importlib.import_module("jax").device_get(tuple(numbers))))
+    elif array_api_compat.is_dask_array(found):
+        dask = importlib.import_module("dask")
+        numbers, *carried = dask.persist(tuple(numbers), *carried)
+        floats = tuple(map(float, dask.compute(*numbers)))
+    else:
+        floats = tuple(map(float, numbers))
+    return (floats, *carried) if carried else floats
+
+
+def scalar(value: Any) -> Any:
+    """A number that came out of an array: a float in NumPy, the 0-d array as it is elsewhere."""
+    if isinstance(value, float | int | np.generic | np.ndarray) or value.ndim:
+        return float(value)
+    return value
 
 
 def add_scaled(x: Array, factor: float, y: Array) -> Array:
@@ -74,14 +118,14 @@ def scaled_difference(x: Array, y: Array, factor: float) -> Array:
     return factor * (x - y)
 
 
-def absolute_sum(x: Array) -> float:
+def absolute_sum(x: Array) -> Any:
     """Σ|x_i| over all entries; one pass and no temporary for contiguous float64 in NumPy."""
     if type(x) is np.ndarray:
         if x.dtype == np.float64 and x.size and (x.flags.c_contiguous or x.flags.f_contiguous):
             return float(dasum(x.reshape(-1, order="A")))
         return float(np.abs(x).sum())
     xp = array_api_compat.array_namespace(x)
-    return float(xp.sum(xp.abs(x)))
+    return xp.sum(xp.abs(x))
 
 
 def precision(x: Array) -> float:
@@ -117,3 +161,13 @@ def to_numpy(x: Array) -> np.ndarray:
     if array_api_compat.is_torch_array(x):
         return np.asarray(x.detach().cpu().numpy())
     return np.asarray(x)
+
+
+def from_numpy(x: np.ndarray, like: Array) -> Array:
+    """`x` in the library and on the device of `like` (in its chunks, for Dask, where shapes agree); the dtype stays."""
+    if type(like) is np.ndarray:
+        return x
+    xp = namespace(like)
+    if array_api_compat.is_dask_array(like):
+        return xp.from_array(x, chunks=like.chunks if like.shape == x.shape else "auto")
+    return xp.asarray(x, device=array_api_compat.device(like))

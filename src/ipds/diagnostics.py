@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._array import Array, dot, norm, precision
+from ._array import Array, dot, fetch, magnitude, norm, precision
 from .errors import AssumptionError
 from .functions import Nonsmooth
 from .methods.base import State, residual_of
@@ -71,9 +71,7 @@ def certificate(
     """
     if products is None:
         products = [op.apply(qi) for op, qi in zip(problem.operators, q, strict=True)]
-    feasibility = norm(sum_products(products, problem.b))
-    stationarity, forces, gains, returns = [], [], [], []
-    multiplier = norm(z)
+    numbers = [magnitude(sum_products(products, problem.b)), magnitude(z)]
     for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
         pull = op.adjoint(z) if adjoints is None else adjoints[i]
         if block.f is None:
@@ -81,22 +79,21 @@ def certificate(
         else:
             gradient = gradients[i] if gradients is not None else block.f.grad(q[i])
         total = s[i] + pull if gradient is None else gradient + s[i] + pull
-        stationarity.append(norm(total) + (rounding[i] if rounding else 0.0))
-        forces.append(max(norm(s[i]), norm(pull), 0.0 if gradient is None else norm(gradient)))
-        size = norm(q[i])
-        gains.append(norm(products[i]) / size if size > 0 else 0.0)
-        returns.append(norm(pull) / multiplier if multiplier > 0 else 0.0)
-    scales = [
-        max(problem.b_norm, *(norm(product) for product in products)),
-        *_force_scales(forces, gains, returns, multiplier),
-    ]
+        numbers += map(magnitude, (total, s[i], pull, q[i], products[i]))
+        numbers += [0.0 if gradient is None else magnitude(gradient), rounding[i] if rounding else 0.0]
+    feasibility, multiplier, *blocks = fetch(numbers)
+    left, normals, pulls, sizes, placed, slopes, known = (blocks[k::7] for k in range(7))
+    stationarity = [value + error for value, error in zip(left, known, strict=True)]
+    forces = [max(force) for force in zip(normals, pulls, slopes, strict=True)]
+    gains = [a / x if x > 0 else 0.0 for a, x in zip(placed, sizes, strict=True)]
+    returns = [pull / multiplier if multiplier > 0 else 0.0 for pull in pulls]
+    scales = [max(problem.b_norm, *placed), *_force_scales(forces, gains, returns, multiplier)]
     if largest:
         scales = [max(scale, FLOOR * seen) for scale, seen in zip(scales, largest, strict=True)]
     # where no force acts anywhere (a feasible point of sets alone), all that is left is the bound on rounding
-    known = [0.0, *(rounding or [0.0] * len(stationarity))]
     relative = sum(
         value / scale if scale > 0 else 0.0 if value <= error else math.inf
-        for value, scale, error in zip([feasibility, *stationarity], scales, known, strict=True)
+        for value, scale, error in zip([feasibility, *stationarity], scales, [0.0, *known], strict=True)
     )
     return Certificate(feasibility, tuple(stationarity), relative, tuple(scales))
 
@@ -147,7 +144,7 @@ def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Ce
             s[i] = block.h.tangent(q[i], g) - g
             rounding.append(0.0)
         else:
-            rounding.append(ROUNDING * precision(v) * norm(v) / step)
+            rounding.append(ROUNDING * precision(v) * magnitude(v) / step)
     return certificate(
         problem,
         q,
@@ -190,7 +187,7 @@ def objective(problem: Problem, state: State) -> float:
 def envelope(h: Nonsmooth, x: Array, mu: float) -> float:
     """Moreau envelope h(x; μ) = min_v h(v) + ‖v - x‖²/(2μ)."""
     v = h.prox(x, mu)
-    return h(v) + norm(v - x) ** 2 / (2 * mu)
+    return float(h(v)) + norm(v - x) ** 2 / (2 * mu)
 
 
 def lagrangian(problem: Problem, state: State, beta: float | None = None, mu: float | None = None) -> float:

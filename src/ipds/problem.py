@@ -164,9 +164,11 @@ class Problem:
 
     def objective(self, x: Sequence[Array]) -> float:
         """Σ f_i(x_i) + h_i(x_i) at the blocks as they are."""
-        return sum(
-            (block.f(xi) if block.f is not None else 0.0) + block.h(xi)
-            for block, xi in zip(self.blocks, x, strict=True)
+        return float(
+            sum(
+                (block.f(xi) if block.f is not None else 0.0) + block.h(xi)
+                for block, xi in zip(self.blocks, x, strict=True)
+            )
         )
 
     def residual(self, x: Sequence[Array]) -> Array:

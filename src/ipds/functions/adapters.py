@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._array import Array, Shape
+from .._array import Array, Shape, scalar
 from .base import Nonsmooth, Smooth
 
 
@@ -22,7 +22,7 @@ class UserNonsmooth(Nonsmooth):
         self.is_manifold = bool(getattr(function, "is_manifold", False)) and hasattr(function, "tangent")
 
     def __call__(self, x: Array) -> float:
-        return float(self.function(x))
+        return scalar(self.function(x))
 
     def prox(self, v: Array, step: float) -> Array:
         return self.function.prox(v, step)
@@ -49,7 +49,7 @@ class UserSmooth(Smooth):
         self.lipschitz = None if stated is None else float(stated)
 
     def __call__(self, x: Array) -> float:
-        return float(self.function(x))
+        return scalar(self.function(x))
 
     def grad(self, x: Array) -> Array:
         return self.function.grad(x)
@@ -57,7 +57,7 @@ class UserSmooth(Smooth):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         if hasattr(self.function, "value_and_grad"):
             value, gradient = self.function.value_and_grad(x)
-            return float(value), gradient
+            return scalar(value), gradient
         return super().value_and_grad(x)
 
 

@@ -223,7 +223,7 @@ class MoreauEnvelope(Smooth):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         u = self.h.prox(x, self.mu)
         d = (x - u) / self.mu
-        return self.h(u) + 0.5 * self.mu * float(dot(d, d)), d
+        return self.h(u) + 0.5 * self.mu * dot(d, d), d
 
     def prox(self, v: Array, step: float) -> Array:
         """argmin_u f(u) + ‖u - v‖²/(2 step)."""

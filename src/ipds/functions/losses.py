@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._array import Array, all_finite, dot, is_array, namespace
+from .._array import Array, all_finite, dot, is_array, namespace, scalar
 from ..operators import Matrix, Operator, as_operator
 from .base import Smooth
 
@@ -62,7 +62,7 @@ class LeastSquares(_LinearModel):
 
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         residual = u - self.y
-        return 0.5 * float(dot(residual, residual)), residual
+        return 0.5 * dot(residual, residual), residual
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
@@ -90,7 +90,7 @@ class HuberLoss(_LinearModel):
         residual = u - self.y
         clipped = namespace(residual).clip(residual, -self.delta, self.delta)
         # c·(t - c/2) with c = clip(t) is both branches of φ at once
-        return float(dot(clipped, residual - 0.5 * clipped)), clipped
+        return dot(clipped, residual - 0.5 * clipped), clipped
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
@@ -119,14 +119,14 @@ class Logistic(_LinearModel):
     def _value(self, u: Array) -> float:
         xp = namespace(u)
         margin = self.labels * u
-        return float(xp.sum(xp.logaddexp(xp.zeros_like(margin), -margin)))
+        return scalar(xp.sum(xp.logaddexp(xp.zeros_like(margin), -margin)))
 
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         xp = namespace(u)
         margin = self.labels * u
         loss = xp.logaddexp(xp.zeros_like(margin), -margin)
         # 1/(1 + exp(t)) = exp(-t - log(1 + exp(-t))): no overflow at either end
-        return float(xp.sum(loss)), -self.labels * xp.exp(-margin - loss)
+        return scalar(xp.sum(loss)), -self.labels * xp.exp(-margin - loss)
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
@@ -151,12 +151,12 @@ class PhaseRetrieval(_LinearModel):
 
     def _value(self, u: Array) -> float:
         residual = self._power(u) - self.z
-        return 0.5 * float(dot(residual, residual))
+        return 0.5 * dot(residual, residual)
 
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         residual = self._power(u) - self.z
         both = namespace(u).concat([residual, residual]) if self._complex else residual
-        return 0.5 * float(dot(residual, residual)), 2 * u * both
+        return 0.5 * dot(residual, residual), 2 * u * both
 
     def _power(self, u: Array) -> Array:
         """|G v|² from u = G v, or from its real part above its imaginary part."""
@@ -202,10 +202,10 @@ class Quadratic(Smooth):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         product = self.Q.apply(x)
         if self._no_linear_term:
-            return 0.5 * float(dot(x, product)), product
+            return 0.5 * dot(x, product), product
         # ½⟨x, Qx⟩ + ⟨c, x⟩ = ½⟨x, (Qx + c) + c⟩
         gradient = product + self.c
-        return 0.5 * float(dot(x, gradient + self.c)), gradient
+        return 0.5 * dot(x, gradient + self.c), gradient
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
@@ -222,7 +222,7 @@ class Linear(Smooth):
         self.c = _data("Linear", "c", c, None)
 
     def __call__(self, x: Array) -> float:
-        return float(namespace(x).sum(self.c * x))
+        return scalar(namespace(x).sum(self.c * x))
 
     def grad(self, x: Array) -> Array:
         # + 0·x broadcasts a scalar c and never hands out our own array

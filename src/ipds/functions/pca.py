@@ -128,7 +128,7 @@ class PCAReconstruction(Smooth):
     def _value(self, V: Array, CV: Array) -> tuple[float, Array, Array]:
         """(f(V), VᵀCV, VᵀV)."""
         inner, gram = V.T @ CV, V.T @ V
-        value = self._data.total - 2.0 * float(dot(V, CV)) + float(dot(inner, gram))
+        value = self._data.total - 2.0 * dot(V, CV) + dot(inner, gram)
         return value / (2 * self._data.samples), inner, gram
 
     def local_lipschitz(self, x: Array, radius: float) -> float:
@@ -165,7 +165,7 @@ class PCAVariance(Smooth):
 
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         gradient = self.grad(x)
-        return 0.5 * float(dot(x, gradient)), gradient
+        return 0.5 * dot(x, gradient), gradient
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]

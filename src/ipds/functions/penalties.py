@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, absolute_sum, asarray, namespace, norm, to_numpy
+from .._array import Array, Shape, absolute_sum, asarray, magnitude, namespace, norm, scalar, to_numpy
 from ._arguments import number, weight
 from .base import Nonsmooth
 from .scalar import ScalarPenalty, fit, soft
@@ -81,7 +81,7 @@ class L21(Nonsmooth):
             raise ValueError(f"L21: lam must be a number or one per row, got shape {np.shape(self.lam)}")
 
     def __call__(self, x: Array) -> float:
-        return float(namespace(x).sum(_row_weights(self.lam, x) * row_norms(x)))
+        return scalar(namespace(x).sum(_row_weights(self.lam, x) * row_norms(x)))
 
     def prox(self, v: Array, step: float) -> Array:
         if type(v) is np.ndarray and v.ndim == 2 and type(self.lam) is float and self.lam:
@@ -213,7 +213,7 @@ class L2(Nonsmooth):
         self.lam = number("L2", "lam", lam, above=0.0, or_equal=True)
 
     def __call__(self, x: Array) -> float:
-        return self.lam * norm(x)
+        return self.lam * magnitude(x)
 
     def prox(self, v: Array, step: float) -> Array:
         t, size = self.lam * float(step), norm(v)
@@ -288,7 +288,7 @@ class GroupL2(Nonsmooth):
 
     def __call__(self, x: Array) -> float:
         norms, _ = self._norms(x)
-        return self.lam * float(namespace(x).sum(asarray(self.weights, x) * norms))
+        return self.lam * scalar(namespace(x).sum(asarray(self.weights, x) * norms))
 
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)

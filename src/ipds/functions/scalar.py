@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, namespace
+from .._array import Array, Shape, asarray, namespace, scalar
 from ._arguments import weight
 from .base import Nonsmooth
 
@@ -90,7 +90,7 @@ class ScalarPenalty(Nonsmooth):
         return self._phi(xp, xp.abs(x), fit(self.lam, x))
 
     def __call__(self, x: Array) -> float:
-        return float(namespace(x).sum(self.terms(x)))
+        return scalar(namespace(x).sum(self.terms(x)))
 
     def prox(self, v: Array, step: float) -> Array:
         if type(step) is np.float64:

@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, namespace, to_numpy
+from .._array import Array, Shape, asarray, namespace, scalar, to_numpy
 from ._arguments import number
 from .base import Nonsmooth
 from .scalar import soft
@@ -31,7 +31,7 @@ class Linf(Nonsmooth):
 
     def __call__(self, x: Array) -> float:
         xp = namespace(x)
-        return self.lam * float(xp.max(xp.abs(x))) if math.prod(x.shape) else 0.0
+        return self.lam * scalar(xp.max(xp.abs(x))) if math.prod(x.shape) else 0.0
 
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
@@ -72,7 +72,7 @@ class Nuclear(Nonsmooth):
 
     def __call__(self, x: Array) -> float:
         xp = namespace(x)
-        return self.lam * float(xp.sum(xp.linalg.svdvals(x)))
+        return self.lam * scalar(xp.sum(xp.linalg.svdvals(x)))
 
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
@@ -108,7 +108,7 @@ class TotalVariation1D(Nonsmooth):
         if x.ndim == 0:
             return 0.0
         xp = namespace(x)
-        return self.lam * float(xp.sum(xp.abs(x[1:, ...] - x[:-1, ...])))
+        return self.lam * scalar(xp.sum(xp.abs(x[1:, ...] - x[:-1, ...])))
 
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)

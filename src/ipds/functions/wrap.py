@@ -11,7 +11,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from .._array import Array, to_numpy
+from .._array import Array, scalar, to_numpy
 from .base import Smooth
 
 _BACKENDS = ("torch", "jax")
@@ -51,7 +51,7 @@ class _Given(Smooth):
         self.lipschitz = lipschitz
 
     def __call__(self, x: Array) -> float:
-        return float(self.fun(x))
+        return scalar(self.fun(x))
 
     def grad(self, x: Array) -> Array:
         return self._grad(x)
@@ -116,23 +116,25 @@ def _torch(fun: Callable[[Array], Any], x: Array, need_grad: bool) -> tuple[floa
         if need_grad or isinstance(value, torch.Tensor):
             raise TypeError(f"smooth: fun must return a scalar computed from x, got {_describe(value)}")
         return float(value), None
+    plain = value.detach().reshape(())
+    if isinstance(x, np.ndarray):
+        plain = float(plain)
     if not need_grad:
-        return float(value), None
+        return plain, None
     if not value.requires_grad:
         raise TypeError(
             "smooth: the value of fun does not depend on x through PyTorch operations; pass grad="
         )
     (gradient,) = torch.autograd.grad(value.reshape(()), variable)
-    return float(value.detach()), gradient.numpy() if isinstance(x, np.ndarray) else gradient
+    return plain, gradient.numpy() if isinstance(x, np.ndarray) else gradient
 
 
 def _jax(fun: Callable[[Array], Any], x: Array, need_grad: bool) -> tuple[float, Array]:
     jax = importlib.import_module("jax")
     if not isinstance(x, np.ndarray):
         if not need_grad:
-            return float(fun(x)), None
-        value, gradient = jax.value_and_grad(fun)(x)
-        return float(value), gradient
+            return scalar(fun(x)), None
+        return jax.value_and_grad(fun)(x)
     with _float64(jax):
         variable = jax.numpy.asarray(x)
         if not need_grad:

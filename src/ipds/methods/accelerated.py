@@ -17,17 +17,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from .._array import Array, add_scaled, dot, norm, precision
+from .._array import Array, norm, precision
 from ..errors import AssumptionError
 from ..problem import Block, Problem
 from .base import Method, State, checked, lipschitz_at
 from .composite import assemble, kink_width, length
 from .reduction import (
     Arrays,
+    attempt,
     curvatures,
     eliminable,
     eliminate,
     evaluate,
+    fetched,
     resmooth,
     verified,
     without,
@@ -115,7 +117,7 @@ class AcceleratedIPDS(Method):
             beta=beta,
             mu=0.0,
             alpha=1 / (largest * len(curved)),
-            reference=Reference(point.value),
+            reference=Reference(float(point.value)),
             tolerance=0.1 * slope,
             cooling=cooling,
         )
@@ -129,28 +131,22 @@ class AcceleratedIPDS(Method):
         R, p, alpha = m.reduction, m.point, m.alpha
         level = m.reference.value + ROUNDING * m.eps * abs(m.reference.value)
         for _ in range(20):
-            steps = [alpha * ti for ti in m.tau]
-            v = [add_scaled(xi, -step, gi) for xi, gi, step in zip(p.x, p.g, steps, strict=True)]
-            x = tuple([block.h.prox(vi, step) for block, vi, step in zip(R.blocks, v, steps, strict=True)])
-            q = evaluate(R, x, m.target, m.s)
-            moves = [a - b for a, b in zip(x, p.x, strict=True)]
-            squares = [float(dot(a, a)) for a in moves]
-            moved = sum([square / ti for square, ti in zip(squares, m.tau, strict=True)])
-            if q.value <= level - 1e-4 * moved / alpha:
+            steps = tuple([alpha * ti for ti in m.tau])
+            tried = fetched(attempt(R, p, m.target, m.s, steps))
+            moved = sum([square / ti for square, ti in zip(tried.moved, m.tau, strict=True)])
+            if tried.value <= level - 1e-4 * moved / alpha:
                 break
             alpha *= 0.25
-        changes = [a - b for a, b in zip(q.g, p.g, strict=True)]
-        crossed = [float(dot(a, b)) for a, b in zip(moves, changes, strict=True)]
-        bends = [float(dot(a, a)) for a in changes]
-        bent = sum([bend * ti for bend, ti in zip(bends, m.tau, strict=True)])
-        following = barzilai_borwein(moved, sum(crossed), bent, long=state.t % 2 == 1) or alpha
+        q = tried.point
+        bent = sum([bend * ti for bend, ti in zip(tried.bent, m.tau, strict=True)])
+        following = barzilai_borwein(moved, sum(tried.crossed), bent, long=state.t % 2 == 1) or alpha
         following = max(min(following, 1e4 * alpha), 1e-4 * alpha, 1e-200)
-        m = m._replace(point=q, alpha=following, reference=m.reference.seen(q.value), inner=m.inner + 1)
+        m = m._replace(point=q, alpha=following, reference=m.reference.seen(tried.value), inner=m.inner + 1)
         new = assemble(
             state.t + 1,
             R,
             q,
-            list(zip(v, steps, strict=True)),
+            list(zip(tried.v, steps, strict=True)),
             (q.u, m.s),
             m.beta,
             m.mu,
@@ -160,10 +156,10 @@ class AcceleratedIPDS(Method):
         )
         # with s_i ∈ ∂h_i from the prox, ∇_iΦ + s_i = change of the gradient - move/step: its norm needs no new array
         rest = 0.0
-        for block, gi, step, mm, mc, cc in zip(R.blocks, q.g, steps, squares, crossed, bends, strict=True):
+        for block, step, mm, mc, cc, gg in zip(R.blocks, steps, *tried[3:], strict=True):
             pushed = mm / step / step
             apart = max(cc - 2 * mc / step + pushed, 4 * m.eps * (cc + pushed))  # at least its own rounding
-            rest += float(dot(gi, gi)) if block.h.is_manifold else apart
+            rest += gg if block.h.is_manifold else apart
         rest = math.sqrt(rest)
         if rest <= m.tolerance or m.inner >= (m.cooling.inner if m.cooling else INNER):
             return replace(new, memory=next_stage(m, state.t + 1, rest))
@@ -185,4 +181,4 @@ def _verified(m: Memory) -> Memory:
     if R is m.reduction:
         return m
     point = evaluate(R, m.point.x, m.target, m.s)
-    return m._replace(reduction=R, point=point, reference=Reference(point.value))
+    return m._replace(reduction=R, point=point, reference=Reference(float(point.value)))

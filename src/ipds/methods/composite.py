@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._array import Array, dot, norm
+from .._array import Array, dot, fetch, magnitude
 from ..errors import AssumptionError
 from ..functions import Zero
 from ..operators import Identity
@@ -96,12 +96,12 @@ def descend(R: Reduction, x: Arrays, g: Arrays, step: float) -> tuple[Arrays, li
 
 def square(arrays: Any) -> float:
     """Σ ‖a_i‖²."""
-    return sum([float(dot(a, a)) for a in arrays])
+    return sum(fetch([dot(a, a) for a in arrays]))
 
 
 def length(arrays: Any) -> float:
     """(Σ ‖a_i‖²)^½."""
-    return math.hypot(*[norm(a) for a in arrays])
+    return math.hypot(*fetch([magnitude(a) for a in arrays]))
 
 
 def assemble(

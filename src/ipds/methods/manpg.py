@@ -69,7 +69,7 @@ class ManPG(Method):
         published = 1 / L if L > 0 else width
         t0 = self.t0 or (published if self.rule == "published" else min(published, width))
         f, df = R.smooth[0](X)
-        memory = Memory(R, h, op.scale, f + h(X), df, 0.0 * (X.T @ X), t0, t0)
+        memory = Memory(R, h, op.scale, float(f + h(X)), df, 0.0 * (X.T @ X), t0, t0)
         return _state(0, memory, X, X, X, f)
 
     def step(self, problem: Problem, state: State) -> State:
@@ -84,7 +84,7 @@ class ManPG(Method):
         for _ in range(HALVINGS):
             new = R.blocks[0].h.prox(X + alpha * D, 1.0)
             f, df = R.smooth[0](new)
-            value = f + m.h(new)
+            value = float(f + m.h(new))
             if value <= m.value - alpha * decrease:
                 break
             alpha *= 0.5

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from .._array import Array, dot, norm, precision, scaled_difference
+from .._array import Array, add_scaled, dot, fetch, magnitude, norm, precision, scaled_difference
 from ..functions import Nonsmooth, Smooth
 from ..operators import Identity, Operator
 from ..problem import Block, Problem
@@ -27,7 +28,8 @@ from ..problem import Block, Problem
 Arrays = tuple[Array, ...]
 
 
-class Reduction(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Reduction:
     """What stays fixed during a run: the eliminated block and those that remain."""
 
     j: int
@@ -67,9 +69,9 @@ class Place(NamedTuple):
     products: Arrays
     total: Array
     """Σ A_i x_i over the remaining blocks."""
-    f: tuple[float, ...]
+    f: tuple[Any, ...]
     df: tuple[Array | None, ...]
-    own_f: float
+    own_f: Any
     push: Array | None
     """f_j(y) and -A_j⁻ᵀ∇f_j(y), where f_j has moved."""
 
@@ -80,11 +82,11 @@ class Point(NamedTuple):
     x: Arrays
     products: Arrays
     total: Array
-    f: tuple[float, ...]
+    f: tuple[Any, ...]
     df: tuple[Array | None, ...]
-    own_f: float
+    own_f: Any
     push: Array | None
-    value: float
+    value: Any
     """Φ(x) + Σ h_i(x_i)."""
     u: Array
     x_breve: Array
@@ -141,7 +143,8 @@ def resmooth(R: Reduction, p: Place | Point, target: Any, s: float) -> Point:
     x_breve = R.h.prox(u, s)
     split = R.multiplier(x_breve, u, s)
     z = split if p.push is None else split + p.push
-    value = sum(p.f) + p.own_f + R.h(x_breve) + (s * R.c * R.c / 2) * float(dot(split, split))
+    value = sum(p.f) + p.own_f if R.h.is_set else sum(p.f) + p.own_f + R.h(x_breve)
+    value = value + (s * R.c * R.c / 2) * dot(split, split)
     pulls, g = [], []
     for block, op, xi, dfi in zip(R.blocks, R.operators, p.x, p.df, strict=True):
         pull = op.adjoint(z)
@@ -149,8 +152,51 @@ def resmooth(R: Reduction, p: Place | Point, target: Any, s: float) -> Point:
         pulls.append(pull)
         g.append(tangent(block, xi, gi))
         if not block.h.is_set:
-            value += block.h(xi)
+            value = value + block.h(xi)
     return Point(*p[:7], value, u, x_breve, split, z, tuple(pulls), tuple(g))
+
+
+class Trial(NamedTuple):
+    """A step that was tried, and the numbers that judge it; those of the blocks are tuples."""
+
+    point: Point
+    v: Arrays
+    """Prox points: x_i = prox_{h_i}(v_i, α_i)."""
+    value: Any
+    moved: tuple[Any, ...]
+    """‖Δx_i‖²."""
+    crossed: tuple[Any, ...]
+    """⟨Δx_i, Δg_i⟩."""
+    bent: tuple[Any, ...]
+    """‖Δg_i‖²."""
+    slopes: tuple[Any, ...]
+    """‖g_i‖² of the manifolds, 0 elsewhere."""
+
+
+def attempt(R: Reduction, p: Point, target: Any, s: Any, steps: tuple[Any, ...]) -> Trial:
+    """x_i ← prox_{h_i}(x_i - α_i g_i, α_i) from p, and all there is to know of it: pure, without a look at a number."""
+    v = tuple([add_scaled(xi, -step, gi) for xi, gi, step in zip(p.x, p.g, steps, strict=True)])
+    x = tuple([block.h.prox(vi, step) for block, vi, step in zip(R.blocks, v, steps, strict=True)])
+    q = evaluate(R, x, target, s)
+    moves = [a - b for a, b in zip(x, p.x, strict=True)]
+    changes = [a - b for a, b in zip(q.g, p.g, strict=True)]
+    return Trial(
+        q,
+        v,
+        q.value,
+        tuple([dot(a, a) for a in moves]),
+        tuple([dot(a, b) for a, b in zip(moves, changes, strict=True)]),
+        tuple([dot(a, a) for a in changes]),
+        tuple([dot(gi, gi) if block.h.is_manifold else 0.0 for block, gi in zip(R.blocks, q.g, strict=True)]),
+    )
+
+
+def fetched(tried: Trial) -> Trial:
+    """The trial with its numbers as floats: one transfer."""
+    n = len(tried.v)
+    flat = (tried.value, *tried.moved, *tried.crossed, *tried.bent, *tried.slopes)
+    (value, *rest), point, v = fetch(flat, tried.point, tried.v)
+    return Trial(point, v, value, *[tuple(rest[k * n : (k + 1) * n]) for k in range(4)])
 
 
 def tangent(block: Block, x: Array, g: Array) -> Array:
@@ -158,10 +204,17 @@ def tangent(block: Block, x: Array, g: Array) -> Array:
     return block.h.tangent(x, g) if block.h.is_manifold else g
 
 
-def restored_value(R: Reduction, p: Point) -> float:
+def restored_value(R: Reduction, p: Point) -> Any:
     """The objective at the feasible point with x_j = (b - Σ A_i x_i)/c."""
     others = [block.h(xi) for block, xi in zip(R.blocks, p.x, strict=True) if not block.h.is_set]
     return sum(p.f) + p.own_f + sum(others) + R.h(R.invert(R.b - p.total))
+
+
+def constraint_and_pulls(R: Reduction, p: Point) -> tuple[Any, ...]:
+    """‖Ax - b‖, ‖Σ_{i≠j} A_i x_i‖, ‖A_j x̆_j‖, and all ‖A_iᵀz‖."""
+    placed = R.own.apply(p.x_breve)
+    constraint = magnitude(p.total + placed - R.b), magnitude(p.total), magnitude(placed)
+    return (*constraint, *[magnitude(pull) for pull in p.pulls])
 
 
 def curvatures(R: Reduction, point: Point, s: float, own_bend: float = 0.0) -> list[float]:
@@ -191,17 +244,17 @@ class OneCall:
     """x ↦ (f(x), ∇f(x)) at the price of the gradient alone: for a quadratic, f(x) = f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩."""
 
     def __init__(self, f: Smooth, zero: Array):
-        self.f, self.at_zero, self.slope = f, f(zero), f.grad(zero)
+        self.f, self.at_zero, self.slope = f, float(f(zero)), f.grad(zero)
         self.flat = norm(self.slope) == 0
         self.tolerance = max(1e-12, 100 * precision(zero))
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         gradient = self.f.grad(x)
-        return self.at_zero + 0.5 * float(dot(x, gradient if self.flat else gradient + self.slope)), gradient
+        return self.at_zero + 0.5 * dot(x, gradient if self.flat else gradient + self.slope), gradient
 
-    def holds(self, x: Array, value: float) -> bool:
+    def holds(self, x: Array, value: Any) -> bool:
         """Whether `value`, found by the formula, is f(x)."""
-        actual = self.f(x)
+        value, actual = fetch((value, self.f(x)))
         return abs(value - actual) <= self.tolerance * (abs(actual) + abs(self.at_zero))
 
 
@@ -229,7 +282,7 @@ def nothing(x: Array) -> tuple[float, None]:
 def verified(R: Reduction, p: Point) -> Reduction:
     """R itself, or, where a function taken for a quadratic is none at p, R with that function evaluated in full."""
 
-    def tried(smooth: Any, x: Array, value: float) -> Any:
+    def tried(smooth: Any, x: Array, value: Any) -> Any:
         fails = isinstance(smooth, OneCall) and not smooth.holds(x, value)
         return smooth.f.value_and_grad if fails else smooth
 
@@ -240,7 +293,7 @@ def verified(R: Reduction, p: Point) -> Reduction:
         else R.own_smooth
     )
     same = own is R.own_smooth and all(new is old for new, old in zip(smooth, R.smooth, strict=True))
-    return R if same else R._replace(smooth=smooth, own_smooth=own)
+    return R if same else replace(R, smooth=smooth, own_smooth=own)
 
 
 def without(items: tuple[Any, ...], j: int) -> tuple[Any, ...]:

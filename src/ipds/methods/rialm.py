@@ -78,7 +78,7 @@ class RiemannianALM(Method):
         s = 1 / (beta * R.c**2)
         p = evaluate(R, x, R.b - z0 / beta, s)
         alpha = 1 / (L + beta * squared)
-        memory = Memory(R, p, z0, beta, beta, alpha, Reference(p.value), 0.2 * length(p.g), INNER)
+        memory = Memory(R, p, z0, beta, beta, alpha, Reference(float(p.value)), 0.2 * length(p.g), INNER)
         return assemble(0, R, p, [(xi, 1.0) for xi in x], (p.u, s), beta, 0.0, memory)
 
     def step(self, problem: Problem, state: State) -> State:
@@ -91,7 +91,8 @@ class RiemannianALM(Method):
         for attempt in range(TRIES):
             x, points = descend(R, p.x, p.g, alpha)
             q = evaluate(R, x, target, s)
-            if q.value <= m.reference.value - ARMIJO * alpha * slope_squared or attempt == TRIES - 1:
+            value = float(q.value)
+            if value <= m.reference.value - ARMIJO * alpha * slope_squared or attempt == TRIES - 1:
                 break
             alpha *= SHRINK
         moves = [a - b for a, b in zip(q.x, p.x, strict=True)]
@@ -99,7 +100,7 @@ class RiemannianALM(Method):
         crossed = sum([float(dot(a, b)) for a, b in zip(moves, changes, strict=True)])
         following = barzilai_borwein(square(moves), crossed, square(changes), long=m.inner % 2 == 1) or alpha
         following = min(max(following, 1e-6 * s), 1e6 * s)
-        m = m._replace(point=q, alpha=following, reference=m.reference.seen(q.value), inner=m.inner + 1)
+        m = m._replace(point=q, alpha=following, reference=m.reference.seen(value), inner=m.inner + 1)
         solved = length(q.g) <= m.tolerance
         if solved or m.inner >= m.allowance:
             m = self._dual_step(m, solved)
@@ -116,7 +117,7 @@ class RiemannianALM(Method):
             point=q,
             z=p.z,
             beta=beta,
-            reference=Reference(q.value),
+            reference=Reference(float(q.value)),
             tolerance=m.tolerance * TIGHTEN if solved else m.tolerance,
             allowance=INNER if solved else 2 * INNER,
             inner=0,

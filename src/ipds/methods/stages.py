@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .._array import norm
-from .composite import length
-from .reduction import Arrays, Point, Reduction, evaluate, resmooth, restored_value
+from .._array import fetch
+from .reduction import Arrays, Point, Reduction, constraint_and_pulls, evaluate, resmooth, restored_value
 from .spectral import Reference
 
 
@@ -133,9 +132,9 @@ def next_stage(m: Memory, t: int, rest: float) -> Memory:
 def _anneal(m: Memory) -> Memory:
     """Begin the next annealing from the best point so far; after the last, return to that point for good."""
     R, p, before, cycle = m.reduction, m.point, m.s, m.cycle + 1
-    value = restored_value(R, p)
+    value = float(restored_value(R, p))
     incumbent = (value, p.x) if value < m.incumbent[0] else m.incumbent
-    m = m._replace(incumbent=incumbent, cycle=cycle, z=0.0, inner=0)
+    m = m._replace(incumbent=incumbent, cycle=cycle, z=0.0)
     if cycle < len(m.effort.cycles):
         cooling = m.effort.cycles[cycle]
         m = _smoothing(m._replace(cooling=cooling, tolerance=0.002 * m.slope), cooling.hot * m.unit)
@@ -144,8 +143,16 @@ def _anneal(m: Memory) -> Memory:
             beta=10 / (m.effort.cycles[-1].cold * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope
         )
     m = m._replace(target=R.b)
-    point = evaluate(R, incumbent[1], m.target, m.s)
-    return m._replace(point=point, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(point.value))
+    return _at(m, evaluate(R, incumbent[1], m.target, m.s), before)
+
+
+def _at(m: Memory, point: Point, before: float) -> Memory:
+    """A new search from `point`; `before` is the smoothing so far."""
+    (value,), point = fetch((point.value,), point)
+    # where the smoothing shrinks, the curvature grows by as much
+    return m._replace(
+        point=point, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(value), inner=0
+    )
 
 
 def _smoothing(m: Memory, s: float) -> Memory:
@@ -159,22 +166,19 @@ def _resmooth(m: Memory, before: float) -> Memory:
     """The reduced function at the same x for the new (z, β, μ)."""
     R, p = m.reduction, m.point
     m = m._replace(target=R.b - m.z / m.beta)
-    q = resmooth(R, p, m.target, m.s)
-    # where the smoothing shrinks, the curvature grows by as much
-    return m._replace(point=q, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(q.value), inner=0)
+    return _at(m, resmooth(R, p, m.target, m.s), before)
 
 
 def _dual_step(m: Memory, rest: float) -> Memory:
     """z ← -d/c, and β grows where the constraint lags behind stationarity."""
     R, p = m.reduction, m.point
-    placed = R.own.apply(p.x_breve)
-    feasibility = norm(p.total + placed - R.b)
-    scale = max(norm(p.total), norm(placed))
+    feasibility, rest_of, placed, *pulls = fetch(constraint_and_pulls(R, p))
+    scale = max(rest_of, placed)
     # at first the constraint may hurry ahead; in the long run it must not
     balance = 1.0 if m.cycle >= 0 or m.rounds > HASTE else 0.1
     lags = (
         feasibility > max(LAG * m.feasibility, ROUNDING * m.eps * scale)
-        and feasibility * length(p.pulls) > balance * rest * scale
+        and feasibility * math.hypot(*pulls) > balance * rest * scale
     )
     growth = m.growth if lags or feasibility > m.far * scale else 1.0
     if m.transient:
