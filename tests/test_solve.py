@@ -293,11 +293,6 @@ def test_progress_is_quiet_where_nobody_looks(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_checkpoint_is_refused_until_it_exists():
-    with pytest.raises(NotImplementedError, match="checkpoint"):
-        solve(easy(), checkpoint="run.npz")
-
-
 def test_waiting_for_the_multiplier_is_not_stalling():
     """While x̆ = 0 certificate and objective stand still; the multiplier grows until x̆ leaves zero."""
     problem = Problem(

@@ -2,7 +2,8 @@
 
 from . import plot
 from ._version import __version__
-from .errors import AssumptionError, DivergenceError
+from .checkpoint import Checkpoint
+from .errors import AssumptionError, CheckpointError, CheckpointWarning, DivergenceError
 from .multistart import Multistart, multistart
 from .parameters import Parameters
 from .problem import Block, Problem
@@ -12,6 +13,9 @@ from .solve import iterate, solve
 __all__ = [
     "AssumptionError",
     "Block",
+    "Checkpoint",
+    "CheckpointError",
+    "CheckpointWarning",
     "DivergenceError",
     "Multistart",
     "Parameters",

@@ -15,3 +15,13 @@ class DivergenceError(ArithmeticError):
     def __init__(self, message: str, result: Any = None):
         super().__init__(message)
         self.result = result
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be used: damaged, of another solve, or not to be written; `result` is what was reached."""
+
+    result: Any = None
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written, or the newest one was damaged and the one before it was taken."""

@@ -20,6 +20,17 @@ class History(Mapping[str, np.ndarray]):
     def __init__(self) -> None:
         self._columns: dict[str, list[float]] = {}
 
+    @classmethod
+    def of(cls, columns: Mapping[str, np.ndarray]) -> History:
+        """The history with these columns, all of one length."""
+        history = cls()
+        history._columns = {name: column.tolist() for name, column in columns.items()}
+        if len({column.shape for column in columns.values()}) > 1 or any(
+            c.ndim != 1 for c in columns.values()
+        ):
+            raise ValueError("the columns of a history are vectors of one length")
+        return history
+
     def record(self, **values: float) -> None:
         """Append one row; every row has the same names."""
         for name, value in values.items():

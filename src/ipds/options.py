@@ -51,7 +51,6 @@ def check_options(
     time_limit: float | None,
     callback: Callback | None,
     check_every: int,
-    checkpoint: Any,
 ) -> None:
     """Refuse options of the wrong kind or range."""
     for name, value in (("max_iter", max_iter), ("check_every", check_every)):
@@ -70,8 +69,6 @@ def check_options(
             )
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable, got {type(callback).__name__}")
-    if checkpoint is not None:
-        raise NotImplementedError("checkpointing is not available in this version; pass checkpoint=None")
 
 
 def convention(callback: Callback | None) -> Callback | None:

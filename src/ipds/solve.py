@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ._array import Array
-from .diagnostics import certify, objective, uncertified
+from .checkpoint import Checkpoint, Journal, journal
+from .diagnostics import certify, objective
 from .errors import AssumptionError, DivergenceError
-from .history import History
 from .methods import Method, State, candidates, named
 from .options import Callback, Options, check_options, check_problem, convention
 from .problem import Problem
 from .progress import Progress
 from .result import Result, Status, intermediate
+from .run import FINAL, Run
+from .scales import units
 from .starting import starting_point
-from .stopping import Check, Stagnation, Stopwatch
+from .stopping import Check, Stopwatch
 
 
 def solve(
@@ -32,7 +35,7 @@ def solve(
     callback: Callback | None = None,
     progress: bool = False,
     check_every: int = 10,
-    checkpoint: Any = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     seed: int | None = None,
 ) -> Result:
     """Solve a problem and certify the answer.
@@ -49,6 +52,9 @@ def solve(
         StopIteration to stop.
     progress : show live figures in a terminal or notebook (nothing in a pipe).
     check_every : iterations between checks (certificate, record, callback).
+    checkpoint : a path, or a `Checkpoint`, where the solve saves itself as it goes. Where the file holds an earlier
+        part of the same solve, that is resumed, to the same bits; limits and tolerance may have changed, and count for
+        the whole. Where it belongs to another problem it is refused.
     seed : of the starting point, where one is drawn.
 
     Returns
@@ -66,23 +72,29 @@ def solve(
     (True, True)
     """
     check_problem(problem)
-    check_options(max_iter, tol, time_limit, callback, check_every, checkpoint)
+    check_options(max_iter, tol, time_limit, callback, check_every)
     chosen = None if method == "auto" else _as_method(method)
-    start = starting_point(problem, x0, z0, seed)
     options = Options(max_iter, tol, time_limit, convention(callback), progress, check_every)
+    log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed)
+    choices = candidates(problem) if chosen is None else [chosen]
+    start = log.start(starting_point(problem, x0, z0, seed), len(choices))
+    scales = units(problem, start[1], seed)
     if chosen is not None:
-        return _run(problem, start, chosen, options)
-    tried: list[Result] = []
-    for choice in candidates(problem):
+        return _run(problem, start, chosen, options, scales, log)
+    tried = log.tried
+    for number, choice in enumerate(choices):
+        if number < log.candidate:
+            continue
+        log.candidate = number
         try:
-            result = _run(problem, start, choice, options.less(tried))
+            result = _run(problem, start, choice, options.less(tried), scales, log)
         except AssumptionError:  # this one has no say here; an earlier one may have answered
             if not tried:
                 raise
             continue
         result.method = f"auto: {result.method}"
         tried.append(result)
-        if result.status not in (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE):
+        if result.status not in FINAL:
             break
     best = min(tried, key=lambda r: (r.status is Status.DIVERGED, r.certificate.relative))
     if best.status is Status.DIVERGED:
@@ -118,65 +130,43 @@ def iterate(
 
 
 def _run(
-    problem: Problem, start: tuple[tuple[Array, ...], Array], method: Method, options: Options
+    problem: Problem,
+    start: tuple[tuple[Array, ...], Array],
+    method: Method,
+    options: Options,
+    scales: tuple[float, ...],
+    log: Journal,
 ) -> Result:
-    """The loop."""
-    clock, history = Stopwatch(), History()
-    largest: tuple[float, ...] = ()
+    """The loop; `scales` cap the size a certificate is relative to."""
+    begun = Stopwatch()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
-        state = method.init(problem, *start)
-        good = Check(state, uncertified(problem, state), objective(problem, state))
-        best, lowest, status = good, None, None
-        watcher = Stagnation(options.tol)
+        fresh = Run.begin(problem, method.init(problem, *start), scales)
+        run = log.resume(problem, method, start, fresh)
+        clock, state = Stopwatch(run.seconds + begun.seconds()), run.good.state
+        if run.status not in FINAL:  # an earlier part of the solve may have ended where this one may go on
+            run.status = run.limits(options)
         try:
-            while status is None:
+            while run.status is None:
                 state = method.step(problem, state)
                 timed_out = options.time_limit is not None and clock.seconds() > options.time_limit
                 done = state.t >= options.max_iter or timed_out
                 if state.t % options.check_every and state.t != 1 and not done:
                     continue
-                check = Check(state, certify(problem, state, largest), objective(problem, state))
+                check = Check(state, certify(problem, state, run.largest), objective(problem, state))
                 if not check.finite:
-                    status = Status.DIVERGED
+                    run.status = Status.DIVERGED
                     break
-                good = check
-                if lowest is None or check.fun < lowest.fun:
-                    lowest = check
-                largest = tuple(map(max, check.certificate.scales, largest or check.certificate.scales))
-                if check.certificate.relative <= best.certificate.relative or best.state.t == 0:
-                    best = check
-                _record(history, check, clock.seconds())
-                bar.show(check, clock.seconds())
+                run.note(check, clock.seconds())
+                bar.show(check, run.seconds)
                 if options.callback is not None and not _goes_on(clock, options.callback, check):
-                    status = Status.CALLBACK
-                elif check.certificate.relative <= options.tol and state.settled:
-                    status = Status.CONVERGED
-                elif state.t >= options.max_iter:
-                    status = Status.MAX_ITER
-                elif timed_out:
-                    status = Status.TIME_LIMIT
+                    run.status = Status.CALLBACK
                 else:
-                    status = watcher.status(check)
+                    run.status = run.limits(options) or run.watcher.status(check, options.tol)
+                log.keep(run)
         except KeyboardInterrupt:
-            status, good = Status.INTERRUPTED, best
-    if good.state.transient and lowest is not None and problem.restorable is not None:
-        good = lowest  # stopped while smoothed on purpose: the best feasible objective seen is the answer
-    return _result(problem, method, good, status, history, clock.seconds())
-
-
-def _record(history: History, check: Check, seconds: float) -> None:
-    certificate, state = check.certificate, check.state
-    history.record(
-        iteration=state.t,
-        seconds=seconds,
-        objective=check.fun,
-        feasibility=certificate.feasibility,
-        stationarity=sum(certificate.stationarity),
-        critical=certificate.critical,
-        relative=certificate.relative,
-        beta=state.beta,
-        mu=state.mu,
-    )
+            run.status = Status.INTERRUPTED
+        log.keep(run)
+    return _result(problem, method, run)
 
 
 def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
@@ -192,9 +182,8 @@ def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
     return True
 
 
-def _result(
-    problem: Problem, method: Method, check: Check, status: Status, history: History, seconds: float
-) -> Result:
+def _result(problem: Problem, method: Method, run: Run) -> Result:
+    check, status = run.answer(problem), run.status or Status.FAILED
     state = check.state
     return Result(
         x=state.q,
@@ -204,9 +193,9 @@ def _result(
         status=status,
         message=status.value,
         nit=state.t,
-        seconds=seconds,
+        seconds=run.seconds,
         certificate=check.certificate,
-        history=history,
+        history=run.history,
         state=state,
         parameters=method.parameters_of(state),
         method=method.name,

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ._array import norm, precision
 from .diagnostics import Certificate
@@ -16,8 +17,9 @@ from .result import Status
 class Stopwatch:
     """Seconds of solving; pauses while callers' code runs."""
 
-    def __init__(self) -> None:
-        self._start, self._paused = time.perf_counter(), 0.0
+    def __init__(self, before: float = 0.0) -> None:
+        """`before`: seconds already spent, in an earlier part of the same solve."""
+        self._start, self._paused = time.perf_counter() - before, 0.0
 
     def seconds(self) -> float:
         """Seconds on the clock."""
@@ -49,31 +51,32 @@ class Check:
         return math.isfinite(self.certificate.critical) and self.fun > -math.inf
 
 
+@dataclass
 class Stagnation:
     """Sees when progress has ended: a stretch of checks in which nothing moves any more."""
 
-    CHECKS = 30
-    ITERATIONS = 300
+    CHECKS: ClassVar[int] = 30
+    ITERATIONS: ClassVar[int] = 300
 
-    def __init__(self, tol: float):
-        self._tol = tol
-        self._since: Check | None = None
-        self._count = 0
+    since: Check | None = None
+    """The check at which something last moved."""
+    count: int = 0
+    """Checks since then."""
 
-    def status(self, check: Check) -> Status | None:
+    def status(self, check: Check, tol: float) -> Status | None:
         """A stalled status once neither certificate nor objective has moved for long, else None."""
-        since = self._since
+        since = self.since
         if since is None or self._moved(since, check):
-            self._since, self._count = check, 0
+            self.since, self.count = check, 0
             return None
-        self._count += 1
-        if self._count < self.CHECKS or check.state.t - since.state.t < self.ITERATIONS:
+        self.count += 1
+        if self.count < self.CHECKS or check.state.t - since.state.t < self.ITERATIONS:
             return None
-        if check.certificate.feasibility <= self._tol * check.certificate.scales[0]:
+        if check.certificate.feasibility <= tol * check.certificate.scales[0]:
             return Status.STALLED_FEASIBLE
         if norm(check.state.z - since.state.z) > 0.01 * norm(since.state.z):
             # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
-            self._since, self._count = check, 0
+            self.since, self.count = check, 0
             return None
         return Status.STALLED
 

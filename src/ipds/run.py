@@ -1,0 +1,81 @@
+"""Where a run stands: all that the loop carries from check to check, and all that a checkpoint keeps of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .diagnostics import objective, uncertified
+from .history import History
+from .methods import State
+from .options import Options
+from .problem import Problem
+from .result import Status
+from .stopping import Check, Stagnation
+
+FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE)
+"""Ends that higher limits would not change."""
+
+
+@dataclass
+class Run:
+    """The last good check, the best ones, and what was recorded on the way."""
+
+    caps: tuple[float, ...]
+    """The scale of a certificate may be as large as this where larger ones were seen before (`scales.units`)."""
+    good: Check
+    """The last finite check: the run goes on from its state."""
+    best: Check
+    """The check of lowest relative certificate."""
+    lowest: Check | None = None
+    """The check of lowest objective."""
+    largest: tuple[float, ...] = ()
+    """The largest scales of certificates so far."""
+    watcher: Stagnation = field(default_factory=Stagnation)
+    history: History = field(default_factory=History)
+    seconds: float = 0.0
+    status: Status | None = None
+    """Why the run ended; None while it goes on."""
+
+    @classmethod
+    def begin(cls, problem: Problem, state: State, caps: tuple[float, ...]) -> Run:
+        """The run at t = 0."""
+        check = Check(state, uncertified(problem, state), objective(problem, state))
+        return cls(caps, check, check)
+
+    def note(self, check: Check, seconds: float) -> None:
+        """Take a finite check into account."""
+        certificate, seen = check.certificate, check.certificate.scales
+        self.good, self.seconds = check, seconds
+        if self.lowest is None or check.fun < self.lowest.fun:
+            self.lowest = check
+        self.largest = tuple(map(min, self.caps, map(max, seen, self.largest or seen)))
+        if certificate.relative <= self.best.certificate.relative or self.best.state.t == 0:
+            self.best = check
+        self.history.record(
+            iteration=check.state.t,
+            seconds=seconds,
+            objective=check.fun,
+            feasibility=certificate.feasibility,
+            stationarity=sum(certificate.stationarity),
+            critical=certificate.critical,
+            relative=certificate.relative,
+            beta=check.state.beta,
+            mu=check.state.mu,
+        )
+
+    def limits(self, options: Options) -> Status | None:
+        """The status at the last check by tolerance and limits alone; None where they let the run go on."""
+        if self.good.certificate.relative <= options.tol and self.good.state.settled:
+            return Status.CONVERGED
+        if self.good.state.t >= options.max_iter:
+            return Status.MAX_ITER
+        if options.time_limit is not None and self.seconds > options.time_limit:
+            return Status.TIME_LIMIT
+        return None
+
+    def answer(self, problem: Problem) -> Check:
+        """The check to report."""
+        good = self.best if self.status is Status.INTERRUPTED else self.good
+        if good.state.transient and self.lowest is not None and problem.restorable is not None:
+            return self.lowest  # stopped while smoothed on purpose: the best feasible objective seen
+        return good
