@@ -5,7 +5,7 @@ READY := .venv/.ready
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint format bench bench-engine docs clean
+.PHONY: demo test lint format bench bench-engine docs dist test-wheel clean
 
 demo: $(READY)
 	$(BIN)/ipds demo
@@ -41,6 +41,18 @@ docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 	@echo "the site: build/site/index.html"
+
+# wheel and sdist into dist/
+dist: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dist]'
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+
+# the wheel alone in a new environment: import, solve, command line, types
+test-wheel: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dist]'
+	$(BIN)/python tests/wheel/check.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
