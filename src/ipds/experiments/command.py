@@ -1,0 +1,183 @@
+"""What `ipds reproduce` does: the grid, then the report."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from ..datasets import PAPER, DataError
+from ..datasets.cache import locate
+from ..datasets.paper import FILES, parse
+from . import theory
+from .grid import QUICK, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, paper_cells, trade_off_cells
+from .pool import at_most, available, finished, missing, run_all
+from .published import Published, read_published
+from .report import Study, verdict, write_report
+from .run import write_atomically
+
+SECONDS, QUICK_SECONDS, QUICK_TRADE_OFF_SECONDS = 5.0, 0.5, 2.0
+THEORY_SECONDS = 15.0
+CURVES = "published_curves.json"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to run and where; see `ipds reproduce --help`."""
+
+    out: Path = Path("out/reproduce")
+    quick: bool = False
+    data_dir: Path | None = None
+    curves: Path | None = None
+    seconds: float | None = None
+    seeds: int = 1
+    trade_off_seeds: int = 3
+    datasets: tuple[str, ...] = ()
+    """Only these; empty: all of the grid, and the trade-off."""
+    rhos: tuple[float, ...] = ()
+    jobs: int = 1
+    download: bool = False
+    report_only: bool = False
+    fresh: bool = False
+    publish: Path | None = None
+
+
+def reproduce(options: Options, console: Console) -> Study:
+    """Run what is missing, write the report, say what came out."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ModuleNotFoundError("the report needs matplotlib: pip install 'ipds-admm[experiments]'")
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    began, data_dir = time.time(), options.data_dir
+    if data_dir is not None and not data_dir.is_dir():
+        raise DataError(f"{data_dir}: no such folder")
+    datasets = options.datasets or (QUICK if options.quick else PAPER)
+    published = _published(options.curves, data_dir)
+    if options.download:
+        _fetch(datasets, data_dir, say)
+    cells, settings = _plan(options, datasets)
+    runnable, skipped = available(cells, data_dir)
+    for name, reason in skipped.items():
+        say(f"skipped: {name}: {reason}")
+    folder = options.out / "runs"
+    if options.fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not options.report_only:
+        _run(runnable, folder, data_dir, options.jobs, console, say)
+    measured = _theory(options.out / "theory.json", options.fresh)
+    left = len(missing(runnable, folder))
+    study = Study(finished(runnable, folder), datasets, skipped, measured, published, settings, left)
+    page = write_report(study, options.out)
+    if options.publish is not None:
+        write_report(study, options.publish, small=True)
+    for text in verdict(study):
+        say(text)
+    say(f"{time.time() - began:.0f} s; report: {page}")
+    return study
+
+
+def _plan(options: Options, datasets: Sequence[str]) -> tuple[list[Cell], dict[str, str]]:
+    """The cells, and the settings in words."""
+    budget = options.seconds or (QUICK_SECONDS if options.quick else SECONDS)
+    longer = options.seconds or (QUICK_TRADE_OFF_SECONDS if options.quick else SECONDS)
+    seeds = 1 if options.quick else options.trade_off_seeds
+    for name in datasets:
+        parse(name)
+    cells = paper_cells(datasets, options.rhos or RHOS, seeds=options.seeds, seconds=budget)
+    if not options.datasets and not options.rhos:
+        cells += trade_off_cells(QUICK_TRADE_OFFS if options.quick else TRADE_OFFS, seeds, longer)
+    return cells, {
+        "grid": "quick: small data that need no files" if options.quick else "the paper's",
+        "budget": f"{budget:g} s per run on the paper's grid, {longer:g} s on the trade-off; the paper ran 20 s",
+        "seeds": f"{options.seeds} on the paper's grid, {seeds} on the trade-off, counted from 0",
+        "processes": str(options.jobs),
+    }
+
+
+def _run(
+    cells: Sequence[Cell],
+    folder: Path,
+    data_dir: Path | None,
+    jobs: int,
+    console: Console,
+    say: Callable[[str], None],
+) -> None:
+    """All missing cells, with a bar in a terminal and a line now and then elsewhere."""
+    todo = missing(cells, folder)
+    minutes = (at_most(todo, jobs) + THEORY_SECONDS) / 60
+    say(
+        f"{len(cells)} runs, {len(cells) - len(todo)} finished before; {jobs} processes; "
+        f"at most about {minutes:.1f} minutes"
+    )
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("runs", total=len(todo))
+        count, told = 0, time.time()
+
+        def done(cell: Cell, row: dict[str, Any]) -> None:
+            nonlocal count, told
+            count += 1
+            bar.update(task, advance=1, description=cell.dataset)
+            if not console.is_terminal and time.time() - told > 30:
+                told = time.time()
+                left = at_most(todo[count:], jobs) / 60
+                console.print(
+                    f"{count} of {len(todo)} runs; at most {left:.1f} minutes left", highlight=False
+                )
+
+        run_all(cells, folder, data_dir, jobs, done)
+
+
+def _theory(path: Path, fresh: bool) -> dict[str, Any]:
+    """Measured once, kept beside the runs."""
+    if fresh or not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(theory.measure()))
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _published(curves: Path | None, data_dir: Path | None) -> Published:
+    """The paper's curves where there are any; a file asked for by name must be there."""
+    if curves is not None:
+        if not curves.is_file():
+            raise DataError(f"{curves}: no such file")
+        return read_published(curves)
+    for folder in (data_dir, os.environ.get("IPDS_DATA")):
+        if folder and (Path(folder) / CURVES).is_file():
+            return read_published(Path(folder) / CURVES)
+    return {}
+
+
+def _fetch(names: Sequence[str], data_dir: Path | None, say: Callable[[str], None]) -> None:
+    """Download the public files that are missing; what cannot be had is reported, and its panels are skipped."""
+    for source in dict.fromkeys(parse(name)[0] for name in names):
+        if source in FILES:
+            try:
+                locate(FILES[source], data_dir, download=True)
+            except DataError as error:
+                say(str(error))

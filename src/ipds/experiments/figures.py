@@ -1,0 +1,166 @@
+"""The figures: the paper's panels with our curves and the published ones, and the trade-off."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .entrants import BY_LABEL
+from .published import Curve, Published
+from .tables import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLES: dict[str, dict[str, Any]] = {
+    "auto": {"color": "black", "lw": 2.4, "zorder": 5},
+    "IPDS accelerated": {"color": "tab:blue", "lw": 1.6},
+    "IPDS thorough": {"color": "tab:blue", "lw": 1.6},
+    "IPDS practical": {"color": "tab:cyan"},
+    "IPDS sound": {"color": "tab:green"},
+    "IPDS printed": {"color": "tab:red"},
+    "SubGrad published": {"color": "0.55", "ls": "--"},
+    "SubGrad tuned": {"color": "0.55"},
+    "SPGM published": {"color": "tab:orange", "ls": "--"},
+    "SPGM tuned": {"color": "tab:orange"},
+    "RADMM published": {"color": "tab:purple", "ls": "--"},
+    "RADMM tuned": {"color": "tab:purple"},
+    "ManPG": {"color": "tab:brown"},
+    "MIALM": {"color": "tab:pink"},
+    "homotopy": {"color": "tab:olive"},
+    "homotopy slow": {"color": "tab:olive", "ls": "--"},
+}
+FROM_PAPER = {
+    entrant.paper: {**STYLES[label], "ls": ":", "marker": "o", "ms": 2.5, "lw": 0.9, "zorder": 1}
+    for label, entrant in BY_LABEL.items()
+    if entrant.paper is not None
+}
+EARLIEST = 5e-3
+"""Seconds at which the time axis begins."""
+COLOURS = 96
+
+
+def paper_figure(
+    found: Sequence[Panel],
+    datasets: Sequence[str],
+    published: Published,
+    skipped: dict[str, str],
+    rho: float,
+    multiple: float,
+) -> Figure:
+    """One figure of the paper: for every data set F, and beside it F - ρr on a logarithmic axis."""
+    from matplotlib.figure import Figure
+
+    lines = math.ceil(len(datasets) / 2)
+    figure = Figure(figsize=(13, 2.5 * lines + 1.1), layout="constrained")
+    grid = figure.subplots(lines, 4, squeeze=False)
+    for position in range(2 * lines):
+        plain, logarithmic = grid[position // 2][2 * (position % 2) : 2 * (position % 2) + 2]
+        if position >= len(datasets):
+            plain.set_axis_off()
+            logarithmic.set_axis_off()
+            continue
+        dataset = datasets[position]
+        panel = next(
+            (p for p in found if (p.dataset, p.weight, p.multiple) == (dataset, rho, multiple)), None
+        )
+        curves = published.get((dataset, rho, multiple), {})
+        components = 20 if panel is None else next(iter(panel.rows.values()))["components"]
+        draw(plain, panel, curves, 0.0)
+        draw(logarithmic, panel, curves, rho * components)
+        logarithmic.set_yscale("log")
+        plain.set_title(f"{dataset}: F", fontsize=9)
+        logarithmic.set_title(f"{dataset}: F - ρr", fontsize=9)
+        if panel is None:
+            reason = "not run: data missing" if dataset in skipped else "not run"
+            for axes in (plain, logarithmic):
+                axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", color="0.4", fontsize=9)
+    figure.suptitle(f"ρ = {rho:g}, β⁰ = {multiple:g}ρ", fontsize=11)
+    _legend(figure, grid)
+    return figure
+
+
+def trade_off_figure(found: Sequence[Panel]) -> Figure:
+    """(F - F_best)/|F_best| against time, one plot per case, first seed."""
+    from matplotlib.figure import Figure
+
+    first = [panel for panel in found if panel.seed == 0]
+    columns = min(3, len(first))
+    lines = math.ceil(len(first) / columns)
+    figure = Figure(figsize=(13, 3.2 * lines + 0.8), layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for position, axes in enumerate(grid.flat):
+        if position >= len(first):
+            axes.set_axis_off()
+            continue
+        panel = first[position]
+        lowest = min(p.best for p in found if (p.dataset, p.weight) == (panel.dataset, panel.weight))
+        best = lowest if panel.dataset[0].isupper() else panel.best  # gene data are the same for all seeds
+        for label, row in panel.rows.items():
+            curve = [(t, (F - best) / abs(best) + 1e-6) for t, F in row["curve"]]
+            _line(axes, curve, label, STYLES[label])
+        axes.set(yscale="log", ylim=(5e-7, 3))
+        _time_axis(axes)
+        axes.set_title(f"{panel.dataset}, λ = {panel.weight:g}: (F - F*)/|F*| + 1e-6", fontsize=9)
+    _legend(figure, grid)
+    return figure
+
+
+def draw(axes: Axes, panel: Panel | None, published: dict[str, Curve], floor: float) -> None:
+    """The curves of a panel above `floor`, and the published ones; a run that has stopped stays where it is."""
+    for name, curve in published.items():
+        shown = [(t, F - floor) for t, F in curve if F - floor > 0]
+        _line(axes, shown, f"{name}, the paper's figure", FROM_PAPER.get(name, {}))
+    if panel is not None:
+        for label, row in panel.rows.items():
+            curve = [(t, F - floor) for t, F in row["curve"]]
+            if curve and curve[-1][0] < row["seconds"]:
+                curve.append((row["seconds"], curve[-1][1]))
+            _line(axes, curve, label, STYLES[label])
+    _time_axis(axes)
+
+
+def _line(axes: Axes, curve: Curve, label: str, style: dict[str, Any]) -> None:
+    if curve:
+        axes.plot([max(t, EARLIEST) for t, _ in curve], [F for _, F in curve], label=label, **style)
+
+
+def _time_axis(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_xlim(left=EARLIEST)
+    axes.tick_params(labelsize=7)
+    axes.grid(alpha=0.25)
+    axes.set_xlabel("seconds", fontsize=7)
+
+
+def _legend(figure: Figure, grid: Any) -> None:
+    handles: dict[str, Any] = {}
+    for axes in grid.flat:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if handles:
+        order = sorted(handles, key=lambda label: (label not in STYLES, list(handles).index(label)))
+        shown = [handles[label] for label in order]
+        figure.legend(shown, order, loc="outside lower center", ncols=7, fontsize=8)
+
+
+def png(figure: Figure, dpi: int = 80) -> bytes:
+    """The figure as a small PNG: a palette is enough for lines."""
+    from PIL import Image
+
+    raw = io.BytesIO()
+    figure.savefig(raw, format="png", dpi=dpi)
+    small = io.BytesIO()
+    image = Image.open(raw).convert("RGB")
+    image.quantize(COLOURS, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
+    return small.getvalue()
+
+
+def pdf(figure: Figure) -> bytes:
+    """The figure as a PDF."""
+    out = io.BytesIO()
+    figure.savefig(out, format="pdf")
+    return out.getvalue()

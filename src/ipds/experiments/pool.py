@@ -1,0 +1,102 @@
+"""All cells, over processes: finished ones are never run again."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+from ..datasets import DataError
+from .grid import Cell
+from .instance import instance
+from .run import keep, run_cell
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+OVERHEAD = 0.3
+"""Seconds per cell off the clock (scoring, data), for the estimate."""
+
+
+def available(cells: Sequence[Cell], data_dir: Path | None) -> tuple[list[Cell], dict[str, str]]:
+    """The cells whose data are at hand, and for every other data set the reason why it is skipped."""
+    reasons: dict[str, str] = {}
+    for family, dataset in dict.fromkeys((cell.family, cell.dataset) for cell in cells):
+        first = next(cell for cell in cells if (cell.family, cell.dataset) == (family, dataset))
+        try:
+            instance(family, dataset, first.weight, first.components, first.seed, data_dir)
+        except DataError as error:
+            reasons[dataset] = str(error)
+    return [cell for cell in cells if cell.dataset not in reasons], reasons
+
+
+def finished(cells: Sequence[Cell], folder: Path) -> list[dict[str, Any]]:
+    """The rows of the cells that have been run, read from their files."""
+    rows = []
+    for cell in cells:
+        path = _path(folder, cell)
+        if path.is_file():
+            rows.append(json.loads(path.read_text(encoding="utf-8")))
+    return rows
+
+
+def missing(cells: Sequence[Cell], folder: Path) -> list[Cell]:
+    """The cells still to be run."""
+    return [cell for cell in cells if not _path(folder, cell).is_file()]
+
+
+def at_most(cells: Sequence[Cell], jobs: int) -> float:
+    """An upper estimate of the seconds that the cells take: methods may stop early, at their certificates."""
+    return sum(cell.seconds + OVERHEAD for cell in cells) / jobs
+
+
+def run_all(
+    cells: Sequence[Cell],
+    folder: Path,
+    data_dir: Path | None,
+    jobs: int,
+    done: Callable[[Cell, dict[str, Any]], None] = lambda cell, row: None,
+) -> None:
+    """Run what is missing, each process on one thread; every finished cell is a file at once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    todo = missing(cells, folder)
+    if not todo:
+        return
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))  # read by the libraries when a worker loads them
+    try:
+        # spawned, not forked: a fork would inherit the libraries with as many threads as this process has
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=context) as pool:
+            futures = {pool.submit(_work, cell, folder, data_dir): cell for cell in todo}
+            try:
+                for future in as_completed(futures):
+                    done(futures[future], future.result())
+            except BrokenProcessPool as error:
+                raise OSError("a process of the pool died; finished runs are kept, try again") from error
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _work(cell: Cell, folder: Path, data_dir: Path | None) -> dict[str, Any]:
+    """In a worker: one cell, kept."""
+    began = time.perf_counter()
+    row = run_cell(cell, data_dir)
+    row["elapsed"] = time.perf_counter() - began
+    keep(_path(folder, cell), row)
+    return row
+
+
+def _path(folder: Path, cell: Cell) -> Path:
+    return folder / f"{cell.name}.json"
