@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import array_api_compat
 import numpy as np
 from scipy.linalg.blas import dasum
+
+from .distributed import Rows, cut_like, rows
 
 Array = Any
 Shape = tuple[int, ...]
@@ -33,6 +35,11 @@ def namespace(x: Array) -> Any:
 def is_array(x: object) -> bool:
     """Whether `x` is an array of a library we can work with (0-d included)."""
     return isinstance(x, np.ndarray) or array_api_compat.is_array_api_obj(x)
+
+
+def is_jax(x: object) -> bool:
+    """Whether `x` is a JAX array, traced ones included."""
+    return type(x) is not np.ndarray and array_api_compat.is_jax_array(x)
 
 
 def dot(x: Array, y: Array) -> Any:
@@ -53,6 +60,8 @@ def magnitude(x: Array) -> Any:
             return top
         scaled = x / top
         return top * math.sqrt(float(np.vdot(scaled, scaled)))
+    if type(x) is Rows:  # each chunk by itself, so that one pass will do
+        return x.reduce(magnitude, np.hypot)
     xp = array_api_compat.array_namespace(x)
     if 0 in x.shape:
         return 0.0
@@ -71,7 +80,7 @@ def fetch(numbers: Sequence[Any], *carried: Any) -> Any:
     """`numbers` as floats, in one go, and what is carried on (arrays in nested tuples) ready for use.
 
     One transfer for PyTorch and JAX; one round trip for Dask, which computes both and keeps the arrays where they are.
-    Returns the tuple of floats, followed by `carried` where there is any.
+    Returns the tuple of floats, followed by `carried` where there is any. What JAX is compiling stays as it is.
 
     >>> fetch((1.0, np.float32(0.5)))
     (1.0, 0.5)
@@ -84,7 +93,9 @@ def fetch(numbers: Sequence[Any], *carried: Any) -> Any:
         wide = [xp.asarray(value, dtype=found.dtype, device=found.device) for value in numbers]
         floats = tuple(xp.stack(wide).tolist())
     elif array_api_compat.is_jax_array(found):
-        floats = tuple(map(float, importlib.import_module("jax").device_get(tuple(numbers))))
+        jax = importlib.import_module("jax")
+        traced = isinstance(found, jax.core.Tracer)  # while compiling there is nothing to look at yet
+        floats = tuple(numbers) if traced else tuple(map(float, jax.device_get(tuple(numbers))))
     elif array_api_compat.is_dask_array(found):
         dask = importlib.import_module("dask")
         numbers, *carried = dask.persist(tuple(numbers), *carried)
@@ -99,6 +110,30 @@ def scalar(value: Any) -> Any:
     if isinstance(value, float | int | np.generic | np.ndarray) or value.ndim:
         return float(value)
     return value
+
+
+def choose(condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where the number `condition` is true, else `no`; JAX and Dask need not look at it to go on."""
+    if not isinstance(condition, bool) and (is_jax(condition) or array_api_compat.is_dask_array(condition)):
+        return array_api_compat.array_namespace(condition).where(condition, yes, no)
+    return yes if condition else no
+
+
+def either(condition: Any, yes: Callable[..., Array], no: Callable[..., Array], *arguments: Array) -> Array:
+    """yes(*arguments) where `condition` is true, else no(*arguments); one of the two is run, also in compiled code."""
+    if is_jax(condition):
+        return importlib.import_module("jax").lax.cond(condition, yes, no, *arguments)
+    return yes(*arguments) if condition else no(*arguments)
+
+
+def least(x: Any, y: Any) -> Any:
+    """The smaller of two numbers, floats or 0-d arrays."""
+    return choose(y < x, y, x)
+
+
+def greatest(x: Any, y: Any) -> Any:
+    """The larger of two numbers, floats or 0-d arrays."""
+    return choose(y > x, y, x)
 
 
 def add_scaled(x: Array, factor: float, y: Array) -> Array:
@@ -150,8 +185,24 @@ def asarray(x: Any, like: Array) -> Array:
     """`x` as an array of the library, dtype and device of `like`."""
     if type(like) is np.ndarray:
         return np.asarray(x, dtype=like.dtype)
+    if type(like) is Rows:
+        x = adopted(x, "the array")
+        return x.astype(like.dtype) if type(x) is Rows else cut_like(x, like)
     xp = namespace(like)
     return xp.asarray(x, dtype=like.dtype, device=array_api_compat.device(like))
+
+
+def zeros(shape: Shape, like: Array) -> Array:
+    """Zeros of the library, dtype and device of `like`; where that is distributed, on the same workers."""
+    if type(like) is Rows:
+        return like.zeros(shape)
+    xp = namespace(like)
+    return xp.zeros(shape, dtype=like.dtype, device=array_api_compat.device(like))
+
+
+def adopted(x: Any, name: str) -> Any:
+    """`x`, or, where it is a Dask array, the long array whose rows stay on the workers."""
+    return rows(x, name) if array_api_compat.is_dask_array(x) else x
 
 
 def to_numpy(x: Array) -> np.ndarray:

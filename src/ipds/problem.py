@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from ._array import Array, Shape, all_finite, is_array, norm
+from ._array import Array, Shape, adopted, all_finite, is_array, norm
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
-from .operators import Identity, Matrix, Operator, from_linear_operator
+from .operators import Identity, Operator, as_operator, from_linear_operator
 from .operators.adapters import UserOperator
 
 if TYPE_CHECKING:
@@ -239,9 +239,7 @@ def _as_operator(A: Any, shape: Shape) -> Operator:
         return A
     if isinstance(A, numbers.Real) or (is_array(A) and A.ndim == 0):
         return Identity(float(A))
-    if sp.issparse(A) or is_array(A):
-        return Matrix(A)
-    return UserOperator(A, shape)
+    return as_operator(A) if sp.issparse(A) or is_array(A) else UserOperator(A, shape)
 
 
 def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:
@@ -249,6 +247,7 @@ def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:
         if not math.isfinite(b):
             raise ValueError(f"b must be finite, got {b}")
         return float(b), None
+    b = adopted(b, "b")
     if not is_array(b):
         raise TypeError(f"b must be a number or an array, got {type(b).__name__}")
     if "complex" in str(b.dtype):

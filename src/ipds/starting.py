@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ._array import Array, all_finite, asarray, is_array, namespace, norm
+from ._array import Array, adopted, all_finite, asarray, is_array, namespace, norm, zeros
+from .distributed import Rows
 from .operators import Matrix
 from .problem import Block, Problem
 
@@ -19,6 +20,8 @@ def starting_point(
     """(x0, z0) as arrays of one library and floating dtype, finite, of the right shapes, fit for f, h and A."""
     if x0 is not None:
         _require_blocks(problem, x0)
+        x0 = [adopted(xi, f"x0 of block {name!r}") for name, xi in zip(problem.names, x0, strict=True)]
+    z0 = adopted(z0, "z0")
     like = prototype(problem, x0, z0)
     x = invented(problem, like, seed) if x0 is None else _given(problem, x0, like)
     for name, block, op, xi in zip(problem.names, problem.blocks, problem.operators, x, strict=True):
@@ -27,8 +30,7 @@ def starting_point(
         if not all_finite(op.apply(xi)):
             raise ValueError(f"block {name!r}: A x0 is not finite, so A contains NaN or infinity")
     if z0 is None:
-        xp = namespace(like)
-        z = xp.zeros(problem.shape, dtype=like.dtype, device=like.device)
+        z = zeros(problem.shape, like)
     else:
         z = _real("z0", z0, like)
         if tuple(z.shape) != problem.shape:
@@ -42,10 +44,16 @@ def prototype(problem: Problem, x0: Sequence[Any] | None = None, z0: Any = None)
     """An array whose library, dtype and device the solve uses: of x0, else of b or of a dense A, else float64."""
     candidates = [*(x0 if x0 is not None else []), z0, problem.b]
     candidates += [op.matrix for op in problem.operators if isinstance(op, Matrix)]
-    for candidate in candidates:
+    candidates += [op.rows for op in problem.operators]
+    for candidate in [c for c in candidates if isinstance(c, Rows)] or candidates:
         if is_array(candidate) and namespace(candidate).isdtype(candidate.dtype, "real floating"):
             return candidate
     return np.zeros(0)
+
+
+def block_prototype(problem: Problem, i: int, like: Array) -> Array:
+    """The prototype of block i: NumPy where A_i maps a short block to a distributed constraint."""
+    return like if problem.operators[i].rows is None else np.zeros(0, dtype=like.dtype)
 
 
 def _require_blocks(problem: Problem, x0: Any) -> None:
@@ -70,8 +78,8 @@ def _real(what: str, given: Any, like: Array) -> Array:
 
 def _given(problem: Problem, x0: Sequence[Any], like: Array) -> tuple[Array, ...]:
     arrays = []
-    for name, block, given in zip(problem.names, problem.blocks, x0, strict=True):
-        x = _real(f"x0 of block {name!r}", given, like)
+    for i, (name, block, given) in enumerate(zip(problem.names, problem.blocks, x0, strict=True)):
+        x = _real(f"x0 of block {name!r}", given, block_prototype(problem, i, like))
         if tuple(x.shape) != block.shape:
             raise ValueError(
                 f"x0 of block {name!r} has shape {tuple(x.shape)}, but the block has shape {block.shape}"
@@ -101,10 +109,11 @@ def drawn(
 ) -> tuple[Array, ...]:
     """Every block at the prox of zero, or of a Gaussian where `at_random`; the restorable one solved for."""
     x = []
-    for name, block in zip(problem.names, problem.blocks, strict=True):
-        v = asarray(np.zeros(block.shape), like)
+    for i, (name, block) in enumerate(zip(problem.names, problem.blocks, strict=True)):
+        own = block_prototype(problem, i, like)
+        v = zeros(block.shape, own)
         if at_random(block, v):
-            v = asarray(rng.standard_normal(block.shape) / math.sqrt(max(1, math.prod(block.shape))), like)
+            v = asarray(rng.standard_normal(block.shape) / math.sqrt(max(1, math.prod(block.shape))), own)
         x.append(_prox(name, block, v))
     restored = problem.restore(x)
     return tuple(x) if restored is None else restored

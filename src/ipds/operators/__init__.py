@@ -4,6 +4,7 @@ from .base import Compose, Operator, Scaled, Stack, Sum, Transpose
 from .checking import check_adjoint
 from .differences import FiniteDifference
 from .maps import Diagonal, Identity, Matrix
+from .rows import RowMatrix
 from .sampling import Grouping, Sampling
 from .transforms import DCT, Convolution
 from .wrapping import Flattened, as_operator, from_linear_operator
@@ -19,6 +20,7 @@ __all__ = [
     "Identity",
     "Matrix",
     "Operator",
+    "RowMatrix",
     "Sampling",
     "Scaled",
     "Stack",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._array import Array, Shape, namespace
+from ..distributed import Rows
 from . import spectrum
 
 
@@ -23,6 +24,9 @@ class Operator(ABC):
 
     gram: float | None = None
     """γ where AᵀA = γ·I is known (scaled identities, isometries), so that ‖A x - y‖² is closed-form in x."""
+
+    rows: Rows | None = None
+    """The distributed matrix behind the map, where there is one: the map takes a short array to a distributed one."""
 
     __array_ufunc__ = None  # NumPy scalars and arrays leave `2 * A` to us
 
@@ -131,6 +135,7 @@ class Scaled(Operator):
         self.inner = _operator("Scaled", inner)
         self.scale = float(scale)
         self.gram = None if inner.gram is None else self.scale**2 * inner.gram
+        self.rows = inner.rows
 
     def output_shape(self, shape: Shape) -> Shape:
         return self.inner.output_shape(shape)
@@ -168,6 +173,7 @@ class Compose(Operator):
 
     def __init__(self, left: Operator, right: Operator):
         self.left, self.right = _operator("Compose", left), _operator("Compose", right)
+        self.rows = right.rows if left.rows is None else left.rows
         self.gram = None if left.gram is None or right.gram is None else left.gram * right.gram
         inner, outer = right.natural_shape(), left.natural_shape()
         if inner is not None and outer is not None:
@@ -206,6 +212,7 @@ class Sum(Operator):
         if not terms:
             raise ValueError("Sum: needs at least one operator")
         self.terms = [_operator("Sum", term) for term in terms]
+        self.rows = next((term.rows for term in self.terms if term.rows is not None), None)
 
     def output_shape(self, shape: Shape) -> Shape:
         shapes = [tuple(term.output_shape(shape)) for term in self.terms]

@@ -11,10 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from .._array import Array, Shape, asarray, is_array, to_numpy
+from .._array import Array, Shape, adopted, asarray, is_array, to_numpy
+from ..distributed import Rows
 from . import spectrum
 from .base import Operator, as_shape
 from .maps import Identity, Matrix
+from .rows import RowMatrix
 
 
 class Flattened(Operator):
@@ -97,6 +99,9 @@ def as_operator(A: Any) -> Operator:
         return A
     if sp.issparse(A) or isinstance(A, list | tuple):
         return Matrix(A)
+    A = adopted(A, "the matrix")
+    if isinstance(A, Rows):
+        return RowMatrix(A)
     if is_array(A):
         return Identity(float(A)) if A.ndim == 0 else Matrix(A)
     if isinstance(A, numbers.Real) and not isinstance(A, bool):

@@ -1,0 +1,230 @@
+"""Where the chunks live and who computes: Dask, with a client or without."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+import uuid
+import weakref
+from abc import ABC, abstractmethod
+from typing import Any
+
+from .plan import Node, Program, Ref
+
+logger = logging.getLogger("ipds.distributed")
+
+FAN_IN = 16
+"""Answers of so many groups are combined by one task on the way to the driver."""
+SHARE = 0.4
+"""Data stays in memory where it takes at most this share of it; else it is read anew in every pass."""
+DEPTH = 100
+"""Passes after which long arrays get a recipe of their own, so that the scheduler forgets how they came about."""
+LIGHT = 2**30
+"""Bytes of long arrays up to which that is done: they pass through the scheduler."""
+
+
+class Cluster(ABC):
+    """Runs passes."""
+
+    threads: int
+    """Groups it can treat at a time."""
+    passes: int = 0
+    """Passes so far."""
+
+    @abstractmethod
+    def run(
+        self, program: Program, sources: list[list[Any]], chunks: list[int]
+    ) -> tuple[list[Any], list[Any]]:
+        """(what every group holds now, the combined answer)."""
+
+    @abstractmethod
+    def gather(self, ref: Ref) -> list[list[Any]]:
+        """The chunks of a long array, by groups."""
+
+    @abstractmethod
+    def hold(self, groups: list[Any]) -> list[Any]:
+        """Groups of chunks, given as Dask delayed lists, computed and kept."""
+
+    @abstractmethod
+    def here(self, groups: list[list[Any]]) -> list[Any]:
+        """Groups of chunks that are at hand, as something to hold."""
+
+    @abstractmethod
+    def memory(self) -> float:
+        """Bytes of memory for data."""
+
+    def passed(self, kept: list[Node]) -> None:
+        """Called after every pass with the long arrays it made."""
+
+
+class Local(Cluster):
+    """Dask's scheduler in this process: threads, unless Dask is configured otherwise."""
+
+    def __init__(self) -> None:
+        self.threads = os.cpu_count() or 1
+
+    def run(
+        self, program: Program, sources: list[list[Any]], chunks: list[int]
+    ) -> tuple[list[Any], list[Any]]:
+        import dask
+
+        self.passes += 1
+        get = dask.base.get_scheduler() or dask.threaded.get
+        graph = {
+            f"pass-{g}": (functools.partial(program.run, count, *[source[g] for source in sources]),)
+            for g, count in enumerate(chunks)
+        }
+        found = get(graph, list(graph))
+        return list(found), functools.reduce(program.join, [group[-1] for group in found])
+
+    def gather(self, ref: Ref) -> list[list[Any]]:
+        return [group[ref.index] for group in ref.held]
+
+    def hold(self, groups: list[Any]) -> list[Any]:
+        import dask
+
+        return [(group,) for group in dask.compute(*groups)]
+
+    def here(self, groups: list[list[Any]]) -> list[Any]:
+        return [(group,) for group in groups]
+
+    def memory(self) -> float:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+class Remote(Cluster):
+    """The workers of a `distributed.Client`.
+
+    Every group is one task of a pass; a second, small one takes its answer off what it keeps; where there are many
+    groups, a tree of tasks combines the answers. A worker lost takes its long arrays with it, and Dask computes them
+    again from their recipes: the passes that made them. Lest these pile up on the scheduler, after `DEPTH` passes the
+    arrays become their own recipe.
+    """
+
+    def __init__(self, client: Any):
+        self.client = client
+        self.threads = max(1, sum(client.nthreads().values()))
+        self._kept: weakref.WeakSet[Node] = weakref.WeakSet()
+
+    def run(
+        self, program: Program, sources: list[list[Any]], chunks: list[int]
+    ) -> tuple[list[Any], list[Any]]:
+        self.passes += 1
+        token, keeps = uuid.uuid4().hex, bool(program.keep)
+        graph: dict[str, Any] = {}
+        passes, answers = [], []
+        for g, count in enumerate(chunks):
+            passes.append(f"pass-{token}-{g}")
+            graph[passes[g]] = (functools.partial(program.run, count), *[source[g] for source in sources])
+            answers.append(f"answer-{token}-{g}" if keeps else passes[g])
+            if keeps:
+                graph[answers[g]] = (_answer, passes[g])
+        level = 0
+        while len(answers) > FAN_IN:
+            parts = [answers[i : i + FAN_IN] for i in range(0, len(answers), FAN_IN)]
+            answers = [f"join-{token}-{level}-{i}" for i in range(len(parts))]
+            graph.update(
+                {
+                    a: (functools.partial(_join, program), *part)
+                    for a, part in zip(answers, parts, strict=True)
+                }
+            )
+            level += 1
+        if not keeps:
+            passes = []
+        futures = self.client.get(graph, passes + (answers if program.reduce else []), sync=False)
+        found = self.client.gather(futures[len(passes) :])
+        return futures[: len(passes)], _join(program, *found)[-1] if found else []
+
+    def gather(self, ref: Ref) -> list[list[Any]]:
+        graph = {
+            f"chunks-{uuid.uuid4().hex}": (functools.partial(_chunks, ref.index), group) for group in ref.held
+        }
+        return list(self.client.get(graph, list(graph)))
+
+    def hold(self, groups: list[Any]) -> list[Any]:
+        import dask
+
+        workers = sorted(self.client.nthreads())
+        return [
+            # a worker of its own for each group; any other may take it over
+            self.client.compute(
+                dask.delayed(_alone, pure=False)(group),
+                workers=[workers[g % len(workers)]],
+                allow_other_workers=True,
+            )
+            for g, group in enumerate(groups)
+        ]
+
+    def here(self, groups: list[list[Any]]) -> list[Any]:
+        return self._own([(group,) for group in groups])
+
+    def memory(self) -> float:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return float(sum(worker["memory_limit"] for worker in workers))
+
+    def passed(self, kept: list[Node]) -> None:
+        self._kept.update(kept)
+        if not kept or kept[0].value.depth < DEPTH:
+            return
+        alive = [node for node in self._kept if node.value.depth > 0]
+        if sum(node.layout.length * node.like.nbytes for node in alive if node.layout) > LIGHT:
+            return
+        for held in {id(node.value.held): node.value.held for node in alive}.values():
+            nodes = [node for node in alive if node.value.held is held]
+            groups = self.client.gather(held)
+            again = self._own([tuple(group[node.value.index] for node in nodes) for group in groups])
+            for index, node in enumerate(nodes):
+                node.value = Ref(again, index, 0)
+
+    def _own(self, groups: list[tuple[Any, ...]]) -> list[Any]:
+        """Data at hand as tasks that hold it: should a worker be lost, the scheduler knows it still."""
+        import dask
+
+        graph = {f"data-{uuid.uuid4().hex}": (functools.partial(_itself, group),) for group in groups}
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": 2 * LIGHT}):
+            return list(self.client.get(graph, list(graph), sync=False))
+
+
+def _answer(held: tuple[Any, ...]) -> tuple[Any, ...]:
+    return held[-1:]
+
+
+def _join(program: Program, *answers: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (functools.reduce(program.join, [answer[-1] for answer in answers]),)
+
+
+def _chunks(index: int, held: tuple[Any, ...]) -> Any:
+    return held[index]
+
+
+def _alone(group: list[Any]) -> tuple[list[Any]]:
+    return (group,)
+
+
+def _itself(group: Any) -> Any:
+    return group
+
+
+_local: list[Local] = []
+_remote: weakref.WeakKeyDictionary[Any, Remote] = weakref.WeakKeyDictionary()
+
+
+def current() -> Cluster:
+    """The workers of the current Dask client; without one, Dask's scheduler in this process, which the log says."""
+    distributed = sys.modules.get("distributed")  # without the module there is no client either
+    if distributed is not None:
+        try:
+            client = distributed.get_client()
+        except ValueError:
+            pass
+        else:
+            if client not in _remote:
+                _remote[client] = Remote(client)
+            return _remote[client]
+    if not _local:
+        logger.warning("no Dask client: the chunks are treated by Dask's local scheduler, in this process")
+        _local.append(Local())
+    return _local[0]
