@@ -11,7 +11,7 @@ import numpy as np
 from .._array import Array, Shape, absolute_sum, asarray, magnitude, namespace, norm, scalar, to_numpy
 from ._arguments import number, weight
 from .base import Nonsmooth
-from .scalar import ScalarPenalty, fit, soft
+from .scalar import ScalarPenalty, fit, soft, within_range
 
 
 class Zero(Nonsmooth):
@@ -85,8 +85,8 @@ class L21(Nonsmooth):
 
     def prox(self, v: Array, step: float) -> Array:
         if type(v) is np.ndarray and v.ndim == 2 and type(self.lam) is float and self.lam:
-            t = self.lam * float(step)
-            factor = np.sqrt(np.einsum("ij,ij->i", v, v))  # an overflow gives factor 1, which is right
+            t = within_range(self.lam * float(step), v)
+            factor = row_norms(v)
             np.divide(t, np.maximum(factor, t, out=factor), out=factor)
             return v * np.subtract(1.0, factor, out=factor)[:, None]
         xp = namespace(v)
@@ -113,11 +113,18 @@ def row_norms(x: Array) -> Array:
         return xp.sqrt(xp.sum(rows * rows, axis=1))
     rows = x.reshape(x.shape[0], -1)
     squares = np.einsum("ij,ij->i", rows, rows)
-    if squares.size and not squares.max() < math.inf:  # overflow: once more, scaled
-        top = np.maximum(np.abs(rows).max(axis=1), 1.0)
+    low = squares < _LOWEST[x.dtype.char]
+    if (squares.size and not squares.max() < math.inf) or (low.any() and rows[low].any()):
+        # the squares overflow, or lose their digits: once more, scaled
+        top = np.abs(rows).max(axis=1)
+        top[top == 0] = 1.0
         rows = rows / top[:, None]
         return top * np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return np.sqrt(squares, out=squares)
+
+
+_LOWEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in "fde"}
+"""Sums of squares below this may have lost digits to underflow."""
 
 
 def _row_weights(lam: float | Array, x: Array) -> float | Array:
@@ -137,6 +144,7 @@ def _shrink_rows(xp: Any, v: Array, norms: Array, t: float | Array) -> Array:
     if type(t) is float:
         if t == 0.0:
             return xp.asarray(v, copy=True)
+        t = within_range(t, v)
         return _by_row(xp, 1.0 - t / xp.clip(norms, t, None), v) * v
     big = xp.maximum(norms, t)
     return _by_row(xp, 1.0 - t / xp.where(big > 0, big, xp.ones_like(big)), v) * v
@@ -274,8 +282,10 @@ class GroupL2(Nonsmooth):
         xp, flat = namespace(x), x.reshape(-1) if type(x) is np.ndarray else namespace(x).reshape(x, (-1,))
         label, rows = self._plan(flat.shape[0])
         if xp is np:
-            squares = np.bincount(label, weights=flat * flat, minlength=len(rows) + 1)[:-1]
-            return np.sqrt(squares).astype(x.dtype), label
+            top = float(np.max(np.abs(flat), initial=0.0))
+            unit = 1.0 if 1e-140 < top < 1e140 or top == 0.0 else top  # else squares overflow or vanish
+            squares = np.bincount(label, weights=np.square(flat / unit, dtype=float), minlength=len(rows) + 1)
+            return (unit * np.sqrt(squares[:-1])).astype(x.dtype), label
         padded = xp.concat([flat, xp.zeros_like(flat[:1])])
         picked = xp.take(padded, xp.asarray(rows.reshape(-1)), axis=0)
         return row_norms(xp.reshape(picked, rows.shape)), xp.asarray(label)
@@ -293,7 +303,7 @@ class GroupL2(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
         norms, label = self._norms(v)
-        t = asarray(self.weights, v) * (self.lam * float(step))
+        t = asarray(self.weights, v) * within_range(self.lam * float(step), v)
         return self._scale(v, _shrink_rows(xp, xp.ones_like(norms), norms, t), 1.0, label)
 
     def lipschitz(self, shape: Shape) -> float:

@@ -22,6 +22,12 @@ def fit(lam: float | Array, x: Array) -> float | Array:
     return asarray(lam, x)
 
 
+def within_range(t: float, like: Array) -> float:
+    """t > 0 inside the range of the dtype of `like`: what NumPy would turn into 0 or ∞ gives 0/0 and ∞/∞ there."""
+    limits = namespace(like).finfo(like.dtype)
+    return min(max(t, float(limits.smallest_normal)), float(limits.max))
+
+
 def select(xp: Any, condition: Any, yes: Any, no: Any) -> Any:
     """`yes` where `condition`, else `no`; for Python scalars and for arrays."""
     return (yes if condition else no) if type(condition) is bool else xp.where(condition, yes, no)

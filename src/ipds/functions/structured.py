@@ -39,7 +39,7 @@ class Linf(Nonsmooth):
         a = xp.reshape(xp.abs(v), (-1,))
         if t == 0.0:
             return xp.asarray(v, copy=True)
-        if float(xp.sum(a)) <= t:
+        if float(xp.sum(a)) <= t or t > float(xp.finfo(v.dtype).max):
             return xp.zeros_like(v)
         level = simplex_level(a, t)
         return xp.asarray(xp.clip(v, -level, level))

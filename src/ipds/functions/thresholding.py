@@ -87,7 +87,7 @@ class _Power(ScalarPenalty):
         w = w - q / (k * a)
         for _ in range(sweeps or k + 2):  # enough for all digits from the threshold on
             power = w * w if k == 2 else w * w * w
-            w = (k * power * w - q) / ((k + 1) * power - a)
+            w = (k * w - q / power) / ((k + 1) - a / power)  # divided by wᵏ: no power of a overflows
         return w * w if k == 2 else w * w * w
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
