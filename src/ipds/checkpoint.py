@@ -188,7 +188,8 @@ class FileJournal(Journal):
             ) from None
         except OSError as error:
             message = f"checkpoint {self._settings.path} cannot be written: {error.strerror or error}"
-            if self._settings.on_error == "stop":
+            if self._settings.on_error == "stop" and status is not Status.FAILED:  # that error comes first
+                self._known = None
                 raise CheckpointError(message) from error
             if not self._warned:
                 warnings.warn(f"{message}; the solve goes on without", CheckpointWarning, stacklevel=4)

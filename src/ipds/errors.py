@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import traceback
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .problem import Problem
+    from .result import Result
 
 
 class AssumptionError(ValueError):
@@ -25,3 +32,39 @@ class CheckpointError(ValueError):
 
 class CheckpointWarning(UserWarning):
     """A checkpoint could not be written, or the newest one was damaged and the one before it was taken."""
+
+
+@contextlib.contextmanager
+def naming_blocks(problem: Problem) -> Iterator[None]:
+    """Errors that come out of a function or operator of the problem say of which block it is: same error, one note."""
+    try:
+        yield
+    except Exception as error:
+        source = _source(error, problem)
+        if source and source not in getattr(error, "__notes__", ()):
+            error.add_note(source)
+        raise
+
+
+def with_result(error: Exception, result: Result) -> None:
+    """Let an error carry what was reached before it, as `error.result`, unless it carries something already."""
+    if getattr(error, "result", None) is None:
+        with contextlib.suppress(AttributeError, TypeError):  # an exception without room for attributes
+            error.result = result  # type: ignore[attr-defined]
+
+
+def _source(error: Exception, problem: Problem) -> str:
+    """The outermost call on the traceback to an f, h or A of the problem, in words; "" where there is none."""
+    owners: dict[int, tuple[str, list[str]]] = {}
+    for name, block, op in zip(problem.names, problem.blocks, problem.operators, strict=True):
+        for role, thing in (("f", block.f), ("h", block.h), ("A", op)):
+            if thing is not None:
+                owners.setdefault(id(thing), (role, []))[1].append(repr(name))
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        first = frame.f_code.co_varnames[:1]  # self, in a method
+        owner = owners.get(id(frame.f_locals.get(*first))) if first else None
+        if owner is not None:
+            role, names = owner
+            called = "" if frame.f_code.co_name == "__call__" else f".{frame.f_code.co_name}"
+            return f"ipds: raised by {role}{called} of block {' or '.join(names)}"
+    return ""

@@ -10,8 +10,9 @@ import numpy as np
 
 from ._array import Array
 from .checkpoint import Checkpoint, Journal, journal
+from .deadline import OutOfTime, deadline
 from .diagnostics import certify, objective
-from .errors import AssumptionError, DivergenceError
+from .errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from .methods import Method, State, candidates, named
 from .options import Callback, Options, check_options, check_problem, convention
 from .problem import Problem
@@ -75,19 +76,33 @@ def solve(
     check_options(max_iter, tol, time_limit, callback, check_every)
     chosen = None if method == "auto" else _as_method(method)
     options = Options(max_iter, tol, time_limit, convention(callback), progress, check_every)
-    log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed)
-    choices = candidates(problem) if chosen is None else [chosen]
-    start = log.start(starting_point(problem, x0, z0, seed), len(choices))
-    scales = units(problem, start[1], seed)
-    if chosen is not None:
-        return _run(problem, start, chosen, options, scales, log)
+    with naming_blocks(problem):
+        log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed)
+        choices = candidates(problem) if chosen is None else [chosen]
+        start = log.start(starting_point(problem, x0, z0, seed), len(choices))
+        scales = units(problem, start[1], seed)
+        if chosen is not None:
+            return _run(problem, start, chosen, options, scales, log)
+        return _first_answer(problem, start, choices, options, scales, log)
+
+
+def _first_answer(
+    problem: Problem,
+    start: tuple[tuple[Array, ...], Array],
+    choices: Sequence[Method],
+    options: Options,
+    scales: tuple[float, ...],
+    log: Journal,
+) -> Result:
+    """One method after the other until one neither stalls nor diverges; else the best of what they found."""
     tried = log.tried
     for number, choice in enumerate(choices):
-        if number < log.candidate:
+        left = options.less(tried)
+        if number < log.candidate or (tried and left.time_limit == 0):
             continue
         log.candidate = number
         try:
-            result = _run(problem, start, choice, options.less(tried), scales, log)
+            result = _run(problem, start, choice, left, scales, log)
         except AssumptionError:  # this one has no say here; an earlier one may have answered
             if not tried:
                 raise
@@ -125,7 +140,8 @@ def iterate(
     x, z = starting_point(problem, x0, z0, seed)
     state = chosen.init(problem, x, z)
     while True:
-        state = chosen.step(problem, state)
+        with naming_blocks(problem):
+            state = chosen.step(problem, state)
         yield state
 
 
@@ -137,36 +153,62 @@ def _run(
     scales: tuple[float, ...],
     log: Journal,
 ) -> Result:
-    """The loop; `scales` cap the size a certificate is relative to."""
+    """A method from its start, or from where it was saved, to its end; `scales` cap those of the certificate."""
     begun = Stopwatch()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
         fresh = Run.begin(problem, method.init(problem, *start), scales)
         run = log.resume(problem, method, start, fresh)
-        clock, state = Stopwatch(run.seconds + begun.seconds()), run.good.state
+        clock = Stopwatch(run.seconds + begun.seconds(), options.time_limit)
         if run.status not in FINAL:  # an earlier part of the solve may have ended where this one may go on
             run.status = run.limits(options)
         try:
-            while run.status is None:
-                state = method.step(problem, state)
-                timed_out = options.time_limit is not None and clock.seconds() > options.time_limit
-                done = state.t >= options.max_iter or timed_out
-                if state.t % options.check_every and state.t != 1 and not done:
-                    continue
-                check = Check(state, certify(problem, state, run.largest), objective(problem, state))
-                if not check.finite:
-                    run.status = Status.DIVERGED
-                    break
-                run.note(check, clock.seconds())
-                bar.show(check, run.seconds)
-                if options.callback is not None and not _goes_on(clock, options.callback, check):
-                    run.status = Status.CALLBACK
-                else:
-                    run.status = run.limits(options) or run.watcher.status(check, options.tol)
-                log.keep(run)
-        except KeyboardInterrupt:
-            run.status = Status.INTERRUPTED
-        log.keep(run)
+            try:
+                with deadline(clock.over):
+                    _loop(problem, method, options, run, clock, bar, log)
+            except KeyboardInterrupt:
+                run.status = Status.INTERRUPTED
+            run.seconds = clock.seconds()
+            log.keep(run)
+        except Exception as error:  # of the caller's functions, operators or callback, or of the disk
+            run.status = run.status or Status.FAILED
+            with_result(error, _result(problem, method, run))
+            log.keep(run)
+            raise
     return _result(problem, method, run)
+
+
+def _loop(
+    problem: Problem,
+    method: Method,
+    options: Options,
+    run: Run,
+    clock: Stopwatch,
+    bar: Progress,
+    log: Journal,
+) -> None:
+    """Step, check, record, call back, save; ends by giving the run a status."""
+    state = run.good.state
+    while run.status is None:
+        try:
+            state = method.step(problem, state)
+        except OutOfTime:  # in the middle of a step, which then did not happen
+            if state is run.good.state:
+                run.status = Status.TIME_LIMIT
+                break
+        done = state.t >= options.max_iter or clock.over()
+        if state.t % options.check_every and state.t != 1 and not done:
+            continue
+        check = Check(state, certify(problem, state, run.largest), objective(problem, state))
+        if not check.finite:
+            run.status = Status.DIVERGED
+            break
+        run.note(check, clock.seconds())
+        bar.show(check, run.seconds)
+        status = run.limits(options) or run.watcher.status(check, options.tol)
+        if options.callback is not None and not _goes_on(clock, options.callback, check):
+            status = Status.CALLBACK
+        run.status = status
+        log.keep(run)
 
 
 def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
@@ -176,9 +218,13 @@ def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
     blocks = tuple(block + 0 for block in state.q)
     shown = intermediate(x=blocks, z=state.z + 0, fun=check.fun, nit=state.t, certificate=check.certificate)
     try:
-        clock.outside(lambda: callback(shown))
+        with deadline(None):
+            clock.outside(lambda: callback(shown))
     except StopIteration:
         return False
+    except Exception as error:
+        error.add_note(f"ipds: raised by the callback at iteration {state.t}")
+        raise
     return True
 
 

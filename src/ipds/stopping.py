@@ -17,13 +17,18 @@ from .result import Status
 class Stopwatch:
     """Seconds of solving; pauses while callers' code runs."""
 
-    def __init__(self, before: float = 0.0) -> None:
-        """`before`: seconds already spent, in an earlier part of the same solve."""
+    def __init__(self, before: float = 0.0, limit: float | None = None) -> None:
+        """`before`: seconds already spent; `limit`: seconds at most."""
         self._start, self._paused = time.perf_counter() - before, 0.0
+        self._limit = math.inf if limit is None else limit
 
     def seconds(self) -> float:
         """Seconds on the clock."""
         return time.perf_counter() - self._start - self._paused
+
+    def over(self) -> bool:
+        """Whether the limit has passed."""
+        return self.seconds() > self._limit
 
     def outside(self, call: Callable[[], object]) -> None:
         """Run `call` off the clock."""

@@ -18,6 +18,8 @@ import math
 from dataclasses import replace
 
 from .._array import Array, norm, precision
+from .._compile import pure
+from ..deadline import look
 from ..errors import AssumptionError
 from ..problem import Block, Problem
 from .base import Method, State, checked, lipschitz_at
@@ -132,10 +134,11 @@ class AcceleratedIPDS(Method):
         level = m.reference.value + ROUNDING * m.eps * abs(m.reference.value)
         for _ in range(20):
             steps = tuple([alpha * ti for ti in m.tau])
-            tried = fetched(attempt(R, p, m.target, m.s, steps))
+            tried = fetched(pure(attempt, R, p, m.target, m.s, steps, like=p.z))
             moved = sum([square / ti for square, ti in zip(tried.moved, m.tau, strict=True)])
             if tried.value <= level - 1e-4 * moved / alpha:
                 break
+            look()
             alpha *= 0.25
         q = tried.point
         bent = sum([bend * ti for bend, ti in zip(tried.bent, m.tau, strict=True)])

@@ -18,6 +18,7 @@ import warnings
 from typing import NamedTuple
 
 from .._array import Array
+from ..deadline import look
 from ..errors import AssumptionError
 from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
@@ -104,7 +105,7 @@ class IPDS(Method):
         """One pass over the blocks, then the dual step."""
         m: Memory = state.memory
         p, beta, mu = m.parameters, m.beta, m.mu
-        z = state.z if m.zhat is None else math.sqrt(beta) * m.zhat
+        z = state.z if m.zhat is None else beta**0.5 * m.zhat
         x, products, points = list(state.x), list(state.products), list(state.prox_points)
         lipschitz = list(m.lipschitz)
         residual = sum_products(products, problem.b)
@@ -123,6 +124,7 @@ class IPDS(Method):
                     x_breve, new = new, (new + (mu * w) * c) / (1 + mu * w)
                 if not m.local[i] or majorised(block.f, x[i], new, value, gradient, lipschitz[i]):
                     break
+                look()
                 lipschitz[i] = max(2 * lipschitz[i], 1e-3 * beta * m.norms_squared[i])
             if m.local[i]:
                 lipschitz[i] *= 0.95  # a local constant found once may be too cautious later
@@ -138,8 +140,8 @@ class IPDS(Method):
         if m.zhat is None:
             zhat, z_new = None, z + (p.sigma * beta) * residual
         else:
-            zhat = m.zhat * math.sqrt(beta / m.beta) + (p.sigma * beta / math.sqrt(m.beta)) * residual
-            z_new = math.sqrt(m.beta) * zhat
+            zhat = m.zhat * (beta / m.beta) ** 0.5 + (p.sigma * beta / m.beta**0.5) * residual
+            z_new = m.beta**0.5 * zhat
         memory = m._replace(zhat=zhat, lipschitz=tuple(lipschitz))
         new = (tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points))
         return State(state.t + 1, *new, memory=memory)

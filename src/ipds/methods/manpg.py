@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._array import Array, dot
+from ..deadline import look
 from ..errors import AssumptionError
 from ..functions import Nonsmooth, Precomposed, Stiefel
 from ..operators import Identity
@@ -87,6 +88,7 @@ class ManPG(Method):
             value = float(f + m.h(new))
             if value <= m.value - alpha * decrease:
                 break
+            look()
             alpha *= 0.5
         if value > m.value:  # nothing gained at the shortest step: stay, with a subproblem solved anew
             new, f, df, value = X, m.value - m.h(X), m.df, m.value
