@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from ipds import Block, Problem, solve
+from ipds import Block, Problem, plot, solve
 from ipds.functions import L1, PCAVariance, Stiefel
 from ipds.methods import IPDS
 from shared import arguments, save
@@ -60,17 +60,8 @@ for name, method in methods.items():
 best = min(results.values(), key=lambda r: r.fun)
 figure = plt.figure(figsize=(11, 3.6), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=[1.5, 1])
-axis = left.subplots()
-for name, result in results.items():
-    gap = np.minimum.accumulate(result.history["objective"]) - best.fun
-    axis.loglog(
-        result.history["seconds"],
-        np.maximum(gap / abs(best.fun), 1e-7),
-        label=name,
-        lw=2.5 if name == "auto" else 1.2,
-    )
-axis.set(xlabel="seconds", ylabel="relative gap to the best", ylim=(5e-8, 3))
-axis.legend(fontsize=8, loc="lower left")
+axis = plot.convergence(results, ax=left.subplots())
+axis.set(xscale="log", ylim=(5e-8, 3))
 components = best.x[1].T.reshape(-1, 8, 8)
 for picture, loadings in zip(right.subplots(2, 3).flat, components, strict=True):
     top = np.abs(loadings).max()
