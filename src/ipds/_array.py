@@ -19,7 +19,7 @@ import array_api_compat
 import numpy as np
 from scipy.linalg.blas import dasum
 
-from .distributed import Rows, cut_like, rows
+from .distributed import Later, Rows, cut_like, rows, to_dask
 
 Array = Any
 Shape = tuple[int, ...]
@@ -203,6 +203,11 @@ def zeros(shape: Shape, like: Array) -> Array:
 def adopted(x: Any, name: str) -> Any:
     """`x`, or, where it is a Dask array, the long array whose rows stay on the workers."""
     return rows(x, name) if array_api_compat.is_dask_array(x) else x
+
+
+def outward(x: Array) -> Array:
+    """`x` as the caller knows its kind: a Dask array where it is distributed."""
+    return to_dask(x) if type(x) is Rows else np.asarray(x) if type(x) is Later else x
 
 
 def to_numpy(x: Array) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ._array import Array, dot, fetch, magnitude, norm, precision
 from .errors import AssumptionError
@@ -90,12 +91,25 @@ def certificate(
     scales = [max(problem.b_norm, *placed), *_force_scales(forces, gains, returns, multiplier)]
     if largest:
         scales = [max(scale, FLOOR * seen) for scale, seen in zip(scales, largest, strict=True)]
-    # where no force acts anywhere (a feasible point of sets alone), all that is left is the bound on rounding
     relative = sum(
-        value / scale if scale > 0 else 0.0 if value <= error else math.inf
-        for value, scale, error in zip([feasibility, *stationarity], scales, [0.0, *known], strict=True)
+        value / scale if scale > 0 else _without_scale(problem, i, value, error)
+        for i, (value, scale, error) in enumerate(
+            zip([feasibility, *stationarity], scales, [0.0, *known], strict=True)
+        )
     )
     return Certificate(feasibility, tuple(stationarity), relative, tuple(scales))
+
+
+def _without_scale(problem: Problem, i: int, value: float, error: float) -> float:
+    """Term i of the relative sum where no force acts: all that is left is the bound on rounding.
+
+    At a feasible point of sets alone that is as it should be. A force of size C_h that rounding has swallowed is not.
+    """
+    if value > error:
+        return math.inf
+    block = problem.blocks[i - 1]
+    steepest = block.h.lipschitz(block.shape) if i > 0 else 0.0
+    return value / steepest if 0 < steepest < math.inf else 0.0
 
 
 def _force_scales(
@@ -163,8 +177,11 @@ def uncertified(problem: Problem, state: State) -> Certificate:
     return Certificate(problem.infeasibility(state.q), (math.inf,) * len(state.x), math.inf)
 
 
-def objective(problem: Problem, state: State) -> float:
-    """Objective at a feasible point where the problem defines one (`Problem.restore`), else at q itself."""
+def objective(problem: Problem, state: State) -> Any:
+    """Objective at a feasible point where the problem defines one (`Problem.restore`), else at q itself.
+
+    A float, or a number of the array library.
+    """
     j = problem.restorable
     q = state.q
     if j is not None:
@@ -175,13 +192,13 @@ def objective(problem: Problem, state: State) -> float:
         restored = problem.restore(q, products)
         assert restored is not None
         q = restored
-    total = 0.0
+    total: Any = 0.0
     for i, (block, qi) in enumerate(zip(problem.blocks, q, strict=True)):
         if block.f is not None:
             known = None if state.values is None or i == j else state.values[i]
-            total += block.f(qi) if known is None else known
-        total += 0.0 if block.h.is_set and i != j else block.h(qi)
-    return float(total)
+            total = total + (block.f(qi) if known is None else known)
+        total = total + (0.0 if block.h.is_set and i != j else block.h(qi))
+    return total
 
 
 def envelope(h: Nonsmooth, x: Array, mu: float) -> float:

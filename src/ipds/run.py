@@ -39,7 +39,7 @@ class Run:
     @classmethod
     def begin(cls, problem: Problem, state: State, caps: tuple[float, ...]) -> Run:
         """The run at t = 0."""
-        check = Check(state, uncertified(problem, state), objective(problem, state))
+        check = Check(state, uncertified(problem, state), float(objective(problem, state)))
         return cls(caps, check, check)
 
     def note(self, check: Check, seconds: float) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ._array import Array
+from ._array import Array, outward
+from .advance import Advance
 from .checkpoint import Checkpoint, Journal, journal
 from .deadline import OutOfTime, deadline
 from .diagnostics import certify, objective
@@ -187,10 +188,10 @@ def _loop(
     log: Journal,
 ) -> None:
     """Step, check, record, call back, save; ends by giving the run a status."""
-    state = run.good.state
+    state, advance = run.good.state, Advance(problem, method)
     while run.status is None:
         try:
-            state = method.step(problem, state)
+            state = advance(state, options.next_check(state.t))
         except OutOfTime:  # in the middle of a step, which then did not happen
             if state is run.good.state:
                 run.status = Status.TIME_LIMIT
@@ -198,7 +199,10 @@ def _loop(
         done = state.t >= options.max_iter or clock.over()
         if state.t % options.check_every and state.t != 1 and not done:
             continue
-        check = Check(state, certify(problem, state, run.largest), objective(problem, state))
+        fun = objective(
+            problem, state
+        )  # where it is a number still to come, it comes with those of the certificate
+        check = Check(state, certify(problem, state, run.largest), float(fun))
         if not check.finite:
             run.status = Status.DIVERGED
             break
@@ -215,8 +219,8 @@ def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
     """Call back, off the clock; False where the callback raises StopIteration."""
     state = check.state
     # copies: a callback that writes into what it is shown must not disturb the solve
-    blocks = tuple(block + 0 for block in state.q)
-    shown = intermediate(x=blocks, z=state.z + 0, fun=check.fun, nit=state.t, certificate=check.certificate)
+    *blocks, z = (outward(copied) for copied in [array + 0 for array in (*state.q, state.z)])
+    shown = intermediate(x=tuple(blocks), z=z, fun=check.fun, nit=state.t, certificate=check.certificate)
     try:
         with deadline(None):
             clock.outside(lambda: callback(shown))
@@ -232,8 +236,8 @@ def _result(problem: Problem, method: Method, run: Run) -> Result:
     check, status = run.answer(problem), run.status or Status.FAILED
     state = check.state
     return Result(
-        x=state.q,
-        z=state.z,
+        x=tuple(map(outward, state.q)),
+        z=outward(state.z),
         fun=check.fun,
         success=status is Status.CONVERGED,
         status=status,

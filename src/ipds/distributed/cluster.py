@@ -55,6 +55,7 @@ class Cluster(ABC):
     def memory(self) -> float:
         """Bytes of memory for data."""
 
+    @abstractmethod
     def passed(self, kept: list[Node]) -> None:
         """Called after every pass with the long arrays it made."""
 
@@ -93,6 +94,9 @@ class Local(Cluster):
     def memory(self) -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
+    def passed(self, kept: list[Node]) -> None:
+        """Arrays in this process need no recipe."""
+
 
 class Remote(Cluster):
     """The workers of a `distributed.Client`.
@@ -125,12 +129,8 @@ class Remote(Cluster):
         while len(answers) > FAN_IN:
             parts = [answers[i : i + FAN_IN] for i in range(0, len(answers), FAN_IN)]
             answers = [f"join-{token}-{level}-{i}" for i in range(len(parts))]
-            graph.update(
-                {
-                    a: (functools.partial(_join, program), *part)
-                    for a, part in zip(answers, parts, strict=True)
-                }
-            )
+            for name, part in zip(answers, parts, strict=True):
+                graph[name] = (functools.partial(_join, program), *part)
             level += 1
         if not keeps:
             passes = []

@@ -67,7 +67,8 @@ class Node:
     ):
         self.function, self.arguments, self.keywords = function, arguments, keywords
         self.like, self.layout, self.combine = like, layout, combine
-        self.done, self.value = False, None
+        self.done = False
+        self.value: Any = None
         self.handle: weakref.ref[Any] = lambda: None  # type: ignore[assignment]
 
     def finish(self, value: Any) -> None:
@@ -249,7 +250,7 @@ class Transposed:
 
 
 class _Namespace:
-    """The array API for `Rows`: NumPy's functions, which come back to us, except those that would make an array here."""
+    """The array API for `Rows`: NumPy's functions, which come back to us, less those that would bring it here."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -280,8 +281,8 @@ def record(function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
     first = arguments[0]
     if function in COMBINE and isinstance(first, Rows):
         axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else None)
-        axes = (axis,) if isinstance(axis, int) else axis
-        if axis is None or any(a % first.ndim == 0 for a in axes):
+        axes = (0,) if axis is None else (axis,) if isinstance(axis, int) else axis
+        if any(a % first.ndim == 0 for a in axes):
             return _reduced(function, arguments, keywords, COMBINE[function])
         return _mapped(function, arguments, keywords)
     if function is np.mean and isinstance(first, Rows):
@@ -302,7 +303,7 @@ def record(function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
 
 
 def _flat(arguments: Any) -> list[Any]:
-    found = []
+    found: list[Any] = []
     for argument in arguments:
         found += argument if isinstance(argument, list | tuple) else [argument]
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from .layout import Layout, Split
 from .lazy import Node, waiting
 
 
-class Ref(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Ref:
     """Where a long array is: place `index` in what each group of chunks holds."""
 
     held: list[Any]

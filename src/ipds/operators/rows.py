@@ -31,9 +31,8 @@ class RowMatrix(Operator):
     def __init__(self, matrix: Any):
         matrix = adopted(matrix, "the matrix")
         if not isinstance(matrix, Rows) or matrix.ndim != 2:
-            raise ValueError(
-                f"RowMatrix: expected a 2-D Dask array cut by rows, got {type(matrix).__name__} of shape {np.shape(matrix)}"
-            )
+            kind, shape = type(matrix).__name__, tuple(getattr(matrix, "shape", ()))
+            raise ValueError(f"RowMatrix: expected a 2-D Dask array cut by rows, got {kind} of shape {shape}")
         self.matrix = self.rows = matrix
 
     def output_shape(self, shape: Shape) -> Shape:
