@@ -22,6 +22,7 @@ __all__ = [
     "certificate",
     "coefficients",
     "convergence",
+    "fit",
     "images",
     "loadings",
     "schedule",
@@ -232,6 +233,20 @@ def summary(result: Result, *, tol: float | None = 1e-4) -> Figure:
     certificate(result, tol=tol, ax=axes[0, 1])
     schedule(result, ax=axes[0, 2])
     figure.suptitle(f"{result.method}: {result.message}", fontsize="medium")
+    return figure
+
+
+def fit(model: Any, *, features: Sequence[str] | None = None) -> Figure:
+    """The certificate of a fitted model of `ipds.models`, beside what it found: components, normals or coefficients."""
+    figure, axes = _grid(1, 2, (12.0, 4.0))
+    certificate(model.result_, tol=model.tol, ax=axes[0, 0])
+    for name in ("normals_", "components_"):
+        if hasattr(model, name):
+            loadings(getattr(model, name), features=features, ax=axes[0, 1])
+            break
+    else:
+        coefficients(model.coef_, ax=axes[0, 1])
+    figure.suptitle(f"{type(model).__name__}: {model.result_.message}", fontsize="medium")
     return figure
 
 

@@ -10,6 +10,7 @@ from .. import __version__
 from .check import check
 from .demo import demo
 from .errors import Commands
+from .solve import app as solve
 
 app = typer.Typer(
     cls=Commands,
@@ -19,6 +20,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(check)
+app.add_typer(solve, name="solve")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,204 @@
+"""The models `ipds solve` knows, and their parameters as options.
+
+Defaults stand here as well as in the estimators, so that help need not import scikit-learn; a test compares them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the estimator: its type on the command line, and how that becomes its value."""
+
+    name: str
+    type: Any
+    default: Any
+    help: str
+    convert: Callable[[str], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model: its estimator, what it is for, what data it takes."""
+
+    estimator: str
+    help: str
+    parameters: tuple[Parameter, ...]
+    tol: float
+    example: str
+    target: str | None = None
+    """What the target is, for models that want one."""
+    sparse: bool = False
+    missing: bool = False
+
+
+def matrix(text: str) -> Any:
+    """A file with an array."""
+    from .read import read_array
+
+    return read_array(Path(text))
+
+
+def nested(text: str) -> Any:
+    """JSON, given inline or as a file."""
+    file = Path(text)
+    try:
+        return json.loads(file.read_text() if file.is_file() else text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{text[:60]!r} is neither a file nor readable JSON such as [[0, 1], [1, 2]] ({error})"
+        ) from None
+
+
+def counts(text: str) -> Any:
+    """A number, numbers separated by commas, or a word."""
+    parts = text.split(",")
+    if not all(part.strip().isdigit() for part in parts):
+        return text
+    return int(text) if len(parts) == 1 else [int(part) for part in parts]
+
+
+def nothing(text: str) -> str | None:
+    """ "none" for None."""
+    return None if text.lower() == "none" else text
+
+
+INTERCEPT = Parameter("fit_intercept", bool, True, "Fit a constant term.")
+LOSS = Parameter("loss", str, "squared", "squared (regression) or logistic (two classes).")
+ALPHA_L1 = Parameter("alpha_l1", float, 0.0, "Weight of the ℓ1 norm of the coefficients.")
+
+MODELS = {
+    "sparse-pca": Model(
+        "SparsePCA",
+        "Orthonormal principal components with few nonzero loadings.",
+        (
+            Parameter("n_components", int | None, None, "Number of components (default: all)."),
+            Parameter("alpha", float, 0.1, "Weight of the ℓ1 norm; 0 is PCA."),
+            Parameter("formulation", str, "variance", "variance or reconstruction."),
+            Parameter("sparsity", int | None, None, "Nonzeros per component, in place of the ℓ1 norm."),
+        ),
+        1e-4,
+        "ipds solve sparse-pca data.csv --n-components 5 --alpha 0.1 --out components.csv",
+        sparse=True,
+    ),
+    "robust-regression": Model(
+        "RobustSparseRegressor",
+        "Linear regression with few coefficients and gross errors in the target.",
+        (
+            Parameter(
+                "sparsity",
+                str,
+                "bic",
+                "Coefficients at most: a number, candidates 2,4,8, bic or cv.",
+                counts,
+            ),
+            INTERCEPT,
+            Parameter("refit", str, "lad", "Refit on the support: lad, ls or none.", nothing),
+            Parameter(
+                "outlier_threshold",
+                float,
+                3.5,
+                "Robust standard deviations beyond which lie outliers.",
+            ),
+            Parameter("cv", int, 5, "Folds, where --sparsity is chosen by cross-validation."),
+        ),
+        1e-5,
+        "ipds solve robust-regression data.csv --target price --sparsity 5 --json",
+        target="the numbers to predict",
+        sparse=True,
+    ),
+    "dual-pcp": Model(
+        "DualPCP",
+        "The subspace that most samples lie on; marks the outliers.",
+        (
+            Parameter("n_codimensions", int, 1, "Number of normals of the subspace."),
+            Parameter("normalize", bool, True, "Scale samples to unit norm first."),
+            Parameter(
+                "threshold",
+                float | None,
+                None,
+                "Distance up to which a sample is an inlier (default: found).",
+            ),
+        ),
+        1e-6,
+        "ipds solve dual-pcp points.npy --n-codimensions 2 --out subspace.npz",
+    ),
+    "robust-low-rank": Model(
+        "RobustLowRank",
+        "The low-rank matrix under gross errors and missing entries; background of a video.",
+        (Parameter("rank", int, 1, "Rank of the matrix."),),
+        1e-4,
+        "ipds solve robust-low-rank frames/ --plot separation.png --out video.npz",
+        missing=True,
+    ),
+    "phase-retrieval": Model(
+        "SparsePhaseRetrieval",
+        "A sparse signal from squared measurements |G v|².",
+        (
+            Parameter("alpha", float, 0.01, "Weight of the ℓ1 norm."),
+            Parameter("D", str | None, None, "File with the matrix D of the constraint D v ≥ 0.", matrix),
+            Parameter(
+                "n_nonzero", int | None, None, "Coordinates of the spectral start (default: several tried)."
+            ),
+        ),
+        1e-6,
+        "ipds solve phase-retrieval measurements.npz --key G --target z --alpha 0.002",
+        target="the squared measurements",
+    ),
+    "fused-lasso": Model(
+        "FusedLasso",
+        "Coefficients that are equal along a chain or graph; denoises a signal.",
+        (
+            Parameter("alpha", float, 0.1, "Weight of the differences."),
+            ALPHA_L1,
+            Parameter(
+                "edges",
+                str | None,
+                None,
+                "File with pairs of features, a row each (default: chain).",
+                matrix,
+            ),
+            Parameter("adjacency", str | None, None, "File with a symmetric matrix of weights.", matrix),
+            LOSS,
+            INTERCEPT,
+        ),
+        1e-6,
+        "ipds solve fused-lasso signal.csv --alpha 0.01 --plot signal.png",
+        target="numbers or two classes (none for a signal, which is denoised)",
+        sparse=True,
+    ),
+    "group-lasso": Model(
+        "OverlappingGroupLasso",
+        "Coefficients that vanish by groups, which may overlap.",
+        (
+            Parameter(
+                "groups",
+                str | None,
+                None,
+                "JSON or a file of it, like [[0, 1], [1, 2]] (default: the lasso).",
+                nested,
+            ),
+            Parameter("alpha", float, 0.1, "Weight of the groups."),
+            Parameter(
+                "weights",
+                str | None,
+                None,
+                "JSON or a file of it, one per group (default: √size).",
+                nested,
+            ),
+            ALPHA_L1,
+            LOSS,
+            INTERCEPT,
+        ),
+        1e-6,
+        "ipds solve group-lasso data.parquet --target y --groups groups.json",
+        target="numbers or two classes",
+        sparse=True,
+    ),
+}

@@ -1,0 +1,337 @@
+"""`ipds solve MODEL DATA`: a model fitted to a file, one command per model."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .errors import IMPOSSIBLE, INTERRUPTED, OK, UNCERTIFIED, Commands, say
+from .models import MODELS, Model, Parameter
+
+if TYPE_CHECKING:
+    from ..result import Result
+    from .read import Data
+
+CODES = (
+    "Exit codes: 0 certified; 1 stopped without a certificate to the tolerance (limits, stalled); 2 wrong usage or bad "
+    "input; 3 diverged, or no method can treat the problem; 130 interrupted (the best point so far is written)."
+)
+FORMATS = "NPY (memory-mapped), NPZ, CSV/TSV, Parquet, MTX, MAT, LIBSVM, a picture or a folder of frames"
+RESULTS, PICTURES = (".npz", ".csv", ".json"), (".png", ".pdf", ".svg")
+METHODS = ("auto", "accelerated", "ipds", "sound", "radmm", "spgm", "subgradient", "manpg", "rialm")
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    help=f"Fit a model to a data file and certify the answer. Data: {FORMATS}.",
+    epilog="\n\n".join(["Examples:", *(model.example for model in MODELS.values()), CODES]),
+)
+
+
+def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+def fit(
+    model: Model,
+    parameters: dict[str, Any],
+    data: Annotated[Path, typer.Argument(help=f"{FORMATS}.", show_default=False)],
+    target: Annotated[
+        str | None,
+        _option("Data", "Target: a column by name or number (from 0), an array of the file, or a file."),
+    ] = None,
+    key: Annotated[str | None, _option("Data", "Array to take from an NPZ or MAT file.")] = None,
+    drop: Annotated[list[str] | None, _option("Data", "Column to leave out; may be repeated.")] = None,
+    format: Annotated[str | None, _option("Data", "Format, where the file name does not tell.")] = None,
+    method: Annotated[
+        str, _option("Solve", f"One of {', '.join(METHODS)}.", autocompletion=lambda: list(METHODS))
+    ] = "auto",
+    tol: Annotated[
+        float, _option("Solve", "Certified means a relative certificate up to this.", min=0.0)
+    ] = 1e-4,
+    max_iter: Annotated[int, _option("Solve", "Iterations at most.", min=1)] = 10_000,
+    time_limit: Annotated[float | None, _option("Solve", "Seconds at most.", min=0.0)] = None,
+    seed: Annotated[int, _option("Solve", "Of random starts.", min=0)] = 0,
+    checkpoint: Annotated[Path | None, _option("Solve", "File to save the solve in as it goes.")] = None,
+    resume: Annotated[bool, _option("Solve", "Go on from the checkpoint, if it exists.", "--resume")] = False,
+    out: Annotated[
+        Path | None,
+        _option("Output", "Write the fit: .npz or .json everything, .csv components or coefficients."),
+    ] = None,
+    plot: Annotated[Path | None, _option("Output", "Write a picture: .png, .pdf or .svg.")] = None,
+    force: Annotated[bool, _option("Output", "Replace files that exist.", "--force")] = False,
+    json: Annotated[bool, _option("Output", "Print JSON and nothing else on stdout.", "--json")] = False,
+    quiet: Annotated[bool, _option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
+) -> None:
+    """Read, fit, report."""
+    from . import read, write
+
+    for path, suffixes, option in ((out, RESULTS, "--out"), (plot, PICTURES, "--plot")):
+        if path is not None:
+            write.check_place(path, suffixes, option, force)
+    if plot is not None:
+        _need_matplotlib()
+    _check_checkpoint(checkpoint, resume)
+    if method not in METHODS:
+        raise ValueError(f"--method {method}: no such method; one of {', '.join(METHODS)}")
+    request = read.Request(model.target is not None, target, key, tuple(drop or ()))
+    if target is not None and model.target is None:
+        raise ValueError("--target: this model takes no target; --drop leaves a column out")
+    found = read.read(data, request, format)
+    estimator = _estimator(model, {**parameters, "tol": tol, "max_iter": max_iter}, method, seed)
+    X, y, frames = _prepared(model, estimator, data, found)
+    with (
+        _warnings_on_one_line(quiet),
+        estimator.watching(progress=not quiet, time_limit=time_limit, checkpoint=checkpoint),
+    ):
+        estimator.fit(X, y) if y is not None else estimator.fit(X)
+    result = estimator.result_
+    fitted = write.fitted_arrays(estimator)
+    if frames is not None:
+        fitted |= {name: fitted.pop(old).reshape(frames) for name, old in VIDEO.items()}
+    summary = {
+        "model": estimator.__class__.__name__,
+        "data": {"file": str(data), "shape": list(frames or X.shape)},
+        "parameters": write.plain({name: estimator.get_params()[name] for name in parameters}),
+        **_outcome(result, estimator.tol),
+    }
+    if out is not None:
+        write.save(out, summary, fitted, found.names, result)
+    if plot is not None:
+        write.save_figure(plot, _figure(estimator, found, fitted))
+    if json:
+        kept, left_out = write.record(fitted, write.LARGEST)
+        typer.echo(write.as_json({**summary, "fitted": kept, "left_out": left_out}))
+    else:
+        _report(summary, fitted, result, [path for path in (out, plot) if path is not None])
+    raise typer.Exit(exit_code(result))
+
+
+VIDEO = {"background": "low_rank_", "foreground": "residual_"}
+"""What the parts of a fitted video are called, and where they come from."""
+
+
+def exit_code(result: Result) -> int:
+    """What the status of a result means to a shell."""
+    special = {"INTERRUPTED": INTERRUPTED, "DIVERGED": IMPOSSIBLE}
+    return OK if result.success else special.get(result.status.name, UNCERTIFIED)
+
+
+def _estimator(model: Model, parameters: dict[str, Any], method: str, seed: int) -> Any:
+    from .. import models
+
+    return getattr(models, model.estimator)(**parameters, method=method, random_state=seed)
+
+
+def _prepared(
+    model: Model, estimator: Any, file: Path, data: Data
+) -> tuple[Any, Any, tuple[int, ...] | None]:
+    """(X, y, shape of the frames where X is a video), checked for what the model cannot use."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ..datasets.bounded import check_size
+
+    X, y, frames = data.X, data.y, None
+    if X.ndim == 3 and model.missing:
+        frames = X.shape
+        X = X.reshape(len(X), -1)
+    single = X.ndim == 1 or X.shape[1] == 1
+    if model.estimator == "FusedLasso" and y is None and single:
+        y = (X.toarray() if sp.issparse(X) else np.asarray(X)).ravel()  # a signal: denoised as it is
+        X = sp.eye_array(len(y), format="csr")
+        estimator.set_params(fit_intercept=False)
+    if X.ndim != 2:
+        raise ValueError(
+            f"{file}: a matrix of samples and features is wanted, got shape {tuple(X.shape)}; rows are samples"
+        )
+    if model.target is not None and y is None:
+        names = ", ".join(data.names[:12]) + (", ..." if len(data.names) > 12 else "")
+        there = f"columns: {names}" if data.names else f"columns are 0 to {X.shape[1] - 1}"
+        raise ValueError(
+            f"{file}: a target is wanted, {model.target}; pass --target COLUMN or FILE ({there})"
+        )
+    if y is not None and len(y) != X.shape[0]:
+        raise ValueError(f"{file}: {X.shape[0]} samples, but the target has {len(y)} entries")
+    if sp.issparse(X) and (not model.sparse or 3 * X.nnz > X.shape[0] * X.shape[1]):  # not worth being sparse
+        check_size(X.shape[0] * X.shape[1], 8, f"{file}, made dense")
+        X = X.toarray()
+    _check_finite(model, file, data.names, X, y)
+    return X, y, frames
+
+
+def _check_finite(model: Model, file: Path, names: tuple[str, ...], X: Any, y: Any) -> None:
+    import numpy as np
+    import scipy.sparse as sp
+
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(all="ignore"):
+        clean = model.missing or bool(np.isfinite(values.sum()))  # a sum needs no memory, unlike a mask
+    if not clean and not np.isfinite(values).all():
+        where = ""
+        if not sp.issparse(X):
+            row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
+            where = f" (first: column {names[column] if names else column} of sample {row}, from 0)"
+        count = int((~np.isfinite(values)).sum())
+        raise ValueError(
+            f"{file}: {count} missing or infinite values{where}; remove these samples, or --drop the column "
+            "(only robust-low-rank takes missing values)"
+        )
+    if y is not None and y.dtype.kind in "fc" and not np.isfinite(y).all():
+        k = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise ValueError(f"{file}: the target is missing or infinite at sample {k}; remove these samples")
+
+
+def _outcome(result: Result, tol: float) -> dict[str, Any]:
+    from .write import plain
+
+    certificate = result.certificate
+    return plain(
+        {
+            "certified": bool(result.success),
+            "status": result.status.name,
+            "message": result.message,
+            "method": result.method,
+            "objective": float(result.fun),
+            "tol": tol,
+            "certificate": {
+                "relative": certificate.relative,
+                "critical": certificate.critical,
+                "feasibility": certificate.feasibility,
+                "stationarity": certificate.stationarity,
+            },
+            "iterations": result.nit,
+            "seconds": result.seconds,
+        }
+    )
+
+
+def _report(summary: dict[str, Any], fitted: dict[str, Any], result: Result, written: list[Path]) -> None:
+    """For people: the verdict first, then figures, then what was found in brief."""
+    shape = " x ".join(map(str, summary["data"]["shape"]))
+    verdict = "certified" if result.success else "NOT certified"
+    rows = {
+        summary["model"]: f"{summary['data']['file']}, {shape}",
+        verdict: f"relative certificate {result.certificate.relative:.1e}, tolerance {summary['tol']:.0e}",
+        "ended": result.message + ("" if result.success else "; raise --max-iter, --time-limit or --tol"),
+        "method": result.method,
+        "objective": f"{result.fun:.10g}",
+        "iterations": f"{result.nit} in {result.seconds:.2f} s",
+        **{
+            name: _brief(value) for name, value in fitted.items() if name not in ("n_iter_", "n_features_in_")
+        },
+    }
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        typer.echo(f"{name:<{width}}  {value}")
+    for path in written:
+        typer.echo(f"{'wrote':<{width}}  {path}")
+
+
+def _brief(value: Any) -> str:
+    import numpy as np
+
+    if isinstance(value, dict):
+        return f"{len(value)} entries"
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if array.ndim == 1 and len(array) <= 8:
+        return " ".join(f"{v:.4g}" if array.dtype.kind == "f" else str(v) for v in array)
+    if array.dtype == bool:
+        return f"{' x '.join(map(str, array.shape))}, {int(array.sum())} true"
+    size = " x ".join(map(str, array.shape))
+    if array.dtype.kind in "iu":
+        return f"{size}, from {array.min()} to {array.max()}"
+    return f"{size}, {np.count_nonzero(array)} nonzero" if array.dtype.kind == "f" else size
+
+
+def _figure(estimator: Any, data: Data, fitted: dict[str, Any]) -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")  # a command line has no window
+    from .. import plot
+
+    if "background" in fitted:
+        return plot.separation(data.X, fitted["background"], fitted["foreground"])
+    return plot.fit(estimator, features=data.names or None)
+
+
+def _need_matplotlib() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise ImportError("--plot needs matplotlib: pip install 'ipds-admm[plot]'")
+
+
+def _check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
+    if resume and checkpoint is None:
+        raise ValueError("--resume goes with --checkpoint FILE: say which file to go on from")
+    if checkpoint is not None and checkpoint.exists() and not resume:
+        raise ValueError(f"--checkpoint {checkpoint} exists; pass --resume to go on from it, or remove it")
+
+
+@contextmanager
+def _warnings_on_one_line(quiet: bool) -> Iterator[None]:
+    """Warnings as lines on stderr, in the style of errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if quiet else "default")
+        warnings.filterwarnings(
+            "ignore", message=".*see result_"
+        )  # the report says it, with the options to change
+        warnings.showwarning = lambda message, *_, **__: say(f"warning: {' '.join(str(message).split())}")
+        yield
+
+
+def _command(model: Model) -> Callable[..., None]:
+    """`fit` for one model, with its parameters as options beside those of the solve."""
+
+    def command(**given: Any) -> None:
+        parameters = {p.name: _value(p, given.pop(p.name.lower())) for p in model.parameters}
+        fit(model, parameters, **given)
+
+    common = list(inspect.signature(fit, eval_str=True).parameters.values())[2:]
+    own = [
+        inspect.Parameter(
+            p.name.lower(),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=p.default,
+            annotation=Annotated[p.type, _option("Model", p.help, _flag(p))],
+        )
+        for p in model.parameters
+    ]
+    shared = [
+        p.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=model.tol if p.name == "tol" else p.default)
+        for p in common
+    ]
+    command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    return command
+
+
+def _flag(parameter: Parameter) -> str:
+    name = parameter.name.replace("_", "-").lower()
+    return f"--{name}/--no-{name}" if parameter.type is bool else f"--{name}"
+
+
+def _value(parameter: Parameter, given: Any) -> Any:
+    if parameter.convert is None or given is None:
+        return given
+    try:
+        return parameter.convert(given)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"--{parameter.name.replace('_', '-').lower()}: {error}") from None
+
+
+for _name, _model in MODELS.items():
+    app.command(
+        _name,
+        help=_model.help + (f" Target: {_model.target}." if _model.target else ""),
+        short_help=_model.help,
+        epilog=f"Example: {_model.example}\n\n{CODES}",
+    )(_command(_model))
