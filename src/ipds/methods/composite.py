@@ -55,6 +55,9 @@ def composite(problem: Problem, who: str, x0: Arrays, *, on_manifold: bool = Fal
             f"{who} needs a block with A = c·I, f = 0 and convex Lipschitz h to solve the constraint for; "
             "state the problem so that one exists (its f may stand on another block), or use IPDS"
         )
+    for name, other, op in zip(problem.names, problem.blocks, problem.operators, strict=True):
+        if other.f is None and op.is_zero:
+            raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
     if on_manifold:
         for name, other in zip(without(problem.names, j), without(problem.blocks, j), strict=True):
             if not (other.h.is_manifold or isinstance(other.h, Zero)):

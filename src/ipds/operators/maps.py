@@ -13,6 +13,18 @@ from .._array import Array, Shape, all_finite, asarray, is_array, namespace, to_
 from . import spectrum
 from .base import Operator
 
+LARGEST, SMALLEST = 1e152, 1e-152
+"""Sizes whose squares, summed, are numbers still."""
+
+
+def require_squares(what: str, size: float) -> None:
+    """Refuse a map whose A Aᵀ would overflow or vanish."""
+    if size > LARGEST or 0 < size < SMALLEST:
+        raise ValueError(
+            f"{what} of size {size:.0e}, whose square {'overflows' if size > 1 else 'vanishes'}; "
+            "use other units: multiply by a factor, and the variable or the constraint accordingly"
+        )
+
 
 class Identity(Operator):
     """x ↦ scale · x."""
@@ -20,6 +32,7 @@ class Identity(Operator):
     def __init__(self, scale: float = 1.0):
         if not math.isfinite(scale):
             raise ValueError(f"Identity: scale must be finite, got {scale}")
+        require_squares("Identity: scale is", abs(scale))
         self.scale = float(scale)
         self.gram = self.scale**2
 
@@ -77,8 +90,11 @@ class Matrix(Operator):
                 raise TypeError("Matrix: must be real; stack its real and imaginary parts instead")
             if not np.issubdtype(matrix.dtype, np.floating):
                 matrix = matrix.astype(float)
-            if not all_finite(matrix.data if sp.issparse(matrix) else matrix):
+            entries = matrix.data if sp.issparse(matrix) else matrix
+            top = max(float(np.max(entries, initial=0.0)), -float(np.min(entries, initial=0.0)))
+            if not math.isfinite(top):
                 raise ValueError("Matrix: contains NaN or infinity")
+            require_squares("Matrix: the largest entry is", top)
         self.matrix = matrix
         self._is_sparse = sp.issparse(matrix)
         # in large dense matrices the columns of a sparse x are worth picking out
