@@ -27,6 +27,10 @@ class Options:
     progress: bool
     check_every: int
 
+    def next_check(self, t: int) -> int:
+        """The next iteration after t with a check: the first one, multiples of `check_every`, and the last one."""
+        return 1 if t == 0 else min((t // self.check_every + 1) * self.check_every, max(self.max_iter, t + 1))
+
     def less(self, tried: Sequence[Result]) -> Options:
         """What is left of the limits after earlier tries."""
         iterations = max(1, self.max_iter - sum(r.nit for r in tried))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ._array import choose
+
 
 def penalty(t: int, beta0: float, xi: float, p: float) -> float:
     """β = β⁰ (1 + ξ tᵖ), the paper's increasing penalty.
@@ -29,7 +31,7 @@ def follow_residual(beta: float, xi: float, residual: float, previous: float, sh
     >>> follow_residual(1.0, 0.5, residual=0.95, previous=1.0), follow_residual(1.0, 0.5, residual=0.5, previous=1.0)
     (1.5, 1.0)
     """
-    return (1 + xi) * beta if residual > shrink * previous else beta
+    return choose(residual > shrink * previous, (1 + xi) * beta, beta)
 
 
 def initial_penalty(lipschitz_h: float, size: float, lambda_max: float, lipschitz_f: float = 0.0) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from .._array import Array, norm
+from .._array import Array, choose, fetch, greatest, least, magnitude, norm
 from ..problem import Problem
 from ..schedules import follow_residual, initial_penalty, smoothing
 from .base import State, size_of_block
@@ -58,18 +59,23 @@ def follow(
     kernel of A_i). μ does not let the smoothing error μ‖∂h_n‖ exceed the residual, so both vanish together.
     """
     p = m.parameters
-    size = norm(residual)
-    moves = [math.sqrt(a) * norm(new - old) for a, new, old in zip(m.norms_squared, x, state.x, strict=True)]
-    dual = m.beta * max(moves)
-    scale = max(problem.b_norm, *(norm(product) for product in products))
-    waited = 0 if size < 0.9 * m.residual else m.waited + 1
-    lags = size * norm(state.z) > dual * scale or (waited >= WAIT and size > FAR * scale)
-    beta = follow_residual(m.beta, p.xi, size, m.residual) if lags else m.beta
-    beta = min(beta, max(m.beta, CEILING * m.beta0))
-    slope = norm(point[0] - x_breve) / point[1]
-    mu = min(smoothing(beta, p.delta, m.lambda_max), m.mu)
-    if slope > 0:
-        mu = min(mu, max(size / (math.sqrt(m.lambda_max) * slope), 0.9 * mu))
-    if beta > m.beta:
-        return m._replace(beta=beta, mu=mu, residual=size, waited=0)
-    return m._replace(mu=mu, residual=min(size, m.residual), waited=waited)
+    n = len(x)
+    lengths = map(magnitude, [*products, *[new - old for new, old in zip(x, state.x, strict=True)]])
+    size, force, slope, *rest = fetch(
+        [magnitude(residual), magnitude(state.z), magnitude(point[0] - x_breve), *lengths]
+    )
+    slope = slope / point[1]
+    scale = reduce(greatest, rest[:n], problem.b_norm)
+    dual = m.beta * reduce(
+        greatest, [a**0.5 * move for a, move in zip(m.norms_squared, rest[n:], strict=True)]
+    )
+    waited = choose(size < 0.9 * m.residual, 0, m.waited + 1)
+    lags = (size * force > dual * scale) | ((waited >= WAIT) & (size > FAR * scale))
+    beta = choose(lags, follow_residual(m.beta, p.xi, size, m.residual), m.beta)
+    beta = least(beta, greatest(m.beta, CEILING * m.beta0))
+    mu = least(smoothing(beta, p.delta, m.lambda_max), m.mu)
+    felt = size / (m.lambda_max**0.5 * choose(slope > 0, slope, 1.0))
+    mu = choose(slope > 0, least(mu, greatest(felt, 0.9 * mu)), mu)
+    grown = beta > m.beta
+    residual, waited = choose(grown, size, least(size, m.residual)), choose(grown, 0, waited)
+    return m._replace(beta=beta, mu=mu, residual=residual, waited=waited)

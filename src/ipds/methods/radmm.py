@@ -109,8 +109,8 @@ class RADMM(Method):
         # z⁺ + β(Ax⁺ - b) = 2z⁺ - z, so the pulls need no further adjoint
         before = (
             [op.adjoint(state.z) for op in R.operators]
-            if state.t == 0
-            else without(state.adjoints or (), R.j)
+            if state.adjoints is None
+            else without(state.adjoints, R.j)
         )
         pulls = tuple([2 * new - old for new, old in zip(q.pulls, before, strict=True)])
         return assemble(

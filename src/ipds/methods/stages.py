@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from .._array import fetch
+from .._compile import pure
 from .reduction import Arrays, Point, Reduction, constraint_and_pulls, evaluate, resmooth, restored_value
 from .spectral import Reference
 
@@ -143,7 +144,7 @@ def _anneal(m: Memory) -> Memory:
             beta=10 / (m.effort.cycles[-1].cold * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope
         )
     m = m._replace(target=R.b)
-    return _at(m, evaluate(R, incumbent[1], m.target, m.s), before)
+    return _at(m, pure(evaluate, R, incumbent[1], m.target, m.s, like=p.z), before)
 
 
 def _at(m: Memory, point: Point, before: float) -> Memory:
@@ -166,13 +167,13 @@ def _resmooth(m: Memory, before: float) -> Memory:
     """The reduced function at the same x for the new (z, β, μ)."""
     R, p = m.reduction, m.point
     m = m._replace(target=R.b - m.z / m.beta)
-    return _at(m, resmooth(R, p, m.target, m.s), before)
+    return _at(m, pure(resmooth, R, p, m.target, m.s, like=p.z), before)
 
 
 def _dual_step(m: Memory, rest: float) -> Memory:
     """z ← -d/c, and β grows where the constraint lags behind stationarity."""
     R, p = m.reduction, m.point
-    feasibility, rest_of, placed, *pulls = fetch(constraint_and_pulls(R, p))
+    feasibility, rest_of, placed, *pulls = fetch(pure(constraint_and_pulls, R, p, like=p.z))
     scale = max(rest_of, placed)
     # at first the constraint may hurry ahead; in the long run it must not
     balance = 1.0 if m.cycle >= 0 or m.rounds > HASTE else 0.1

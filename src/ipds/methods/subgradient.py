@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
-from .._array import Array
+from .._array import Array, choose, fetch, magnitude
 from ..errors import AssumptionError
 from ..problem import Problem
 from .base import Method, State, checked
@@ -102,13 +101,14 @@ class Subgradient(Method):
             g.append(tangent(block, xi, gi) if self.gradient == "riemannian" else gi)
         alpha = self._length(t, m.size, g)
         x, points = descend(R, p.x, tuple(g), alpha)
-        smoothing = math.sqrt(alpha * m.width)
+        smoothing = alpha**0.5 * m.width**0.5  # the product itself may underflow
         q = evaluate(R, x, R.b, smoothing)
         return assemble(t, R, q, points, (q.u, smoothing), 0.0, smoothing, m._replace(point=q))
 
-    def _length(self, t: int, size: float, g: list[Array]) -> float:
+    def _length(self, t: int, unit: float, g: list[Array]) -> float:
         """α_t."""
-        factor = {"harmonic": 1 / t, "diminishing": 1 / math.sqrt(t), "geometric": self.ratio**t}[self.decay]
+        factor = {"harmonic": 1 / t, "diminishing": t**-0.5, "geometric": self.ratio**t}[self.decay]
         if self.rule == "published":
             return self.step0 * factor
-        return self.step0 * factor * size / (length(g) or 1.0)
+        slope = sum([size**2 for size in fetch([magnitude(gi) for gi in g])]) ** 0.5
+        return self.step0 * factor * unit / choose(slope > 0, slope, 1.0)

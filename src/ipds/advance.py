@@ -1,0 +1,80 @@
+"""From one check to the next: one step after another, or a compiled loop of them for JAX.
+
+Steps are pure, so what JAX needs is there already: `method.step` is traced once, and the iterations before the next
+check run in one call. A step that looks at numbers (a line search, a local Lipschitz constant) or leaves JAX (SciPy's
+sparse products) cannot be traced; it runs as it is. Accelerated IPDS is of that kind; its trial steps are compiled one
+by one (`_compile.pure`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import lru_cache, partial
+from typing import Any
+
+from ._array import is_jax
+from ._compile import Program, compiled, in_dtype
+from .methods.base import Method, State
+from .problem import Problem
+
+
+class Advance:
+    """`advance(state, until)`: the State after iteration `until`, or any earlier one.
+
+    One step at a time, but where the arrays are JAX's and the step can be traced: then all at once. The first step is
+    always taken by itself, as a start does not carry what later States do.
+    """
+
+    def __init__(self, problem: Problem, method: Method):
+        self._step = partial(method.step, problem)
+        self._compilable = True
+        self._programs: dict[Any, Program | None] = {}
+
+    def __call__(self, state: State, until: int) -> State:
+        if state.t == 0 or not self._compilable or not is_jax(state.z):
+            return self._step(state)
+        jax = _jax()
+        leaves, tree = jax.tree.flatten(state)
+        moving = [i for i, leaf in enumerate(leaves) if isinstance(leaf, float | int) or is_jax(leaf)]
+        moving = [i for i in moving if not isinstance(leaves[i], bool)]
+        carried = [in_dtype(leaves[i], state.z.dtype) for i in moving]
+        if tree not in self._programs:
+            loop = partial(self._loop, jax, tree, leaves, moving)
+            self._programs[tree] = compiled(loop, [until - state.t, *carried])
+        program = self._programs[tree]
+        if program is None:
+            self._compilable = False
+            return self._step(state)
+        found = dict(zip(moving, program([until - state.t, *carried]), strict=True))
+        # what came as a Python number goes back as one: a single transfer for all
+        numbers = {i: leaf for i, leaf in found.items() if isinstance(leaves[i], float | int)}
+        found |= {i: type(leaves[i])(value) for i, value in jax.device_get(numbers).items()}
+        return jax.tree.unflatten(tree, [found.get(i, leaf) for i, leaf in enumerate(leaves)])
+
+    def _loop(
+        self, jax: Any, tree: Any, leaves: list[Any], moving: list[int], count: Any, *start: Any
+    ) -> Any:
+        """`count` steps from the State that `tree` makes of `leaves`, those in the places `moving` replaced."""
+
+        def body(_: Any, carried: Any) -> Any:
+            given = dict(zip(moving, carried, strict=True))
+            new = self._step(jax.tree.unflatten(tree, [given.get(i, leaf) for i, leaf in enumerate(leaves)]))
+            fresh, shape = jax.tree.flatten(new)
+            fixed = set(range(len(leaves))) - set(moving)
+            if shape != tree or any(fresh[i] is not leaves[i] for i in fixed):
+                raise TypeError("the step changes more than arrays and numbers")
+            return tuple(
+                jax.numpy.asarray(fresh[i], dtype=old.dtype) for i, old in zip(moving, carried, strict=True)
+            )
+
+        return jax.lax.fori_loop(0, count, body, tuple(jax.numpy.asarray(leaf) for leaf in start))
+
+
+@lru_cache(maxsize=1)
+def _jax() -> Any:
+    """JAX, with States known to it."""
+    jax = importlib.import_module("jax")
+    fixed = ["last", "settled", "transient"]
+    moving = [name for name in State.__dataclass_fields__ if name not in fixed]
+    jax.tree_util.register_dataclass(State, data_fields=moving, meta_fields=fixed)
+    return jax
