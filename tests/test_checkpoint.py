@@ -1,13 +1,15 @@
-"""Checkpoints: a solve that was cut off goes on to the same bits; foreign and damaged files are refused."""
+"""A solve that was cut off goes on to the same bits, by every method, on every library."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import replace
 
+import array_api_strict
 import numpy as np
 import pytest
 
 import problems
-from ipds import Block, Checkpoint, Problem, methods, solve
-from ipds.functions import L1, Box, Cardinality, LeastSquares, Stiefel, smooth
+from checkpoints import Killed, assert_same, cut, run
+from ipds import Block, Checkpoint, Problem, Status, checkpoint, methods, solve
+from ipds.functions import L1, Box, Cardinality, LeastSquares, PCAReconstruction, Separable, Stiefel, smooth
 from ipds.methods import (
     IPDS,
     RADMM,
@@ -19,6 +21,7 @@ from ipds.methods import (
     Subgradient,
 )
 from ipds.methods.reordered import Reordered
+from ipds.stopping import Stagnation
 
 
 def on_stiefel(d=10, r=2):
@@ -82,51 +85,6 @@ CASES = {
 }
 
 
-class Killed(BaseException):
-    """Ends a solve as abruptly as a test can."""
-
-
-def same(a, b):
-    """Equality to the last bit, through records and tuples."""
-    if isinstance(a, Block | Problem):
-        return True  # part of the problem
-    if is_dataclass(a):
-        return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
-    if isinstance(a, tuple):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    if hasattr(a, "shape"):
-        layout = getattr(a, "flags", None) is None or a.flags.c_contiguous == b.flags.c_contiguous
-        return a.dtype == b.dtype and layout and np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True)
-    if isinstance(a, float | int | str | None):
-        return type(a) is type(b) and (a == b or a != a)
-    return type(a) is type(b)  # functions and operators
-
-
-def assert_same(first, second):
-    assert (first.status, first.method, first.nit, first.fun) == (
-        second.status,
-        second.method,
-        second.nit,
-        second.fun,
-    )
-    assert same(first.state, second.state)
-    assert same(first.certificate, second.certificate)
-    assert set(first.history) == set(second.history)
-    for name in set(first.history) - {"seconds"}:
-        np.testing.assert_array_equal(first.history[name], second.history[name])
-
-
-def cut(make, path, after, every=0.0, **options):
-    """Begin the solve and kill it in the check of iteration `after`; what was saved is the check before that."""
-
-    def callback(now):
-        if now.nit >= after:
-            raise Killed
-
-    with pytest.raises(Killed):
-        solve(make(), checkpoint=Checkpoint(path, every=every), callback=callback, **options)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_a_solve_that_was_killed_goes_on_to_the_same_bits(case, tmp_path):
     make, method = CASES[case]
@@ -152,3 +110,132 @@ def test_every_method_is_among_the_cases():
         methods.Method,
         methods.State,
     }
+
+
+def test_the_history_and_the_number_of_writes(tmp_path, monkeypatch):
+    """One write at the first check, one every so many iterations, one at the end."""
+    written = []
+    original = checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda *args: (written.append(1), original(*args)))
+    run(Checkpoint(tmp_path / "a", every=1e6, iterations=20), max_iter=70)
+    assert len(written) == 4  # at 1, 30, 50, and at the end
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "a.previous"]
+
+
+class Counted:
+    """½‖Dx - 1‖², counting its gradients: the count is no part of what the function is."""
+
+    def __init__(self, D):
+        self.D, self.calls = D, 0
+        self.lipschitz = float(np.linalg.norm(D, 2) ** 2)
+
+    def __call__(self, x):
+        return 0.5 * float(np.sum((self.D @ x - 1) ** 2))
+
+    def grad(self, x):
+        self.calls += 1
+        return self.D.T @ (self.D @ x - 1)
+
+    def __getstate__(self):
+        return {"D": self.D}
+
+
+def test_a_finished_solve_is_returned_at_once_and_goes_on_under_higher_limits(tmp_path):
+    f = Counted(problems.rng().standard_normal((20, 10)))
+    options = {
+        "make": lambda: Problem([Block(f=f, A=-1.0, shape=10), Block(h=L1(0.3), shape=10)]),
+        "method": IPDS("sound"),
+        "check_every": 5,
+    }
+    path = tmp_path / "a"
+    first = run(path, **options, max_iter=40)
+    before = f.calls
+    again = run(path, **options, max_iter=40)
+    assert f.calls - before < 10  # to begin, but no step
+    assert first.status is Status.MAX_ITER
+    assert_same(again, first)
+    longer = run(path, **options, max_iter=80)
+    assert_same(longer, run(None, **options, max_iter=80))
+    looser = run(path, **options, max_iter=80, tol=1e3)
+    assert (looser.status, looser.nit) == (Status.CONVERGED, 80)
+
+
+@pytest.mark.parametrize("stop", [StopIteration, KeyboardInterrupt, ZeroDivisionError])
+def test_stopped_by_the_callback_by_ctrl_c_or_by_an_error_it_goes_on(stop, tmp_path):
+    def callback(now):
+        if now.nit == 21:
+            raise stop
+
+    path, seen = Checkpoint(tmp_path / "a", every=1e6), []
+    if stop is ZeroDivisionError:
+        with pytest.raises(stop) as caught:
+            run(path, check_every=7, callback=callback)
+        assert (caught.value.result.nit, caught.value.result.status) == (21, Status.FAILED)
+    else:
+        run(path, check_every=7, callback=callback)
+    result = run(path, check_every=7, callback=lambda now: seen.append(now.nit))
+    assert seen[0] == 28
+    assert_same(result, run(None, check_every=7))
+
+
+@pytest.mark.parametrize("make", [problems.robust_regression, problems.sparse_pca])
+def test_auto_resumes_in_its_second_method(make, tmp_path, monkeypatch):
+    """The answer is that of the second method on the one problem, of the first one on the other."""
+    monkeypatch.setattr(Stagnation, "CHECKS", 3)
+    monkeypatch.setattr(Stagnation, "ITERATIONS", 30)
+    options = {"make": make, "tol": 0.0, "max_iter": 900}
+    undisturbed = run(None, **options)
+    path, seen = tmp_path / "a", []
+
+    def callback(now):
+        seen.append(now.nit)
+        if max(seen) > seen[-1] > 50:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(Checkpoint(path, every=0.0), callback=callback, **options)
+    assert b'"candidate":1' in path.read_bytes()
+    result = run(path, **options)
+    if make is problems.sparse_pca:  # what a method that has ended carries for itself is not kept
+        assert result.state.memory is None
+        undisturbed.state = replace(undisturbed.state, memory=None)
+    assert_same(result, undisturbed)
+
+
+@pytest.mark.parametrize("name", ["strict", "torch", "jax", "single"])
+def test_arrays_of_other_libraries_come_back_as_they_were(name, tmp_path):
+    like = {"strict": array_api_strict, "single": np}.get(name) or pytest.importorskip(
+        name, reason="optional extra"
+    )
+    like = like.numpy if name == "jax" else like
+    g = problems.rng(2)
+    G, y = (like.asarray(a, dtype=like.float32) for a in (g.standard_normal((12, 5)), g.standard_normal(12)))
+
+    def make():
+        return Problem([Block(h=Box(-1.0, 1.0), A=G, shape=5), Block(h=L1(0.5), A=-1.0, shape=12)], b=y)
+
+    options = {"make": make, "check_every": 3, "max_iter": 30}
+    undisturbed = run(None, **options)
+    cut(make, tmp_path / "a", 12, tol=1e-13, seed=1, max_iter=30, check_every=3)
+    result = run(tmp_path / "a", **options)
+    assert type(result.x[0]) is type(G)
+    assert_same(result, undisturbed)
+
+
+def test_what_a_function_keeps_for_itself_does_not_count(tmp_path):
+    """The same objects, used before: cached norms, plans and back ends must not make them strangers."""
+    pytest.importorskip("torch", reason="PyTorch is an optional extra")
+    g = problems.rng()
+    blocks = [
+        Block(
+            f=PCAReconstruction(g.standard_normal((9, 4))),
+            h=Separable([(slice(0, 2), L1(1.0)), (slice(2, 4), Box(-1.0, 1.0))]),
+            A=g.standard_normal((4, 4)),
+            shape=(4, 2),
+        ),
+        Block(f=smooth(lambda x: (x**2).sum()), h=L1(0.1), shape=(4, 2)),
+    ]
+    path = tmp_path / "a"
+    problem = Problem(blocks)
+    first = run(path, lambda: problem, max_iter=20)
+    assert run(path, lambda: problem, max_iter=40).nit > first.nit

@@ -153,6 +153,9 @@ class Separable(Nonsmooth):
     def __repr__(self) -> str:
         return f"Separable({self.parts})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_plans": {}}  # what it is, not what it has seen
+
     def _plan(self, rows: int) -> tuple[list[np.ndarray], np.ndarray]:
         """Indices of each part, and the permutation that puts the parts back in place."""
         if rows not in self._plans:

@@ -65,6 +65,9 @@ class _Automatic(Smooth):
         self.lipschitz = lipschitz
         self._numpy_backend: str | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_numpy_backend": None}  # what it is, not what it has found out
+
     def __call__(self, x: Array) -> float:
         return self._differentiate(x, False)[0]
 
