@@ -20,8 +20,11 @@ TITLE = re.compile(r"\*([^\W\d_][^*]*)\*")
 
 def escape(text: str) -> str:
     """Plain text with formulas, as reStructuredText; `code` and *titles* stay what they are."""
-    parts = re.split(r"(`[^`]+`)", text)
-    return "".join(part if part.startswith("`") else _escape(part) for part in parts)
+    result = ""
+    for part in re.split(r"(`[^`]+`)", text):
+        joint = "\\ " if result and re.match(r"\w", part) else ""  # `Problem`s
+        result += part if part.startswith("`") else joint + _escape(part)
+    return result
 
 
 def _escape(text: str) -> str:
@@ -31,8 +34,7 @@ def _escape(text: str) -> str:
         titles.append(match[0])
         return f"\0{len(titles) - 1}\0"
 
-    after_code = "\\ " if re.match(r"\w", text) else ""
-    text = after_code + TITLE.sub(keep, text.replace("\\", "\\\\"))
+    text = TITLE.sub(keep, text.replace("\\", "\\\\"))
     text = re.sub(r"[*|]", r"\\\g<0>", text)
     text = SUBSCRIPT.sub(lambda m: f"{m[1]}\\ :sub:`{m[2] or m[3]}`\\ ", text)
     text = re.sub(r"(\w)_(?!\w)", r"\1\\_", text)
