@@ -220,11 +220,11 @@ class Rows(Lazy):
         return namespace
 
     def reduce(self, function: Any, combine: Any, *others: Any, **keywords: Any) -> Later:
-        """combine over the chunks of function(chunk of rows, *chunks of others)."""
+        """combine over the chunks of function(chunk of rows, *others): of other `Rows` their chunks."""
         return _reduced(function, (self, *others), keywords, combine)
 
     def map(self, function: Any, *others: Any, **keywords: Any) -> Rows:
-        """function(chunk of rows, *chunks of others), which must keep the number of rows."""
+        """function(chunk of rows, *others), which must keep the number of rows."""
         return _mapped(function, (self, *others), keywords)
 
     def zeros(self, shape: tuple[int, ...]) -> Rows:
@@ -294,7 +294,7 @@ def record(function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
     if function is operator.getitem:
         return _mapped(function, (first, _row_key(arguments[1], first)), keywords)
     if isinstance(function, np.ufunc) or function in BY_ROW or function is _astype:
-        return _mapped(function, arguments, keywords)
+        return _mapped(function, arguments, keywords, split=function is not np.matmul)
     name = getattr(function, "__name__", function)
     raise TypeError(
         f"{name} does not act row by row, so it cannot be applied to an array distributed by rows; "
@@ -309,15 +309,18 @@ def _flat(arguments: Any) -> list[Any]:
     return found
 
 
-def _nodes(arguments: Any) -> tuple[list[Any], list[Any], Layout]:
-    """(arguments as nodes, their stand-ins, the layout they have in common)."""
+def _nodes(arguments: Any, split: bool = False) -> tuple[list[Any], list[Any], Layout]:
+    """(arguments as nodes, their stand-ins, the layout they have in common).
+
+    `split`: arrays at hand with as many rows go along row by row.
+    """
     layout = next(a.layout for a in arguments if isinstance(a, Rows))
     nodes, likes = [], []
     rank = max(a.ndim for a in arguments if isinstance(a, Rows))
     for a in arguments:
         if isinstance(a, Rows):
             layout.require(a.layout)
-        elif isinstance(a, np.ndarray) and a.ndim == rank and a.shape[0] == layout.length > 1:
+        elif split and isinstance(a, np.ndarray) and a.ndim == rank and a.shape[0] == layout.length > 1:
             a = Split(a)
         if isinstance(a, Later) and a.node.done:
             a = a.node.value
@@ -326,8 +329,8 @@ def _nodes(arguments: Any) -> tuple[list[Any], list[Any], Layout]:
     return nodes, likes, layout
 
 
-def _mapped(function: Any, arguments: Any, keywords: dict[str, Any]) -> Rows:
-    nodes, likes, layout = _nodes(arguments)
+def _mapped(function: Any, arguments: Any, keywords: dict[str, Any], split: bool = False) -> Rows:
+    nodes, likes, layout = _nodes(arguments, split)
     with np.errstate(all="ignore"):
         like = function(*likes, **keywords)
     if like.shape[:1] != (1,):

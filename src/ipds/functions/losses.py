@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._array import Array, all_finite, dot, is_array, namespace, scalar
+from .._array import Array, adopted, all_finite, dot, is_array, namespace, scalar
 from ..operators import Matrix, Operator, as_operator
 from .base import Smooth
 
@@ -235,6 +235,7 @@ def _data(name: str, argument: str, value: Any, G: Operator | None, parts: int =
         raise TypeError(
             f"{name}: {argument} must be a dense array, got a sparse one; pass {argument}.toarray()"
         )
+    value = adopted(value, f"{name}: {argument}")
     # lists and integers take the precision of the matrix
     dtype = G.matrix.dtype if isinstance(G, Matrix) and G.natural_shape() else float
     if not is_array(value):

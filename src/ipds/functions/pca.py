@@ -6,6 +6,7 @@ import math
 from functools import cached_property
 from typing import Any
 
+import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
@@ -13,6 +14,7 @@ import scipy.sparse.linalg as spla
 from .._array import Array, all_finite, dot, is_array, namespace, to_numpy
 from ..operators import Matrix, from_linear_operator, spectrum
 from .base import Smooth
+from .row_covariance import RowCovariance
 
 
 class _Covariance:
@@ -93,6 +95,14 @@ class _Covariance:
         return from_linear_operator(centred, shape=n).norm() ** 2
 
 
+def _covariance(name: str, D: Any, center: bool) -> _Covariance | RowCovariance:
+    if isinstance(D, RowCovariance):
+        return D
+    return (
+        RowCovariance(name, D, center) if array_api_compat.is_dask_array(D) else _Covariance(name, D, center)
+    )
+
+
 class PCAReconstruction(Smooth):
     """f(V) = ‖D - D V Vᵀ‖²/(2m) for data D of m rows and V of shape (features, r): the paper's quartic.
 
@@ -110,7 +120,7 @@ class PCAReconstruction(Smooth):
     lipschitz = None
 
     def __init__(self, D: Any, center: bool = False):
-        self._data = _Covariance("PCAReconstruction", D, center)
+        self._data = _covariance("PCAReconstruction", D, center)
 
     def __call__(self, x: Array) -> float:
         return self._value(x, self._data.apply(x))[0]
@@ -155,7 +165,7 @@ class PCAVariance(Smooth):
     """
 
     def __init__(self, D: Any, center: bool = False):
-        self._data = _Covariance("PCAVariance", D, center)
+        self._data = _covariance("PCAVariance", D, center)
 
     def __call__(self, x: Array) -> float:
         return self.value_and_grad(x)[0]

@@ -1,0 +1,76 @@
+"""V ↦ DᵀD V for data whose rows are distributed: V travels to the rows, one array of its shape back from each group."""
+
+from __future__ import annotations
+
+import operator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._array import Array, adopted
+from ..operators import spectrum
+
+FEATURES = 4000
+"""Data with at most so many features sends its Gram matrix once, and nothing after that."""
+
+
+class RowCovariance:
+    """V ↦ C V with C = DᵀD of a Dask array D cut by rows, centred on request without a centred copy.
+
+    One pass finds the column sums, one more C itself, where D has few features; else every product is a pass.
+    `gram` overrides that choice.
+    """
+
+    def __init__(self, name: str, D: Any, center: bool, gram: bool | None = None):
+        if D.ndim != 2:
+            raise ValueError(f"{name}: D must be 2-D (samples, features), got shape {tuple(D.shape)}")
+        self.D = adopted(D, name)
+        self.shape = self.samples, features = self.D.shape
+        sums, finite = np.sum(self.D, axis=0), np.all(np.isfinite(self.D))
+        if not finite:
+            raise ValueError(f"{name}: D contains NaN or infinity")
+        self.sums = np.asarray(sums)
+        self.mean = self.sums / self.samples if center else np.zeros_like(self.sums)
+        few = features <= FEATURES and features <= 2 * self.samples if gram is None else gram
+        self.C = np.asarray(self.D.reduce(_gram, operator.add, self.mean)) if few else None
+
+    def apply(self, V: Array) -> Array:
+        """C V."""
+        return self.C @ V if self.C is not None else self.D.reduce(_product, operator.add, self.mean, V)
+
+    @cached_property
+    def total(self) -> float:
+        """‖D‖² = tr C."""
+        return float(np.sum(self.diagonal))
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of C: squared norms of the columns."""
+        if self.C is not None:
+            return np.diagonal(self.C)
+        return np.asarray(self.D.reduce(_squares, operator.add, self.mean))
+
+    @cached_property
+    def largest(self) -> float:
+        """λ_max(C), or a safe bound close to it."""
+        if self.C is not None:
+            return spectrum.largest_eigenvalue(self.C)
+        return spectrum.lanczos_upper(lambda v: np.asarray(self.apply(v)), self.shape[1])
+
+
+def _gram(chunk: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    centred = chunk - mean
+    return centred.T @ centred
+
+
+def _squares(chunk: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    centred = chunk - mean
+    return np.einsum("ij,ij->j", centred, centred)
+
+
+def _product(chunk: np.ndarray, mean: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """(D - 1μᵀ)ᵀ(D - 1μᵀ)V of a chunk, without the centred copy."""
+    W = chunk @ V - mean @ V
+    total = W.sum(axis=0)
+    return chunk.T @ W - (np.outer(mean, total) if V.ndim == 2 else mean * total)
