@@ -139,15 +139,17 @@ def loadings(components: Any, *, features: Sequence[str] | None = None, ax: Axes
     return ax
 
 
-def images(pictures: Any, shape: tuple[int, int], *, titles: Iterable[str] = ()) -> Figure:
-    """Rows of `pictures` as images of `shape`, each on its own scale; white is zero."""
+def images(
+    pictures: Any, shape: tuple[int, int], *, titles: Iterable[str] = (), columns: int | None = None
+) -> Figure:
+    """Rows of `pictures` as images of `shape`, each on its own scale, `columns` side by side; white is zero."""
     values = _matrix("pictures", pictures)
     if values.shape[1] != math.prod(shape):
         raise ValueError(
             f"pictures has {values.shape[1]} columns, but images of shape {shape} have {math.prod(shape)}"
         )
     count = len(values)
-    columns = min(count, 8)
+    columns = min(count, 8) if columns is None else columns
     rows = -(-count // columns)
     figure, axes = _grid(rows, columns, (1.4 * columns, 1.5 * rows))
     names = [*titles][:count]

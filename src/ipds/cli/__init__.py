@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .bench import bench
 from .check import check
 from .demo import demo
 from .errors import Commands
@@ -21,6 +22,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(check)
 app.add_typer(solve, name="solve")
+app.command()(bench)
 
 
 def _print_version(wanted: bool) -> None:

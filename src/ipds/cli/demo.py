@@ -2,72 +2,80 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from ..problem import Problem
     from ..result import Result
+
+TRY_NEXT = """What to try next
+  ipds solve sparse-pca YOUR.csv --n-components 5 --plot components.png    the same for your own table
+  ipds solve --help                                                       six more models
+  ipds check YOUR.py                                                      a problem of your own: what the theory says
+  ipds bench                                                              the methods on three problems"""
 
 
 def demo(
-    components: Annotated[int, typer.Option(min=1, max=32, help="Number of sparse components.")] = 5,
-    rho: Annotated[float, typer.Option(min=0.0, help="Weight of the ℓ1 norm.")] = 0.02,
+    components: Annotated[int, typer.Option(min=1, max=32, help="Number of sparse components.")] = 8,
+    rho: Annotated[float, typer.Option(min=0.0, help="Weight of the ℓ1 norm.")] = 0.03,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations per method at most.")] = 5000,
+    time_limit: Annotated[float, typer.Option(min=0.0, help="Seconds per method at most.")] = 10.0,
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("out"),
 ) -> None:
-    """Sparse PCA of scikit-learn's handwritten digits: the default method beside Algorithm 1."""
+    """Sparse PCA of scikit-learn's handwritten digits: the default beside Algorithm 1 and the baselines."""
     from rich.console import Console
 
-    from ..methods import IPDS, Method
     from ..solve import solve
+    from .builtin import comparison, contenders, sparse_pca
 
-    problem = digits_problem(components, rho)
-    console = Console()
+    console = Console(highlight=False)
     console.print(
-        "Sparse PCA of 1797 handwritten digits\nmin -‖DY‖²/(2m) + ρ‖V‖₁  over  Y = V, YᵀY = I\n",
-        highlight=False,
+        "[bold]Sparse PCA of 1797 handwritten digits[/bold], 8x8 pixels each: components with few pixels"
     )
-    console.print(f"{problem}\n\n{problem.check().summary()}\n", highlight=False, markup=False)
-    methods: list[str | Method] = ["auto", IPDS("practical"), IPDS("sound")]
-    results = [solve(problem, method=method, max_iter=max_iter, tol=1e-4, seed=0) for method in methods]
-    console.print(_table(results))
-
-
-def digits_problem(components: int, rho: float) -> Problem:
-    """min -‖DY‖²/(2m) + ρ‖V‖₁ subject to Y = V, YᵀY = I, for the centred 64-pixel digits D."""
-    from sklearn.datasets import load_digits
-
-    from ..functions import L1, PCAVariance, Stiefel
-    from ..problem import Block, Problem
-
-    data = load_digits().data / 16.0
-    shape = (data.shape[1], components)
-    return Problem(
-        [
-            Block(f=PCAVariance(data, center=True), h=Stiefel(), A=-1.0, shape=shape, name="Y"),
-            Block(h=L1(rho), shape=shape, name="V"),
-        ]
-    )
-
-
-def _table(results: list[Result]) -> Table:
-    from rich.table import Table
-
-    table = Table("method", "objective", "certificate", "steps", "s", "status")
-    for i, column in enumerate(table.columns):
-        column.overflow = "fold"
-        column.no_wrap = i > 0
-        column.justify = "right" if 1 <= i <= 4 else "left"
-    for result in results:
-        table.add_row(
-            result.method,
-            f"{result.fun:.6g}",
-            f"{result.certificate.relative:.1e}",
-            str(result.nit),
-            f"{result.seconds:.2f}",
-            result.status.name.replace("_", " ").lower(),
+    console.print("  min -‖D Y‖²/(2m) + ρ‖V‖₁   over   Y = V,  YᵀY = I")
+    problem = sparse_pca(components, rho)
+    console.print(f"\n{problem.check().summary()}\n", markup=False)
+    results = {}
+    for name, method in contenders().items():
+        results[name] = solve(
+            problem, method=method, max_iter=max_iter, tol=1e-4, time_limit=time_limit, seed=0, progress=True
         )
-    return table
+        console.print(f"  {name:<20} {results[name].seconds:5.2f} s", markup=False)
+    console.print(comparison(results))
+    best = next(iter(results.values()))
+    console.print(
+        "The certificate bounds how far a point is from being critical, without units; certified: at most 1e-4.\n"
+        f"Of {best.x[1].size} loadings the default left {int((best.x[1] != 0).sum())} nonzero.\n"
+    )
+    for line in _figures(results, components, out):
+        console.print(line, markup=False, soft_wrap=True)
+    console.print(f"\n{TRY_NEXT}", markup=False, soft_wrap=True)
+
+
+def _figures(results: dict[str, Result], components: int, folder: Path) -> list[str]:
+    """Draw the figures and say where they are, or what they need."""
+    try:
+        import matplotlib
+    except ImportError:
+        return ["The figures need matplotlib: pip install 'ipds-admm[plot]'"]
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    from .. import plot
+    from .builtin import digits
+
+    folder.mkdir(parents=True, exist_ok=True)
+    curves, pictures = folder / "demo_convergence.png", folder / "demo_components.png"
+    figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    plot.convergence(results, ax=ax)
+    figure.savefig(curves, dpi=150)
+    data = digits()
+    dense = np.linalg.svd(data - data.mean(axis=0), full_matrices=False)[2][:components]
+    sparse = np.asarray(next(iter(results.values())).x[1]).T
+    figure = plot.images(np.vstack([dense, sparse]), (8, 8), columns=components)
+    figure.suptitle("PCA above, sparse PCA below", fontsize="medium")
+    figure.savefig(pictures, dpi=150)
+    return [f"Convergence of all methods: {curves}", f"The components as pictures: {pictures}"]

@@ -99,7 +99,8 @@ def fit(
         "model": estimator.__class__.__name__,
         "data": {"file": str(data), "shape": list(frames or X.shape)},
         "parameters": write.plain({name: estimator.get_params()[name] for name in parameters}),
-        **_outcome(result, estimator.tol),
+        "tol": tol,
+        **outcome(result),
     }
     if out is not None:
         write.save(out, summary, fitted, found.names, result)
@@ -188,7 +189,8 @@ def _check_finite(model: Model, file: Path, names: tuple[str, ...], X: Any, y: A
         raise ValueError(f"{file}: the target is missing or infinite at sample {k}; remove these samples")
 
 
-def _outcome(result: Result, tol: float) -> dict[str, Any]:
+def outcome(result: Result) -> dict[str, Any]:
+    """How a solve ended, as plain data."""
     from .write import plain
 
     certificate = result.certificate
@@ -199,7 +201,6 @@ def _outcome(result: Result, tol: float) -> dict[str, Any]:
             "message": result.message,
             "method": result.method,
             "objective": float(result.fun),
-            "tol": tol,
             "certificate": {
                 "relative": certificate.relative,
                 "critical": certificate.critical,
