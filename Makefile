@@ -5,13 +5,17 @@ READY := .venv/.ready
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint format bench bench-engine docs dist test-wheel clean
+.PHONY: demo test test-slow lint format bench bench-engine docs dist test-wheel clean
 
 demo: $(READY)
 	$(BIN)/ipds demo
 
 test: lint
 	$(BIN)/pytest -q -n 2
+
+# what takes minutes: 150 kills of solves that save themselves, and the like
+test-slow: $(READY)
+	$(BIN)/pytest -q -n 2 -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .
