@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
-from .._array import Array, choose, fetch, magnitude
+from .._array import Array, choose, fetch, greatest, magnitude
 from ..errors import AssumptionError
 from ..problem import Problem
 from .base import Method, State, checked
@@ -110,5 +111,8 @@ class Subgradient(Method):
         factor = {"harmonic": 1 / t, "diminishing": t**-0.5, "geometric": self.ratio**t}[self.decay]
         if self.rule == "published":
             return self.step0 * factor
-        slope = sum([size**2 for size in fetch([magnitude(gi) for gi in g])]) ** 0.5
-        return self.step0 * factor * unit / choose(slope > 0, slope, 1.0)
+        sizes = fetch([magnitude(gi) for gi in g])
+        top = reduce(greatest, sizes, 0.0)
+        top = choose(top > 0, top, 1.0)  # squares of the sizes themselves may overflow
+        slope = sum([(size / top) ** 2 for size in sizes]) ** 0.5
+        return self.step0 * factor * unit / choose(slope > 0, top * slope, 1.0)
