@@ -50,7 +50,19 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     """Solve from `n` starting points, in parallel processes.
 
     The first start is that of `solve(problem)`; the others draw every block whose f or h may be nonconvex from a
-    Gaussian (moved into its domain by its prox). `options` are those of `solve`.
+    Gaussian (moved into its domain by its prox).
+
+    Parameters
+    ----------
+    problem : what to solve.
+    n : number of starts.
+    seed : of the starts.
+    n_jobs : processes, as in joblib: -1 for all processors, 1 for none but this one.
+    options : those of `solve`, but for x0.
+
+    Returns
+    -------
+    Multistart : all results, the best first.
 
     >>> from ipds import Block, Problem, multistart
     >>> from ipds.functions import L1, Cardinality

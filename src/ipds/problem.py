@@ -94,6 +94,20 @@ def _as_shape(shape: Any, label: str) -> Shape:
 class Problem:
     """Blocks and the constraint that ties them together.
 
+        min Σ_i f_i(x_i) + h_i(x_i)   subject to   Σ_i A_i x_i = b
+
+    Parameters
+    ----------
+    blocks : the blocks, in the order in which Algorithm 1 takes them; the last one is the one it smooths.
+    b : right-hand side, an array of the shape of the A_i x_i, or a number for all its entries.
+
+    Attributes
+    ----------
+    blocks, b : as given, b as a NumPy array or an array of its library.
+    names : of the blocks; x1, x2, ... where none was given.
+    operators : the A_i as objects of `ipds.operators`.
+    shape : of the constraint.
+
     >>> from ipds.functions import L1, Stiefel
     >>> problem = Problem([Block(h=Stiefel(), A=-1.0, shape=(5, 2), name="Y"),
     ...                    Block(h=L1(0.1), A=1.0, shape=(5, 2), name="V")], b=0.0)

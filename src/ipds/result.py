@@ -27,8 +27,17 @@ class Status(Enum):
 class Result(OptimizeResult):
     """A `scipy.optimize.OptimizeResult` with a certificate.
 
-    x (blocks; the smoothed one is x̆), z, fun, success, status, message, nit, certificate, history, state,
-    parameters, method.
+    Attributes
+    ----------
+    x : the blocks, a tuple; the block that the method smooths is the prox point x̆, as the theory asks.
+    z : multiplier of the equation.
+    fun : objective; where some block can absorb the residual exactly, at that feasible point.
+    success : whether the solve ended because the relative certificate is at most `tol`.
+    status, message : why it ended, a `Status` and its text.
+    certificate : an `ipds.diagnostics.Certificate`: feasibility, stationarity of each block, critical, relative.
+    history : arrays by name, one entry per check: iteration, seconds, objective, feasibility, critical, beta, mu, ...
+    nit, seconds : iterations, and time without that of callbacks.
+    method, parameters, state : how it was done, and the last `State`.
     """
 
     def __repr__(self) -> str:

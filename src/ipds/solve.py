@@ -129,6 +129,14 @@ def iterate(
 ) -> Iterator[State]:
     """Yield the State after each iteration, without end: step the algorithm by hand.
 
+    Parameters
+    ----------
+    problem, x0, z0, method, seed : as in `solve`. There is no stopping rule, and "auto" is its first choice throughout.
+
+    Yields
+    ------
+    State : t, x, x_breve, z, beta, mu after iteration t = 1, 2, ...
+
     >>> from ipds import Block, Problem, iterate
     >>> from ipds.functions import L1
     >>> from ipds.methods import IPDS

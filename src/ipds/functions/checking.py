@@ -49,6 +49,19 @@ def check_prox(
     the value at the result be finite.
     `AssertionError` names the function, the step and the better point.
 
+    Parameters
+    ----------
+    h : any object with `h(x)` and `h.prox(v, step)`.
+    shape : of the points.
+    steps : steps to try; 1e-3 to 1e3 by default.
+    points : points v in place of random ones.
+    seed, dtype, xp : of the random points, and the array library to hand them over in.
+    tol : excess of the objective allowed, relative; default: rounding of the dtype.
+
+    Returns
+    -------
+    CheckReport : how much was compared, and the worst excess seen.
+
     >>> from ipds.functions import L1
     >>> check_prox(L1(0.5), (3,)).worst < 1e-10
     True
@@ -265,8 +278,19 @@ def check_gradient(
 ) -> CheckReport:
     """Check `f.grad` by central differences, `f.value_and_grad` against both, and `f.lipschitz` if given.
 
-    Points are standard normal, unless `points` or `draw` (a function of a random generator) say otherwise.
     `AssertionError` names the function, the direction's derivative and its difference quotient.
+
+    Parameters
+    ----------
+    f : any object with `f(x)`, `f.grad(x)` and `f.value_and_grad(x)`.
+    shape : of the points.
+    points, draw : points to use, or a function that draws one from a random generator; default: standard normal.
+    seed, cases : of the points drawn, and their number.
+    tol : relative difference allowed.
+
+    Returns
+    -------
+    CheckReport : how much was compared, and the worst difference seen.
     """
     rng = np.random.default_rng(seed)
     sample = draw or (lambda r: r.standard_normal(shape))

@@ -52,12 +52,22 @@ VERIFY = 16
 class AcceleratedIPDS(Method):
     """IPDS with one block eliminated in closed form.
 
-    Needs a block with convex h and A = c·I (or a bijective A with AᵀA = c²·I); its f, if any, moves to the others.
+    Needs a block j with convex h and A = c·I (or a bijective A with AᵀA = c²·I); its f, if any, moves to the others.
+
+        u = (b - Σ_{i≠j} A_i x_i - z/β)/c,  s = 1/(βc²) + μ,  x̆_j = prox_{h_j}(u, s),  d = (u - x̆_j)/s
+        Φ(x) = Σ_{i≠j} f_i(x_i) + h_j(x̆_j) + s‖d‖²/2,  ∇_iΦ = ∇f_i(x_i) - A_iᵀd/c
+        x_i ← prox_{h_i}(x_i - ατ_i∇_iΦ, ατ_i), α of Barzilai-Borwein length, nonmonotone search
+        every few steps:  z ← -d/c;  β grows where the equation lags behind stationarity
+
+    On manifolds the tangent part of ∇_iΦ is used. Where a smooth f competes over a nonconvex set the smoothing may be
+    raised again and lowered slowly (annealing).
 
     Parameters
     ----------
     effort : "fast", "balanced" (fast at first, patient where that has not settled it) or "thorough".
     beta0 : first penalty; default: scale-free, from C_h, ‖x_n⁰‖ and the curvature of f.
+
+    References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
 
     def __init__(self, effort: str = "balanced", beta0: float | None = None):

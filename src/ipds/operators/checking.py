@@ -13,7 +13,16 @@ _TINY = 1e-300
 def check_adjoint(op: Operator, shape: Shape | int, seed: int = 0, rtol: float = 1e-10) -> float:
     """Check ⟨A x, y⟩ = ⟨x, Aᵀ y⟩ on random x, y, and that `output_shape` and linearity hold.
 
-    Returns the largest relative gap found; raises AssertionError above `rtol`. Three NumPy draws.
+    Parameters
+    ----------
+    op : the operator.
+    shape : of x.
+    seed : of the three draws, which are NumPy arrays.
+    rtol : gap allowed, relative to ‖A x‖‖y‖; AssertionError above it.
+
+    Returns
+    -------
+    float : the largest relative gap found.
 
     >>> from ipds.operators import FiniteDifference
     >>> check_adjoint(FiniteDifference(), 10) < 1e-10
