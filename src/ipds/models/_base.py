@@ -75,6 +75,11 @@ class Estimator(BaseEstimator):
             "checkpoint": self._watch["checkpoint"] if main else None,
         }
 
+    @property
+    def _interrupted(self) -> bool:
+        """Whether the user has ended the solve: then no further one begins."""
+        return self.result_.status is Status.INTERRUPTED
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "result_")
 
@@ -122,6 +127,8 @@ class Estimator(BaseEstimator):
         self, problem: Problem, most: int, x0: Sequence[Any] | None = None, tol: float = 1e-7
     ) -> None:
         """Solve again to a finer tolerance in `most` iterations; keep what that gives if it is certified."""
+        if self._interrupted:
+            return
         finer = copy(self)
         finer.tol = min(tol, self.tol)
         result = finer._solve(problem, x0, trial=most)

@@ -112,7 +112,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             V = problem.blocks[1].h.prox(start, 1.0)
             x0 = self._solve(self._problem(X, r, start, LIGHT), [start, V, start - V], trial=TRIAL).x
         self._solve(problem, x0)
-        if self.sparsity is None and self.alpha > 0:
+        if self.sparsity is None and self.alpha > 0 and not self._interrupted:
             single = _single_features(_variances(X), r)
             if problem.objective([single, single]) < self.result_.fun:  # single features do better
                 self._solve(problem, [single, single], warm=False)
