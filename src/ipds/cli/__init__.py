@@ -11,6 +11,7 @@ from .bench import bench
 from .check import check
 from .demo import demo
 from .errors import Commands
+from .reproduce import reproduce
 from .solve import app as solve
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(check)
+app.command()(reproduce)
 app.add_typer(solve, name="solve")
 app.command()(bench)
 

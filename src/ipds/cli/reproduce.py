@@ -24,7 +24,7 @@ def reproduce(
         typer.Option(help="The paper's curves; default: published_curves.json in the data folder."),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.01, help="Wall-clock budget of a run [default: 5; the paper: 20].")
+        float | None, typer.Option(min=0.01, help="Wall-clock budget of a run (default: 5; the paper: 20).")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Draws of data and start in the paper's grid.")] = 1,
     trade_off_seeds: Annotated[int, typer.Option(min=0, help="Draws in the trade-off benchmark.")] = 3,
@@ -32,7 +32,7 @@ def reproduce(
         list[str] | None, typer.Option(help="Only these data sets, e.g. mnist-1500-780; repeatable.")
     ] = None,
     rho: Annotated[list[float] | None, typer.Option(help="Only these ρ; repeatable.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes [default: one per core].")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes (default: one per core).")] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Fetch missing public files into the cache first.")
     ] = False,

@@ -29,7 +29,7 @@ from . import theory
 from .grid import QUICK, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, paper_cells, trade_off_cells
 from .pool import at_most, available, finished, missing, run_all
 from .published import Published, read_published
-from .report import Study, verdict, write_report
+from .report import Study, publish_report, verdict, write_report
 from .run import write_atomically
 
 SECONDS, QUICK_SECONDS, QUICK_TRADE_OFF_SECONDS = 5.0, 0.5, 2.0
@@ -87,7 +87,7 @@ def reproduce(options: Options, console: Console) -> Study:
     study = Study(finished(runnable, folder), datasets, skipped, measured, published, settings, left)
     page = write_report(study, options.out)
     if options.publish is not None:
-        write_report(study, options.publish, small=True)
+        publish_report(options.out, options.publish)
     for text in verdict(study):
         say(text)
     say(f"{time.time() - began:.0f} s; report: {page}")

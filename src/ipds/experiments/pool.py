@@ -35,17 +35,18 @@ def available(cells: Sequence[Cell], data_dir: Path | None) -> tuple[list[Cell],
 
 
 def finished(cells: Sequence[Cell], folder: Path) -> list[dict[str, Any]]:
-    """The rows of the cells that have been run, read from their files."""
+    """The rows of the cells that have been run, read from their files; those that failed too."""
     rows = []
     for cell in cells:
-        path = _path(folder, cell)
-        if path.is_file():
-            rows.append(json.loads(path.read_text(encoding="utf-8")))
+        for path in (_path(folder, cell), _path(folder, cell, failed=True)):
+            if path.is_file():
+                rows.append(json.loads(path.read_text(encoding="utf-8")))
+                break
     return rows
 
 
 def missing(cells: Sequence[Cell], folder: Path) -> list[Cell]:
-    """The cells still to be run."""
+    """The cells still to be run, those that failed included."""
     return [cell for cell in cells if not _path(folder, cell).is_file()]
 
 
@@ -94,9 +95,9 @@ def _work(cell: Cell, folder: Path, data_dir: Path | None) -> dict[str, Any]:
     began = time.perf_counter()
     row = run_cell(cell, data_dir)
     row["elapsed"] = time.perf_counter() - began
-    keep(_path(folder, cell), row)
+    keep(_path(folder, cell, failed=row["status"].startswith("FAILED")), row)
     return row
 
 
-def _path(folder: Path, cell: Cell) -> Path:
-    return folder / f"{cell.name}.json"
+def _path(folder: Path, cell: Cell, failed: bool = False) -> Path:
+    return folder / f"{cell.name}{'.failed' if failed else ''}.json"

@@ -8,6 +8,7 @@ import html
 import importlib.metadata
 import os
 import platform
+import shutil
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -45,29 +46,36 @@ class Study:
         self.trade_off = panels(self.rows, "trade-off")
 
 
-def write_report(study: Study, folder: Path, small: bool = False) -> Path:
-    """Write everything into `folder`; with `small` only what is fit to be kept under version control."""
+def write_report(study: Study, folder: Path) -> Path:
+    """Write page, tables and figures into `folder`; the path of the page."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     images: list[tuple[str, str, bytes]] = []
     for name, title, figure in _figures(study):
-        image = png(figure, dpi=64 if small else 90)
-        (folder / "figures" / f"{name}.png").write_bytes(image)
-        if not small:
-            (folder / "figures" / f"{name}.pdf").write_bytes(pdf(figure))
-        images.append((name, title, image))
+        images.append((name, title, png(figure)))
+        (folder / "figures" / f"{name}.png").write_bytes(images[-1][2])
+        (folder / "figures" / f"{name}.pdf").write_bytes(pdf(figure))
     (folder / "results.csv").write_text(results_csv(study.rows), encoding="utf-8")
     (folder / "panels.csv").write_text(panels_csv([*study.paper, *study.trade_off]), encoding="utf-8")
-    if not small:
-        (folder / "curves.csv").write_text(curves_csv(study.rows), encoding="utf-8")
+    (folder / "curves.csv").write_text(curves_csv(study.rows), encoding="utf-8")
     (folder / "README.md").write_text(markdown(study, images), encoding="utf-8")
     page = folder / "report.html"
     page.write_text(html_page(study, images), encoding="utf-8")
     return page
 
 
+def publish_report(folder: Path, target: Path) -> None:
+    """Copy what is small enough for version control: page, tables of the runs, PNG figures."""
+    (target / "figures").mkdir(parents=True, exist_ok=True)
+    for old in (target / "figures").glob("*.png"):
+        old.unlink()  # of a run with other panels
+    chosen = [folder / name for name in ("README.md", "report.html", "results.csv", "panels.csv")]
+    for path in [*chosen, *sorted((folder / "figures").glob("*.png"))]:
+        shutil.copyfile(path, target / path.relative_to(folder))
+
+
 def _figures(study: Study) -> list[tuple[str, str, Any]]:
     """(file name, title, figure): the theory, the trade-off, then the paper's figures in its order."""
-    found = [("theory", "Theory, measured", theory_figure(study.theory))]
+    found: list[tuple[str, str, Any]] = [("theory", "Theory, measured", theory_figure(study.theory))]
     if study.trade_off:
         found.append(("trade-off", "Trade-off benchmark, first seed", trade_off_figure(study.trade_off)))
     first = [panel for panel in study.paper if panel.seed == 0]
@@ -112,6 +120,10 @@ def verdict(study: Study) -> list[str]:
             said.append(f"No panel of {name} was run.")
     for dataset, reason in study.skipped.items():
         said.append(f"Skipped: {dataset}. {reason}.")
+    failed = [row for row in study.rows if row["status"].startswith("FAILED")]
+    if failed:
+        names = ", ".join(sorted({f"{row['entrant']} ({row['status']})" for row in failed}))
+        said.append(f"Failed: {len(failed)} runs, of {names}.")
     if study.unfinished:
         said.append(f"Not finished: {study.unfinished} runs are missing; the same command goes on with them.")
     return said

@@ -16,6 +16,7 @@ from ..parameters import Parameters
 from ..problem import Problem
 from ..schedules import penalty, smoothing
 from ..solve import iterate
+from .figures import canvas
 from .instance import Instance, instance
 
 if TYPE_CHECKING:
@@ -134,10 +135,8 @@ def _shown(parameters: Parameters) -> str:
 
 def theory_figure(measured: dict[str, Any]) -> Figure:
     """Potential, certificate against T^(-1/3), and ‖Y - V‖, for sound and printed parameters."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13, 3.6), layout="constrained")
-    falling, rising, middle, right = figure.subplots(1, 4)
+    figure, grid = canvas(1, 4, 3.0)
+    falling, rising, middle, right = grid[0]
     sound, paper = measured["sound"], measured["printed"]
     falling.semilogx(range(2, 2 + len(sound["potential"])), sound["potential"], color="tab:green")
     falling.set(title="potential Θ, sound parameters", xlabel="iteration")
