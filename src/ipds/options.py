@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import AssumptionError
+from .errors import AssumptionError, naming_blocks
 from .problem import Problem
 from .result import Result
 
@@ -42,7 +42,9 @@ def check_problem(problem: Any) -> None:
     """Refuse what is no problem, or one whose last block has no part in the constraint: every theorem rests on it."""
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
-    if problem.operators[-1].is_zero:
+    with naming_blocks(problem):
+        useless = problem.operators[-1].is_zero
+    if useless:
         name = problem.names[-1]
         raise AssumptionError(
             f"block {name!r} is last and has A = 0: leave it out, or move another block last"
