@@ -128,15 +128,15 @@ def rank() -> None:
             ("noise", rng.standard_normal((m, n))),
         ):
             h = Rank(s)
-            _, basis = h.prox_warm(v, None)
-            _, basis = h.prox_warm(v, basis)
+            _, basis = h.prox_warm(v, 1.0)
+            _, basis = h.prox_warm(v, 1.0, basis)
             near = v + 1e-3 * rng.standard_normal((m, n))
             start = time.perf_counter()
             u, sigma, wt = np.linalg.svd(near, full_matrices=False)
             full = time.perf_counter() - start
             exact = (u[:, :s] * sigma[:s]) @ wt[:s]
             cold = best(lambda h=h, near=near: h.prox(near, 1.0))  # type: ignore[misc]
-            warm = best(lambda h=h, near=near, basis=basis: h.prox_warm(near, basis))  # type: ignore[misc]
+            warm = best(lambda h=h, near=near, basis=basis: h.prox_warm(near, 1.0, basis))  # type: ignore[misc]
             error = np.linalg.norm(h.prox(near, 1.0) - exact) / np.linalg.norm(exact)
             shown = "".join(f"{1e3 * t:9.2f}" for t in (cold, warm, full))
             print(f"  {m:4d} x {n:<6d} s={s:<3d}{kind:18s}{shown}   {error:.0e}")

@@ -286,26 +286,41 @@ def test_rank_gives_the_same_twice() -> None:
 )
 def test_warm_rank_equals_cold_rank(name: str) -> None:
     rng = np.random.default_rng(1)
-    h, v = Rank(4), _spectra(120, 150, 4)[name]
+    h, v = Rank(4), _spectra(400, 420, 4)[name]
     basis = None
     for _ in range(4):
         v = v + 1e-3 * rng.standard_normal(v.shape)
         kept = v.copy()
-        x, basis = h.prox_warm(v, basis)
+        x, basis = h.prox_warm(v, 1.0, basis)
         assert np.linalg.norm(x - h.prox(v, 1.0)) <= 1e-8 * np.linalg.norm(v)
         assert np.array_equal(v, kept)
 
 
 def test_warm_rank_survives_a_useless_basis() -> None:
     """A basis orthogonal to the new leading directions, and one of another shape."""
-    h, n = Rank(2), 100
+    h, n = Rank(2), 400
     v = np.diag(np.linspace(2.0, 1.0, n))
     stale = np.eye(n)[:, -8:]
-    assert np.allclose(h.prox_warm(v, stale)[0], h.prox(v, 1.0), atol=1e-9)
-    assert np.allclose(h.prox_warm(v, np.eye(n)[:, :3])[0], h.prox(v, 1.0), atol=1e-9)
-    x, basis = h.prox_warm(v[:10, :10], None)
+    assert np.allclose(h.prox_warm(v, 1.0, stale)[0], h.prox(v, 1.0), atol=1e-9)
+    assert np.allclose(h.prox_warm(v, 1.0, np.eye(n)[:, :3])[0], h.prox(v, 1.0), atol=1e-9)
+    x, basis = h.prox_warm(v[:10, :10], 1.0)
     assert basis is None
     assert np.allclose(x, h.prox(v[:10, :10], 1.0))
+
+
+@pytest.mark.parametrize("gain", [1.5, 3.0, 30.0])
+def test_warm_rank_sees_a_new_direction(gain: float) -> None:
+    """The old singular vectors are exact still, and a larger one has come that is orthogonal to all of the basis."""
+    h, n = Rank(3), 400
+    u, w = (np.linalg.qr(np.random.default_rng(k).standard_normal((n, n)))[0] for k in (0, 1))
+    sigma = np.full(n, 0.1)
+    sigma[:3] = 3.0, 2.0, 1.0
+    _, basis = h.prox_warm((u * sigma) @ w.T, 1.0)
+    _, basis = h.prox_warm((u * sigma) @ w.T, 1.0, basis)
+    sigma[50] = gain
+    v = (u * sigma) @ w.T
+    x, _ = h.prox_warm(v, 1.0, basis)
+    assert np.linalg.norm(x - h.prox(v, 1.0)) <= 1e-9 * np.linalg.norm(v)
 
 
 def test_krylov_gives_up_rather_than_guess() -> None:

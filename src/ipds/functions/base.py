@@ -34,6 +34,13 @@ class Nonsmooth(ABC):
     def prox(self, v: Array, step: float) -> Array:
         """A global minimiser u of h(u) + ‖u - v‖²/(2 step); `v` is left as it is."""
 
+    def prox_warm(self, v: Array, step: float, warm: Any = None) -> tuple[Array, Any]:
+        """(prox(v, step), what the next call may start from), where `warm` came from such a call at a near-by v.
+
+        The prox is the same; where it is found by iteration, it is found sooner.
+        """
+        return self.prox(v, step), None
+
     def lipschitz(self, shape: Shape) -> float:
         """Lipschitz constant C_h with respect to the Euclidean norm, `inf` where there is none."""
         return math.inf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -86,26 +87,25 @@ class Rank(Indicator):
     def project(self, v: Array) -> Array:
         return truncate(v, self.s)
 
-    def prox_warm(self, v: np.ndarray, basis: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """The prox, started from the `basis` that the previous call returned: a near-by v takes few passes.
+    def prox_warm(self, v: Array, step: float, warm: Any = None) -> tuple[Array, Any]:
+        """(prox(v, step), a basis for the next call), sooner where `warm` comes from a call at a near-by v.
 
-        The basis holds leading singular vectors of the shorter side, a few more than s. The residuals are
-        checked to 1e-8 (the distance to v is then right to about its square), a poor start only costs a cold
-        one, and two random directions join the basis to see what is new and orthogonal to it. `None` starts,
-        and is returned where the matrix is too small for a start to be of use.
+        The basis holds leading singular vectors of the shorter side, a few more than s. The residuals are checked as in
+        a cold start, which takes over where the basis is poor. Two random directions join it and are followed for one
+        step at least, so that what is new and orthogonal to the basis is seen. None where a basis is of no use.
 
-        >>> h, v = Rank(2), np.random.default_rng(0).standard_normal((100, 80))
-        >>> x, basis = h.prox_warm(v, None)
-        >>> np.allclose(h.prox_warm(v + 1e-3, basis)[0], h.prox(v + 1e-3, 1.0))
+        >>> h, v = Rank(2), np.random.default_rng(0).standard_normal((400, 2)) @ np.ones((2, 500))
+        >>> x, basis = h.prox_warm(v, 1.0)
+        >>> np.allclose(h.prox_warm(v + 1e-3, 1.0, basis)[0], h.prox(v + 1e-3, 1.0))
         True
         """
         block, short = self.s + OVERSAMPLING, min(v.shape)
-        if type(v) is not np.ndarray or self.s == 0 or 3 * block > short:
+        if type(v) is not np.ndarray or v.dtype != np.float64 or not 0 < LARGE * self.s <= short >= 20 * LARGE:
             return self.project(v), None
         wide = v if v.shape[0] == short else v.T
-        if basis is not None and basis.shape == (short, block):
-            start = np.linalg.qr(np.concatenate([basis[:, :-2], _start(short, 2)], axis=1))[0]
-            found = leading(wide, self.s, start, tol=1e-8, blocks=4)
+        if warm is not None and warm.shape == (short, block):
+            start = np.linalg.qr(np.concatenate([warm[:, :-2], _start(short, 2)], axis=1))[0]
+            found = leading(wide, self.s, start, blocks=8, at_least=2)
             if found is not None:
                 return _product(*found, self.s, wide is v), found[0]
         x = self.project(v)
@@ -113,6 +113,9 @@ class Rank(Indicator):
         return x, np.linalg.qr(np.concatenate([rows, _start(short, OVERSAMPLING)], axis=1))[0]
 
 
+LARGE = 20
+"""Few terms of a large matrix: at most 1/LARGE of the shorter side, which is at least 20 LARGE; a Gram matrix is
+faster elsewhere."""
 OVERSAMPLING = 6  # columns beyond s in a block: they speed convergence, and guard against a direction missed
 
 
@@ -139,7 +142,7 @@ def truncate(v: Array, s: int) -> Array:
 def _truncate_fast(v: np.ndarray, s: int) -> np.ndarray | None:
     """`truncate` by a Krylov space or a Gram matrix; None where these cannot vouch for the result."""
     short, wide = min(v.shape), v.shape[0] <= v.shape[1]
-    if short >= 400 and 20 * s <= short:
+    if LARGE * s <= short >= 20 * LARGE:
         flat = v if wide else v.T
         found = leading(flat, s, np.linalg.qr(flat @ _start(flat.shape[1], s + OVERSAMPLING))[0])
         if found is not None:
@@ -162,31 +165,46 @@ def _product(left: np.ndarray, right: np.ndarray, s: int, wide: bool) -> np.ndar
 
 
 def leading(
-    v: np.ndarray, s: int, q: np.ndarray, tol: float = 1e-11, blocks: int = 12
+    v: np.ndarray, s: int, q: np.ndarray, tol: float = 1e-11, blocks: int = 12, at_least: int = 1
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Leading left singular vectors u and images vᵀu, a block of them, from a block Krylov space of v vᵀ.
 
-    Starts from the orthonormal columns of q, grows by v vᵀ times the leading Ritz vectors, and stops once
-    ‖v vᵀ q_i - σ_i² q_i‖ ≤ tol σ_1 σ_i for the s leading ones. None where `blocks` of them do not suffice.
+    Starts from the orthonormal columns of q, grows by what v vᵀ q_i - σ_i² q_i leaves of the leading Ritz vectors, and
+    stops once that is at most tol σ_1 σ_i for the s leading ones. None where `blocks` of them do not suffice.
     """
     block = q.shape[1]
-    basis, images = q, v.T @ q
+    basis, images = q, _images(v, q)
     while True:
-        theta, ritz = np.linalg.eigh(images.T @ images)
-        ritz = ritz[:, : -block - 1 : -1]
+        gram = images.T @ images
+        if not 1e-200 < gram.trace() < 1e200:  # also catches NaN
+            return None
+        theta, ritz = np.linalg.eigh(gram)
+        theta, ritz = theta[: -block - 1 : -1], ritz[:, : -block - 1 : -1]
         left, right = basis @ ritz, images @ ritz
-        fresh = v @ right
-        wanted = theta[: -s - 1 : -1]
-        excess = np.linalg.norm(fresh[:, :s] - left[:, :s] * wanted, axis=0)
-        sigma = np.sqrt(np.maximum(wanted, 0.0))
-        if np.all(excess <= sigma[0] * np.maximum(tol * sigma, 1e-14 * sigma[0])):
+        rest = v @ right
+        rest -= left * theta
+        sigma = np.sqrt(np.maximum(theta[:s], 0.0))
+        close = _lengths(rest)[:s] <= sigma[0] * np.maximum(tol * sigma, 1e-14 * sigma[0])
+        if close.all() and basis.shape[1] >= at_least * block:
             return left, right
         if basis.shape[1] + block > v.shape[0] // 2 or basis.shape[1] >= blocks * block:
             return None
         for _ in range(2):  # twice is enough for full orthogonality
-            fresh = np.linalg.qr(fresh - basis @ (basis.T @ fresh))[0]
-        basis = np.concatenate([basis, fresh], axis=1)
-        images = np.concatenate([images, v.T @ fresh], axis=1)
+            rest -= basis @ (basis.T @ rest)
+            rest /= np.maximum(_lengths(rest), 1e-300)
+        rest = np.linalg.qr(rest)[0]
+        basis = np.concatenate([basis, rest], axis=1)
+        images = np.concatenate([images, _images(v, rest)], axis=1)
+
+
+def _images(v: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """vᵀq, in the order in which a row-major v is read along its rows."""
+    return (q.T @ v).T if v.flags.c_contiguous else v.T @ q
+
+
+def _lengths(x: np.ndarray) -> np.ndarray:
+    """Norms of the columns."""
+    return np.sqrt(np.einsum("ij,ij->j", x, x))
 
 
 @lru_cache(maxsize=16)
