@@ -119,6 +119,12 @@ def choose(condition: Any, yes: Any, no: Any) -> Any:
     return yes if condition else no
 
 
+def truth(condition: Any) -> Any:
+    """A condition on a whole array: a bool where it can be looked at, else (JAX, Dask) the 0-d array itself."""
+    lazy = is_jax(condition) or array_api_compat.is_dask_array(condition)
+    return condition if lazy else bool(condition)
+
+
 def either(condition: Any, yes: Callable[..., Array], no: Callable[..., Array], *arguments: Array) -> Array:
     """yes(*arguments) where `condition` is true, else no(*arguments); one of the two is run, also in compiled code."""
     if is_jax(condition):
@@ -175,10 +181,10 @@ def all_finite(x: Array) -> bool:
 
 
 def kth_largest(x: Array, k: int) -> Any:
-    """The k-th largest entry of a 1-d array, 1 ≤ k ≤ size: by partition in NumPy, O(size)."""
-    if type(x) is np.ndarray:
-        return np.partition(x, x.shape[0] - k)[x.shape[0] - k]
-    return namespace(x).sort(x)[x.shape[0] - k]
+    """The k-th largest entry along the last axis (kept, of length 1), 1 ≤ k ≤ size: by partition in NumPy."""
+    place = x.shape[-1] - k
+    ordered = np.partition(x, place) if type(x) is np.ndarray else namespace(x).sort(x, axis=-1)
+    return ordered[..., place : place + 1]
 
 
 def asarray(x: Any, like: Array) -> Array:

@@ -11,8 +11,10 @@ import scipy.linalg
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dsyevd
 
-from .._array import Array, namespace, norm
+from .._array import Array, either, magnitude, namespace, norm, precision, truth
+from ..distributed import Rows
 from ._arguments import count
+from .row_rank import truncate_rows
 from .sets import Indicator, slack
 
 
@@ -31,10 +33,14 @@ class Stiefel(Indicator):
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
-        return norm(x.T @ x - xp.eye(x.shape[1], dtype=x.dtype)) <= slack(x) * math.sqrt(x.shape[1])
+        return truth(
+            magnitude(x.T @ x - xp.eye(x.shape[1], dtype=x.dtype)) <= slack(x) * math.sqrt(x.shape[1])
+        )
 
     def project(self, v: Array) -> Array:
-        if type(v) is not np.ndarray or v.dtype != np.float64:
+        if type(v) is not np.ndarray:
+            return _polar_by_gram(v)
+        if v.dtype != np.float64:
             return _polar_by_svd(v)
         gram = dsyrk(1.0, v.T)  # upper half of vᵀv, without NumPy's overflow warnings
         if not 1e-250 < gram.trace() < 1e250:  # also catches NaN
@@ -52,6 +58,23 @@ class Stiefel(Indicator):
         """Projection on the tangent space at x: g - x sym(xᵀg)."""
         cross = x.T @ g
         return g - x @ (0.5 * (cross + cross.T))
+
+
+def _polar_by_gram(v: Array) -> Array:
+    """Polar factor through the small vᵀv where that is well conditioned; a Newton-Schulz step restores its digits."""
+    xp = namespace(v)
+    if v.ndim != 2 or v.shape[0] < v.shape[1]:
+        return _polar_by_svd(v)
+    w, q = xp.linalg.eigh(v.T @ v)
+
+    def through_gram(v: Array) -> Array:
+        x = v @ ((q / xp.sqrt(w)) @ q.T)
+        return 1.5 * x - 0.5 * (x @ (x.T @ x))
+
+    # an overflow makes this NaN, and the comparison false
+    return either(
+        truth(w[0] >= math.sqrt(precision(v)) * w[-1]) & truth(w[0] > 0), through_gram, _polar_by_svd, v
+    )
 
 
 def _polar_by_svd(v: Array) -> Array:
@@ -82,10 +105,10 @@ class Rank(Indicator):
         self.s = count("Rank", "s", s)
 
     def contains(self, x: Array) -> bool:
-        return norm(x - self.project(x)) <= slack(x) * norm(x)
+        return truth(magnitude(x - self.project(x)) <= slack(x) * magnitude(x))
 
     def project(self, v: Array) -> Array:
-        return truncate(v, self.s)
+        return truncate_rows(v, self.s) if type(v) is Rows else truncate(v, self.s)
 
     def prox_warm(self, v: Array, step: float, warm: Any = None) -> tuple[Array, Any]:
         """(prox(v, step), a basis for the next call), sooner where `warm` comes from a call at a near-by v.
@@ -222,8 +245,9 @@ class PSD(Indicator):
     is_convex = True
 
     def contains(self, x: Array) -> bool:
-        xp, room = namespace(x), slack(x) * norm(x)
-        return norm(x - x.T) <= room and float(xp.min(xp.linalg.eigvalsh(0.5 * (x + x.T)))) >= -room
+        xp, room = namespace(x), slack(x) * magnitude(x)
+        lowest = xp.min(xp.linalg.eigvalsh(0.5 * (x + x.T)))
+        return truth((magnitude(x - x.T) <= room) & (lowest >= -room))
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)

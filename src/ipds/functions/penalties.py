@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, absolute_sum, asarray, magnitude, namespace, norm, scalar, to_numpy
+from .._array import Array, Shape, absolute_sum, asarray, choose, magnitude, namespace, scalar, to_numpy
 from ._arguments import number, weight
 from .base import Nonsmooth
 from .scalar import ScalarPenalty, fit, soft, within_range
@@ -90,7 +90,7 @@ class L21(Nonsmooth):
             np.divide(t, np.maximum(factor, t, out=factor), out=factor)
             return v * np.subtract(1.0, factor, out=factor)[:, None]
         xp = namespace(v)
-        u = _shrink_rows(xp, v, row_norms(v), _row_weights(self.lam, v) * float(step))
+        u = _shrink_rows(xp, v, row_norms(v), _row_weights(self.lam, v) * scalar(step))
         return u if v.ndim else xp.asarray(u)
 
     def lipschitz(self, shape: Shape) -> float:
@@ -224,14 +224,16 @@ class L2(Nonsmooth):
         return self.lam * magnitude(x)
 
     def prox(self, v: Array, step: float) -> Array:
-        t, size = self.lam * float(step), norm(v)
-        return namespace(v).asarray(v * (1.0 - t / size if size > t else 0.0))
+        t, size = self.lam * scalar(step), magnitude(v)
+        factor = choose(size > t, 1.0 - t / choose(size > t, size, 1.0), 0.0)
+        return namespace(v).asarray(v * factor)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
 
     def subgradient(self, x: Array) -> Array:
-        return namespace(x).asarray(x * (self.lam / (norm(x) or 1.0)))
+        size = magnitude(x)
+        return namespace(x).asarray(x * (self.lam / choose(size > 0, size, 1.0)))
 
 
 class GroupL2(Nonsmooth):
@@ -303,7 +305,7 @@ class GroupL2(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
         norms, label = self._norms(v)
-        t = asarray(self.weights, v) * within_range(self.lam * float(step), v)
+        t = asarray(self.weights, v) * within_range(self.lam * scalar(step), v)
         return self._scale(v, _shrink_rows(xp, xp.ones_like(norms), norms, t), 1.0, label)
 
     def lipschitz(self, shape: Shape) -> float:

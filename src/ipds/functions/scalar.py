@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, namespace, scalar
+from .._array import Array, Shape, asarray, greatest, least, namespace, scalar
 from ._arguments import weight
 from .base import Nonsmooth
 
@@ -25,7 +25,7 @@ def fit(lam: float | Array, x: Array) -> float | Array:
 def within_range(t: float, like: Array) -> float:
     """t > 0 inside the range of the dtype of `like`: what NumPy would turn into 0 or ∞ gives 0/0 and ∞/∞ there."""
     limits = namespace(like).finfo(like.dtype)
-    return min(max(t, float(limits.smallest_normal)), float(limits.max))
+    return least(greatest(t, float(limits.smallest_normal)), float(limits.max))
 
 
 def select(xp: Any, condition: Any, yes: Any, no: Any) -> Any:

@@ -7,11 +7,27 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._array import Array, asarray, dot, namespace, norm, to_numpy
+from .._array import (
+    Array,
+    absolute_sum,
+    asarray,
+    choose,
+    dot,
+    either,
+    greatest,
+    is_jax,
+    magnitude,
+    namespace,
+    norm,
+    scalar,
+    to_numpy,
+    truth,
+)
 from ._arguments import bound, number
 from .base import Nonsmooth
 from .scalar import fit, floor_at_zero, soft
@@ -36,7 +52,7 @@ class Indicator(Nonsmooth):
         """A nearest point of the set."""
 
     def __call__(self, x: Array) -> float:
-        return 0.0 if self.contains(x) else math.inf
+        return choose(self.contains(x), 0.0, math.inf)
 
     def prox(self, v: Array, step: float) -> Array:
         return self.project(v)
@@ -62,8 +78,8 @@ class Box(Indicator):
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
-        room = slack(x) * float(xp.max(xp.abs(x)))
-        return bool(xp.all((x >= fit(self.lo, x) - room) & (x <= fit(self.hi, x) + room)))
+        room = slack(x) * scalar(xp.max(xp.abs(x)))
+        return truth(xp.all((x >= fit(self.lo, x) - room) & (x <= fit(self.hi, x) + room)))
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
@@ -78,7 +94,7 @@ class NonNegative(Indicator):
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
-        return bool(xp.all(x >= -slack(x) * float(xp.max(xp.abs(x)))))
+        return truth(xp.all(x >= -slack(x) * scalar(xp.max(xp.abs(x)))))
 
     def project(self, v: Array) -> Array:
         if type(v) is np.ndarray:
@@ -93,6 +109,8 @@ def simplex_level(a: Array, total: float) -> float:
     Michelot, A finite algorithm for finding the projection of a point onto the simplex, JOTA 50 (1986).
     """
     xp = namespace(a)
+    if is_jax(a):
+        return _level_by_sorting(xp, a, total)
     if xp is np:
         a = a.astype(np.float64, copy=False)
     size, top = a.shape[0], float(xp.max(a))
@@ -114,6 +132,13 @@ def simplex_level(a: Array, total: float) -> float:
         used = count
 
 
+def _level_by_sorting(xp: Any, a: Array, total: Any) -> Array:
+    """The same without a loop of unknown length: the k largest entries are above τ = (their sum - total)/k."""
+    a = xp.flip(xp.sort(a))
+    levels = (xp.cumulative_sum(a) - total) / xp.arange(1, a.shape[0] + 1, dtype=a.dtype)
+    return xp.take(levels, xp.maximum(xp.count_nonzero(a > levels), 1) - 1)
+
+
 class Simplex(Indicator):
     """{x ≥ 0 : Σ x_i = radius}; prox(v, s) = (v - τ)₊ with τ such that the sum is right.
 
@@ -131,12 +156,12 @@ class Simplex(Indicator):
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
         room = slack(x) * self.radius
-        return bool(xp.all(x >= -room)) and abs(float(xp.sum(x)) - self.radius) <= room
+        return truth(xp.all(x >= -room) & (abs(xp.sum(x) - self.radius) <= room))
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
         # Shifting all entries by a constant does not move the projection, and saves digits of large ones.
-        v = v - float(xp.max(v))
+        v = v - scalar(xp.max(v))
         level = simplex_level(xp.reshape(v, (-1,)), self.radius)
         return xp.asarray(xp.clip(v - level, 0.0, None))
 
@@ -153,17 +178,18 @@ class L1Ball(Indicator):
         self.radius = number("L1Ball", "radius", radius, above=0.0, or_equal=True)
 
     def contains(self, x: Array) -> bool:
-        xp = namespace(x)
-        return float(xp.sum(xp.abs(x))) <= self.radius * (1.0 + slack(x))
+        return truth(absolute_sum(x) <= self.radius * (1.0 + slack(x)))
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
-        a = xp.reshape(xp.abs(v), (-1,))
-        if float(xp.sum(a)) <= self.radius:
-            return xp.asarray(v, copy=True)
         if self.radius == 0.0:
             return xp.zeros_like(v)
-        return xp.asarray(soft(xp, v, simplex_level(a, self.radius)))
+        a = xp.reshape(xp.abs(v), (-1,))
+
+        def shrunk(v: Array) -> Array:
+            return xp.asarray(soft(xp, v, simplex_level(a, self.radius)))
+
+        return either(truth(xp.sum(a) <= self.radius), partial(xp.asarray, copy=True), shrunk, v)
 
 
 class L2Ball(Indicator):
@@ -175,11 +201,12 @@ class L2Ball(Indicator):
         self.radius = number("L2Ball", "radius", radius, above=0.0, or_equal=True)
 
     def contains(self, x: Array) -> bool:
-        return norm(x) <= self.radius * (1.0 + slack(x))
+        return truth(magnitude(x) <= self.radius * (1.0 + slack(x)))
 
     def project(self, v: Array) -> Array:
-        xp, size = namespace(v), norm(v)
-        return xp.asarray(v / size * self.radius) if size > self.radius else xp.asarray(v, copy=True)
+        xp, size = namespace(v), magnitude(v)
+        outside = size > self.radius
+        return xp.asarray(v / choose(outside, size, 1.0) * choose(outside, self.radius, 1.0))
 
 
 class LinfBall(Box):
@@ -199,10 +226,15 @@ class Sphere(Indicator):
         self.radius = number("Sphere", "radius", radius, above=0.0)
 
     def contains(self, x: Array) -> bool:
-        return abs(norm(x) - self.radius) <= slack(x) * self.radius
+        return truth(abs(magnitude(x) - self.radius) <= slack(x) * self.radius)
 
     def project(self, v: Array) -> Array:
-        xp, size = namespace(v), norm(v)
+        xp = namespace(v)
+        if is_jax(v):
+            top = xp.max(xp.abs(v))
+            v = xp.where(top > 0, v / xp.where(top > 0, top, 1.0), 1.0)
+            return v * (self.radius / magnitude(v))
+        size = norm(v)
         if size == 0.0:
             return xp.full_like(v, self.radius / math.sqrt(math.prod(v.shape)))
         if not 1e-30 < size < 1e30:  # keep float32 and subnormal numbers from losing digits
@@ -212,7 +244,7 @@ class Sphere(Indicator):
 
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x ⟨x, g⟩/radius²."""
-        return g - x * (float(dot(x, g)) / self.radius**2)
+        return g - x * (dot(x, g) / self.radius**2)
 
 
 class Affine(Indicator):
@@ -243,7 +275,7 @@ class Affine(Indicator):
 
     def contains(self, x: Array) -> bool:
         w, c = asarray(self._w, x), asarray(self._c, x)
-        return norm(w.T @ x - c) <= slack(x) * (norm(c) + norm(x))
+        return truth(magnitude(w.T @ x - c) <= slack(x) * (magnitude(c) + magnitude(x)))
 
     def project(self, v: Array) -> Array:
         w, c = asarray(self._w, v), asarray(self._c, v)
@@ -264,9 +296,9 @@ class HalfSpace(Indicator):
         self._unit, self._offset = a / size, self.b / size
 
     def contains(self, x: Array) -> bool:
-        over = float(dot(asarray(self._unit, x), x)) - self._offset
-        return over <= slack(x) * (abs(self._offset) + norm(x))
+        over = dot(asarray(self._unit, x), x) - self._offset
+        return truth(over <= slack(x) * (abs(self._offset) + magnitude(x)))
 
     def project(self, v: Array) -> Array:
         unit = asarray(self._unit, v)
-        return v - unit * max(float(dot(unit, v)) - self._offset, 0.0)
+        return v - unit * greatest(dot(unit, v) - self._offset, 0.0)

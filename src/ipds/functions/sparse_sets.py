@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, kth_largest, namespace
+from .._array import Array, kth_largest, namespace, truth
 from ._arguments import count, number
 from .penalties import row_norms
 from .scalar import keep
@@ -28,7 +28,7 @@ class Cardinality(Indicator):
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
-        return int(xp.count_nonzero(x)) <= self.s
+        return truth(xp.count_nonzero(x) <= self.s)
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
@@ -42,21 +42,20 @@ class Cardinality(Indicator):
 
 
 def largest(xp: Any, a: Array, s: int) -> Array:
-    """Mask of exactly min(s, size) largest entries of a 1-d array; of ties, the first ones."""
-    size = a.shape[0]
+    """Mask of exactly min(s, size) largest entries along the last axis; of ties, the first ones."""
+    size = a.shape[-1]
     if s >= size:
         return xp.ones_like(a, dtype=xp.bool)
     if s == 0:
         return xp.zeros_like(a, dtype=xp.bool)
     level = kth_largest(a, s)
     mask = a >= level
-    if int(xp.count_nonzero(mask)) != s:
-        above = a > level
-        tied = mask & ~above
-        mask = above | (
-            tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= s - int(xp.count_nonzero(above)))
-        )
-    return mask
+    if type(a) is np.ndarray and np.count_nonzero(mask) == s * (mask.size // size):
+        return mask
+    above = a > level
+    tied = mask & ~above
+    room = s - xp.count_nonzero(above, axis=-1, keepdims=True)
+    return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int32), axis=-1) <= room))
 
 
 class RowCardinality(Indicator):
@@ -68,7 +67,7 @@ class RowCardinality(Indicator):
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
         rows = xp.reshape(x, (x.shape[0], -1))
-        return bool(xp.all(xp.count_nonzero(rows, axis=1) <= self.s))
+        return truth(xp.all(xp.count_nonzero(rows, axis=1) <= self.s))
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
@@ -78,8 +77,7 @@ class RowCardinality(Indicator):
         """Which entries to keep, when keeping one earns its score ≥ 0."""
         xp = namespace(score)
         rows = xp.reshape(score, (score.shape[0], -1))
-        masks = [largest(xp, rows[i, :], self.s) for i in range(rows.shape[0])]
-        return xp.reshape(xp.stack(masks), score.shape)
+        return xp.reshape(largest(xp, rows, self.s), score.shape)
 
 
 class NonzeroRows(Indicator):
@@ -94,7 +92,7 @@ class NonzeroRows(Indicator):
         return row_norms(namespace(x).moveaxis(x, self._axis, 0))
 
     def contains(self, x: Array) -> bool:
-        return int(namespace(x).count_nonzero(self._norms(x))) <= self.s
+        return truth(namespace(x).count_nonzero(self._norms(x)) <= self.s)
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
@@ -121,7 +119,7 @@ class Binary(Indicator):
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
         room = slack(x) * (1.0 + abs(self.lo) + abs(self.hi))
-        return bool(xp.all((xp.abs(x - self.lo) <= room) | (xp.abs(x - self.hi) <= room)))
+        return truth(xp.all((xp.abs(x - self.lo) <= room) | (xp.abs(x - self.hi) <= room)))
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)

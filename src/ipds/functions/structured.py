@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, namespace, scalar, to_numpy
+from .._array import Array, Shape, asarray, either, namespace, scalar, to_numpy, truth
 from ._arguments import number
 from .base import Nonsmooth
 from .scalar import soft
@@ -35,14 +35,17 @@ class Linf(Nonsmooth):
 
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
-        t = self.lam * float(step)
+        t = self.lam * scalar(step)
         a = xp.reshape(xp.abs(v), (-1,))
-        if t == 0.0:
+        if type(t) is float and t == 0.0:
             return xp.asarray(v, copy=True)
-        if float(xp.sum(a)) <= t or t > float(xp.finfo(v.dtype).max):
-            return xp.zeros_like(v)
-        level = simplex_level(a, t)
-        return xp.asarray(xp.clip(v, -level, level))
+        large = truth(xp.sum(a) <= t) | (t > float(xp.finfo(v.dtype).max))
+
+        def cut(v: Array) -> Array:
+            level = simplex_level(a, t)
+            return xp.asarray(xp.clip(v, -level, level))
+
+        return either(large, xp.zeros_like, cut, v)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
@@ -77,7 +80,7 @@ class Nuclear(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
         u, s, wt = xp.linalg.svd(v, full_matrices=False)
-        return (u * soft(xp, s, self.lam * float(step))) @ wt
+        return (u * soft(xp, s, self.lam * scalar(step))) @ wt
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam * math.sqrt(min(shape))
@@ -85,7 +88,7 @@ class Nuclear(Nonsmooth):
     def subgradient(self, x: Array) -> Array:
         xp = namespace(x)
         u, s, wt = xp.linalg.svd(x, full_matrices=False)
-        real = s > float(xp.max(s)) * max(x.shape) * float(xp.finfo(x.dtype).eps)
+        real = s > xp.max(s) * max(x.shape) * float(xp.finfo(x.dtype).eps)
         return self.lam * ((u * xp.astype(real, x.dtype)) @ wt)
 
 

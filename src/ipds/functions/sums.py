@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._array import Array, namespace
+from .._array import Array, namespace, scalar
 from .base import Nonsmooth
 from .matrix_sets import PSD, Rank
 from .penalties import L1, L2, L21, GroupL2, Zero
@@ -57,7 +57,7 @@ class Sum(Nonsmooth):
         return self.penalty(x) + self.constraint(x)
 
     def prox(self, v: Array, step: float) -> Array:
-        return self._rule(v, float(step))
+        return self._rule(v, scalar(step))
 
     def subgradient(self, x: Array) -> Array:
         """One of the penalty: 0 is normal to the set."""

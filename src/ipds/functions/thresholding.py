@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array
+from .._array import Array, choose, either
 from ._arguments import number
 from .scalar import ScalarPenalty, cap_and_sign, floor_at_zero, keep, select
 
@@ -240,17 +240,23 @@ class MCP(ScalarPenalty):
         return self.lam
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
-        if step >= self.gamma:
-            return keep(xp, xp.abs(v) > lam * math.sqrt(self.gamma * step), v)
-        a = xp.abs(v)
-        u = floor_at_zero(xp, a - lam * step)
-        u *= 1.0 / (1.0 - step / self.gamma)
-        return cap_and_sign(xp, u, a, v)
+        def hard(v: Array) -> Array:
+            return keep(xp, xp.abs(v) > lam * (self.gamma * step) ** 0.5, v)
+
+        def firm(v: Array) -> Array:
+            a = xp.abs(v)
+            u = floor_at_zero(xp, a - lam * step)
+            u *= 1.0 / (1.0 - step / self.gamma)
+            return cap_and_sign(xp, u, a, v)
+
+        return either(step >= self.gamma, hard, firm, v)
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         bend = 1.0 - step / self.gamma
-        middle = [(x - lam * step) / bend] if bend > 0 else []
-        return [*middle, self.gamma * lam + 0.0 * x, x]
+        middle = (x - lam * step) / choose(
+            bend > 0, bend, 1.0
+        )  # no stationary point without a bend: a guess more
+        return [middle, self.gamma * lam + 0.0 * x, x]
 
 
 class SCAD(ScalarPenalty):
@@ -279,18 +285,23 @@ class SCAD(ScalarPenalty):
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         a, bend = self.a, self.a - 1.0 - step
-        if bend <= 0:
-            threshold = 0.5 * (a + 1.0 + step) if step <= a + 1.0 else math.sqrt(step * (a + 1.0))
+
+        def two_pieces(v: Array) -> Array:
+            threshold = choose(step <= a + 1.0, 0.5 * (a + 1.0 + step), (step * (a + 1.0)) ** 0.5)
             return _soft_below(xp, v, lam * step, lam * threshold)
-        x = xp.abs(v)
-        middle = (a - 1.0) / bend * x
-        middle -= a * step / bend * lam
-        x -= lam * step
-        u = np.maximum(x, middle, out=x) if type(x) is np.ndarray else xp.maximum(x, middle)
-        u = floor_at_zero(xp, u)
-        return cap_and_sign(xp, u, np.abs(v, out=middle) if type(x) is np.ndarray else xp.abs(v), v)
+
+        def three_pieces(v: Array) -> Array:
+            x = xp.abs(v)
+            middle = (a - 1.0) / bend * x
+            middle -= a * step / bend * lam
+            x -= lam * step
+            u = np.maximum(x, middle, out=x) if type(x) is np.ndarray else xp.maximum(x, middle)
+            u = floor_at_zero(xp, u)
+            return cap_and_sign(xp, u, np.abs(v, out=middle) if type(x) is np.ndarray else xp.abs(v), v)
+
+        return either(bend <= 0, two_pieces, three_pieces, v)
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         a, bend = self.a, self.a - 1.0 - step
-        middle = [((a - 1.0) * x - a * step * lam) / bend] if bend > 0 else []
-        return [x - lam * step, lam + 0.0 * x, *middle, a * lam + 0.0 * x, x]
+        middle = ((a - 1.0) * x - a * step * lam) / choose(bend > 0, bend, 1.0)
+        return [x - lam * step, lam + 0.0 * x, middle, a * lam + 0.0 * x, x]
