@@ -108,7 +108,8 @@ def test_operators_and_methods_are_of_their_kind():
 )
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+        made = target.replace("gallery/index.rst", "../examples/README.rst")  # the site makes one of the other
+        assert (page.parent / made).exists(), target
 
 
 def test_the_version_is_the_same_everywhere():
