@@ -164,6 +164,8 @@ class Separable(Nonsmooth):
                 picks = [everything[p if isinstance(p, slice) else np.asarray(p)] for p, _ in self.parts]
             except IndexError as error:
                 raise ValueError(f"Separable: a part lies outside the {rows} rows of the block") from error
+            if any(len(pick) == 0 for pick in picks):
+                raise ValueError(f"Separable: a part selects none of the {rows} rows of the block")
             order = np.concatenate(picks)
             if len(order) != rows or len(np.unique(order)) != rows:
                 raise ValueError(f"Separable: the parts must cover each of the {rows} rows of the block once")
