@@ -1,5 +1,6 @@
-"""The command line, run as a user would."""
+"""The command line, run as a user would: demo, check, bench, errors."""
 
+import json
 import subprocess
 import sys
 
@@ -11,14 +12,36 @@ from ipds.cli import app
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "140"})
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "140"})
 
 
-def test_demo_prints_a_row_per_method():
-    result = run("demo", "--max-iter", "30", "--components", "2")
+def test_demo_prints_a_row_per_method_and_says_where_the_figures_are(tmp_path):
+    result = run("demo", "--max-iter", "30", "--components", "2", "--out", tmp_path / "figures")
     assert result.exit_code == 0, result.output
-    for part in ("auto: ", "IPDS(practical)", "IPDS(sound)", "objective", "certificate", "theorem applies"):
+    for part in (
+        "auto (the default)",
+        "IPDS, practical",
+        "IPDS, sound",
+        "RADMM",
+        "SPGM",
+        "subgradient",
+        "objective",
+        "certificate",
+        "theorem applies",
+        "What to try next",
+    ):
         assert part in result.output
+    for name in ("demo_convergence.png", "demo_components.png"):
+        assert name in result.output
+        assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_works_without_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("demo", "--max-iter", "10", "--components", "2", "--out", tmp_path / "figures")
+    assert result.exit_code == 0, result.output
+    assert "ipds-admm[plot]" in result.output
+    assert not (tmp_path / "figures").exists()
 
 
 @pytest.mark.parametrize(("h", "code"), [("L1(0.1)", 0), ("L0(0.1)", 1)])
@@ -28,18 +51,71 @@ def test_check_reports_and_its_exit_code_says_whether_the_theorem_applies(tmp_pa
         "from ipds import Block, Problem\nfrom ipds.functions import *\n"
         f"problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3, name='u'), Block(h={h}, shape=3, name='v')])\n"
     )
-    result = run("check", str(file))
+    result = run("check", file)
     assert result.exit_code == code
     assert "last block" in result.output
     assert ("move block 'u' last" in result.output) == bool(code)
 
 
-def test_check_says_when_there_is_no_problem(tmp_path):
-    file = tmp_path / "empty.py"
-    file.write_text("problem = 3\n")
-    result = run("check", str(file))
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("problem = 3\n", "`problem` must be an ipds.Problem, got int"),
+        ("x = 3\n", "write problem = ipds.Problem(...)"),
+        (
+            "from ipds import *\nmine = Problem([Block(shape=2)])\n",
+            "pass --name mine",
+        ),
+        ("import no_such_module\n", "No module named 'no_such_module'"),
+        ("1/0\n", "division by zero"),
+    ],
+)
+def test_check_says_in_one_line_what_is_wrong_with_the_file(tmp_path, text, words):
+    file = tmp_path / "file.py"
+    file.write_text(text)
+    result = run("check", file)
     assert result.exit_code == 2
-    assert "`problem` must be an ipds.Problem, got int" in result.output
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_debug_shows_the_traceback_wherever_it_stands(tmp_path):
+    file = tmp_path / "file.py"
+    file.write_text("1/0\n")
+    for arguments in (["check", str(file), "--debug"], ["--debug", "check", str(file)]):
+        shown = subprocess.run([sys.executable, "-m", "ipds", *arguments], capture_output=True, text=True)
+        assert "Traceback" in shown.stderr
+        assert "ZeroDivisionError" in shown.stderr
+
+
+def test_bench_in_json_has_every_method_on_every_problem():
+    result = run("bench", "--time-limit", "0.02", "--repeat", "1", "--json")
+    assert result.exit_code == 0, result.output
+    record = json.loads(result.stdout)
+    assert len(record) == 3
+    for methods in record.values():
+        assert len(methods) == 6
+        assert methods["auto (the default)"]["seconds"] < 5
+        assert methods["RADMM"] is None or methods["RADMM"]["status"] in ipds.Status.__members__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sovle"], "Did you mean 'solve'?"),
+        (["solve", "sparse-pac", "x.csv"], "Did you mean 'sparse-pca'?"),
+        (["solve", "sparse-pca"], "Missing argument"),
+        (["solve", "sparse-pca", "x.csv", "--alhpa", "3"], "--alpha"),
+        (["check", "missing.py"], "does not exist"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments, words):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stderr.startswith("ipds: ")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
 
 
 def test_the_module_runs():
@@ -47,3 +123,14 @@ def test_the_module_runs():
         [sys.executable, "-m", "ipds", "--version"], capture_output=True, text=True, check=True
     )
     assert shown.stdout.strip() == f"ipds {ipds.__version__}"
+
+
+def test_help_imports_neither_scikit_learn_nor_matplotlib():
+    code = (
+        "import sys\nfrom ipds.cli import app\n"
+        "try:\n    app(['solve', 'sparse-pca', '--help'])\nexcept SystemExit:\n    pass\n"
+        "sys.exit(bool({'sklearn', 'matplotlib', 'pandas'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert shown.returncode == 0, sys.stderr
+    assert "--n-components" in shown.stdout

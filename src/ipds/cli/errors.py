@@ -33,7 +33,7 @@ class Commands(TyperGroup):
         except Exception as error:
             if ctx.params.get("debug") or _is_help(error):
                 raise
-            say(f"{_in_words(error)}")
+            say(_in_words(error))
             raise typer.Exit(_exit_code(error)) from None
 
 
@@ -54,7 +54,7 @@ def _in_words(error: Exception) -> str:
         return f"{error.format_message().rstrip('.')}{where}"
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
-    text = " ".join(str(error).split())
+    text = " ".join(" ".join([str(error), *getattr(error, "__notes__", ())]).split())
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     known = (ValueError, TypeError, OSError, ImportError, ArithmeticError, NotImplementedError)

@@ -276,6 +276,10 @@ def _check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
         raise ValueError("--resume goes with --checkpoint FILE: say which file to go on from")
     if checkpoint is not None and checkpoint.exists() and not resume:
         raise ValueError(f"--checkpoint {checkpoint} exists; pass --resume to go on from it, or remove it")
+    if checkpoint is not None and not checkpoint.parent.is_dir():
+        raise ValueError(
+            f"--checkpoint {checkpoint}: the folder {checkpoint.parent} does not exist; create it first"
+        )
 
 
 @contextmanager
