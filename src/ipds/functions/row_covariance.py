@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._array import Array, adopted
-from ..operators import spectrum
+from ..operators import RowMatrix, spectrum
 
 FEATURES = 4000
 """Data with at most so many features sends its Gram matrix once, and nothing after that."""
@@ -30,14 +30,14 @@ class RowCovariance:
         sums, finite = np.sum(self.D, axis=0), np.all(np.isfinite(self.D))
         if not finite:
             raise ValueError(f"{name}: D contains NaN or infinity")
-        self.sums = np.asarray(sums)
-        self.mean = self.sums / self.samples if center else np.zeros_like(self.sums)
+        self.mean = np.asarray(sums) / self.samples
+        self.A = RowMatrix(self.D, mean=self.mean if center else None)
         few = features <= FEATURES and features <= 2 * self.samples if gram is None else gram
-        self.C = np.asarray(self.D.reduce(_gram, operator.add, self.mean)) if few else None
+        self.C = self.A.gram_matrix if few else None
 
     def apply(self, V: Array) -> Array:
         """C V."""
-        return self.C @ V if self.C is not None else self.D.reduce(_product, operator.add, self.mean, V)
+        return self.C @ V if self.C is not None else self.A.adjoint(self.A.apply(V))
 
     @cached_property
     def total(self) -> float:
@@ -49,7 +49,7 @@ class RowCovariance:
         """The diagonal of C: squared norms of the columns."""
         if self.C is not None:
             return np.diagonal(self.C)
-        return np.asarray(self.D.reduce(_squares, operator.add, self.mean))
+        return np.asarray(self.D.reduce(_squares, operator.add, self.A.mean))
 
     @cached_property
     def largest(self) -> float:
@@ -59,18 +59,6 @@ class RowCovariance:
         return spectrum.lanczos_upper(lambda v: np.asarray(self.apply(v)), self.shape[1])
 
 
-def _gram(chunk: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    centred = chunk - mean
-    return centred.T @ centred
-
-
 def _squares(chunk: np.ndarray, mean: np.ndarray) -> np.ndarray:
     centred = chunk - mean
     return np.einsum("ij,ij->j", centred, centred)
-
-
-def _product(chunk: np.ndarray, mean: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """(D - 1μᵀ)ᵀ(D - 1μᵀ)V of a chunk, without the centred copy."""
-    W = chunk @ V - mean @ V
-    total = W.sum(axis=0)
-    return chunk.T @ W - (np.outer(mean, total) if V.ndim == 2 else mean * total)

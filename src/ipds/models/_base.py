@@ -170,5 +170,10 @@ def column_scales(X: Any, centre: np.ndarray | None = None) -> np.ndarray:
         squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
     else:
         squares = np.mean((X if centre is None else X - centre) ** 2, axis=0)
+    return unit_scales(squares)
+
+
+def unit_scales(squares: np.ndarray) -> np.ndarray:
+    """Root of each mean square; 1 where that is zero or rounding."""
     scales = np.sqrt(squares)
     return np.where(scales > 1e-12 * max(1e-300, scales.max()), scales, 1.0)

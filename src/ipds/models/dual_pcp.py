@@ -9,8 +9,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..functions import L21, Stiefel
+from ..operators import RowMatrix
 from ..problem import Block, Problem
 from ._base import Estimator
+from ._dask import features_of, is_dask
 
 
 class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -34,6 +36,9 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     normals_ : (c, d), orthonormal rows. components_ : (d - c, d), orthonormal basis of the subspace.
     distances_ : of the training samples to the subspace. threshold_ : in force. inlier_mask_ : of the training samples.
     result_, n_iter_ : of the solve.
+
+    X may be a Dask array cut by rows: it stays on its workers, and `distances_` and `inlier_mask_` are Dask arrays.
+    With threshold=None the distances travel to this process once.
 
     `transform` gives coordinates in the subspace, of the samples as they are; `distance` their distances to it and
     `is_inlier` the mask.
@@ -78,19 +83,22 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             self._nonnegative("threshold", self.threshold)
         G = self._unit(self._validated(X))
         problem = self._problem(G)
-        V = np.linalg.eigh(G.T @ G)[1][:, : self.n_codimensions]
-        V = np.asarray(self._solve(problem, [V, G @ V]).x[0])
+        A = problem.operators[0]
+        gram = A.gram_matrix if isinstance(A, RowMatrix) else G.T @ G
+        V = np.linalg.eigh(gram)[1][:, : self.n_codimensions]
+        V = np.asarray(self._solve(problem, [V, -A.apply(V)]).x[0])
         basis = np.linalg.svd(V, full_matrices=True)[0]
         self.normals_, self.components_ = V.T, basis[:, V.shape[1] :].T
         self.distances_ = np.linalg.norm(G @ V, axis=1)
-        self.threshold_ = gap(self.distances_) if self.threshold is None else float(self.threshold)
+        self.threshold_ = (
+            gap(np.asarray(self.distances_)) if self.threshold is None else float(self.threshold)
+        )
         self.inlier_mask_ = self.distances_ <= self.threshold_
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Coordinates of the samples in the subspace: X @ components_.T."""
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=float) @ self.components_.T
+        return self._looked_at(X) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The points of the subspace with the given coordinates."""
@@ -99,10 +107,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def distance(self, X: Any) -> np.ndarray:
         """Distance of each sample to the subspace, after `normalize`: compare with `threshold_`."""
-        check_is_fitted(self)
-        return np.linalg.norm(
-            self._unit(validate_data(self, X, reset=False, dtype=float)) @ self.normals_.T, axis=1
-        )
+        return np.linalg.norm(self._unit(self._looked_at(X)) @ self.normals_.T, axis=1)
 
     def is_inlier(self, X: Any) -> np.ndarray:
         """Whether each sample is at most `threshold_` from the subspace."""
@@ -112,18 +117,30 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def _validated(self, X: Any) -> np.ndarray:
-        X = validate_data(self, X, dtype=float, ensure_min_samples=2, ensure_min_features=2)
-        self._count("n_codimensions", self.n_codimensions, X.shape[1] - 1, "features less one")
-        return np.asarray(X)
+    def _looked_at(self, X: Any) -> Any:
+        """X as the fitted model sees it."""
+        check_is_fitted(self)
+        if is_dask(X):
+            return features_of(self, X, reset=False)
+        return validate_data(self, X, reset=False, dtype=float)
 
-    def _unit(self, X: np.ndarray) -> np.ndarray:
+    def _validated(self, X: Any) -> Any:
+        if is_dask(X):
+            X = features_of(self, X, reset=True, least=2)
+        else:
+            X = np.asarray(validate_data(self, X, dtype=float, ensure_min_samples=2, ensure_min_features=2))
+        self._count("n_codimensions", self.n_codimensions, X.shape[1] - 1, "features less one")
+        return X
+
+    def _unit(self, X: Any) -> Any:
         if not self.normalize:
             return X
+        if is_dask(X):
+            return X.map_blocks(self._unit, dtype=float)
         norms = np.linalg.norm(X, axis=1, keepdims=True)
         return X / np.where(norms > 0, norms, 1.0)
 
-    def _problem(self, G: np.ndarray) -> Problem:
+    def _problem(self, G: Any) -> Problem:
         (m, d), c = G.shape, self.n_codimensions
         return Problem(
             [Block(h=Stiefel(), A=-G, shape=(d, c), name="V"), Block(h=L21(1.0), shape=(m, c), name="Y")]

@@ -9,10 +9,13 @@ import scipy.sparse.linalg as spla
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._array import adopted
 from ..functions import L1, Rank
+from ..functions.row_rank import joined, triangle
 from ..operators import Operator, Sampling, from_linear_operator
 from ..problem import Block, Problem
 from ._base import Estimator
+from ._dask import features_of, is_dask
 from ._lad import least_absolute_deviations
 
 
@@ -37,6 +40,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
 
     Where most entries are fitted exactly (gross errors, no noise) a second solve takes the certificate down to 1e-7 if
     four times the iterations suffice for it; with noise that would be labour in vain.
+    X may be a Dask array cut by rows, without missing entries; `low_rank_` and `residual_` are Dask arrays then.
     Missing entries are NaN in X, or False in `fit(X, mask=...)`. Every row and column needs an observed entry.
     `transform(X)` projects new rows robustly on the row space: the coefficients a of the exact least absolute
     deviations min_a ‖x - a·components_‖₁ over the observed entries of the row; `inverse_transform` gives a·components_.
@@ -92,9 +96,9 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             np.mean(result.x[1] == 0) > 0.5
         ):  # most entries are fitted exactly: no noise, so a sharp answer exists
             self._sharpen(problem, 4 * result.nit)
-        V = np.asarray(self.result_.x[0])
+        V = self.result_.x[0]
         self._store(V)
-        self.residual_ = np.where(observed, X - V, 0.0)
+        self.residual_ = X - V if observed is None else np.where(observed, X - V, 0.0)
         return self
 
     def fit_measurements(self, G: Any, z: Any, shape: tuple[int, int]) -> RobustLowRank:
@@ -133,6 +137,14 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     def transform(self, X: Any) -> np.ndarray:
         """Coefficients of each row in `components_`, by least absolute deviations on its observed entries."""
         check_is_fitted(self)
+        if is_dask(X):
+            X = features_of(self, X, reset=False)
+            return X.map_blocks(
+                self.transform,
+                chunks=(X.chunks[0], (self._n_features_out,)),
+                dtype=float,
+                meta=np.empty((0, 0)),
+            )
         X = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
         W = self.components_.T
         observed = ~np.isnan(X)
@@ -149,8 +161,16 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def _validated(self, X: Any, mask: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(X with 0 where not observed, the mask)."""
+    def _validated(self, X: Any, mask: Any) -> tuple[Any, np.ndarray | None]:
+        """(X with 0 where not observed, the mask); no mask for Dask arrays, which must be observed in full."""
+        if is_dask(X):
+            if mask is not None:
+                raise ValueError(
+                    "RobustLowRank: a mask is not supported with Dask arrays; pass X without missing entries"
+                )
+            features_of(self, X, reset=True)
+            self._count("rank", self.rank, min(X.shape), "the shorter side of the matrix")
+            return X, None
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", ensure_min_samples=2)
         self._count("rank", self.rank, min(X.shape), "the shorter side of the matrix")
         observed = ~np.isnan(X)
@@ -171,9 +191,9 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
                 )
         return np.where(observed, X, 0.0), observed
 
-    def _problem(self, X: np.ndarray, observed: np.ndarray) -> Problem:
+    def _problem(self, X: Any, observed: np.ndarray | None) -> Problem:
         V = Rank(self.rank)
-        if observed.all():
+        if observed is None or observed.all():
             return Problem(
                 [Block(h=V, A=-1.0, shape=X.shape, name="V"), Block(h=L1(1.0), shape=X.shape, name="u")], b=-X
             )
@@ -183,9 +203,11 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             b=-X[observed],
         )
 
-    def _store(self, V: np.ndarray) -> None:
+    def _store(self, V: Any) -> None:
         self.low_rank_ = V
-        _, sigma, rows = np.linalg.svd(V, full_matrices=False)
+        # of a Dask array, the triangular factor on the driver has the same singular values and row space
+        square = np.asarray(adopted(V, "V").reduce(triangle, joined)) if is_dask(V) else V
+        _, sigma, rows = np.linalg.svd(square, full_matrices=False)
         # the sign of a singular vector is arbitrary: the largest entry of each is positive
         rows = rows[: self.rank]
         signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])

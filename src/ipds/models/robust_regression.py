@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,13 @@ from sklearn.base import RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._array import zeros
 from ..functions import L1, Cardinality
+from ..functions.row_covariance import RowCovariance
+from ..operators import RowMatrix
 from ..problem import Block, Problem
-from ._base import Estimator, column_scales
+from ._base import Estimator, column_scales, unit_scales
+from ._dask import aligned, features_of, is_dask
 from ._lad import least_absolute_deviations
 
 Scores = dict[int, tuple[float, float]]
@@ -52,6 +57,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     selection_ : dict s -> criterion (smaller is better), where s was chosen.
     result_, n_iter_ : of the last solve.
 
+    X may be a Dask array cut by rows, with `sparsity` a number: it stays on its workers. After the solve, y, the
+    residuals and the chosen columns travel to this process once, for the refit and `outliers_`.
     Constant columns get coefficient 0. `score` is R² like every regressor's, hence itself not robust.
 
     >>> rng = np.random.default_rng(0)
@@ -98,8 +105,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
 
     def problem(self, X: Any, y: Any, sparsity: int | None = None) -> Problem:
         """The optimisation problem behind `fit`, in the scaled columns; `sparsity`: s where the model has no number."""
-        X, y = self._aside()._validated(X, y)
         s = self.sparsity if sparsity is None else sparsity
+        X, y = self._aside()._validated(X, y)
         return self._problem(self._standardised(X)[0], y, self._count("sparsity", s, X.shape[1], "features"))
 
     def fit(self, X: Any, y: Any) -> RobustSparseRegressor:
@@ -109,24 +116,36 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         X, y = self._validated(X, y)
         self.sparsity_ = self._chosen(X, y)
         self.coef_, self.intercept_ = self._fitted(X, y, self.sparsity_)
-        residual = y - self._linear(X, self.coef_, self.intercept_)
+        residual = np.asarray(y - self._linear(X, self.coef_, self.intercept_))
         self.scale_ = robust_scale(residual)
-        limit = max(self.outlier_threshold * self.scale_, 1e-9 * float(np.abs(y).max(initial=0.0)))
+        limit = max(
+            self.outlier_threshold * self.scale_, 1e-9 * float(np.abs(np.asarray(y)).max(initial=0.0))
+        )
         inlier = np.abs(residual) <= limit
         self.outliers_ = np.flatnonzero(~inlier)
         self.support_ = np.flatnonzero(self.coef_)
         if self.refit == "ls" and inlier.sum() > len(self.support_):
-            w = np.linalg.lstsq(self._design(X, self.support_)[inlier], y[inlier], rcond=None)[0]
+            w = np.linalg.lstsq(self._design(X, self.support_)[inlier], np.asarray(y)[inlier], rcond=None)[0]
             self._assign(w)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """X v + t."""
         check_is_fitted(self)
+        if is_dask(X):
+            return features_of(self, X, reset=False) @ self.coef_ + self.intercept_
         X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
         return self._linear(X, self.coef_, self.intercept_)
 
-    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
+        if is_dask(X):
+            features_of(self, X, reset=True)
+            if not isinstance(self.sparsity, numbers.Integral):
+                raise ValueError(
+                    f"RobustSparseRegressor: with Dask arrays sparsity must be a number, got {self.sparsity!r}; "
+                    "choose it by a fit of a sample of the rows"
+                )
+            return X, aligned("RobustSparseRegressor", "y", y, X)
         return validate_data(
             self, X, y, accept_sparse="csr", dtype=float, y_numeric=True, ensure_min_samples=2
         )
@@ -137,17 +156,22 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
 
     def _standardised(self, X: Any) -> tuple[Any, np.ndarray]:
         """(columns centred where that costs nothing, of unit root mean square; the scales)."""
+        if is_dask(X):
+            data = RowCovariance("RobustSparseRegressor", X, center=self.fit_intercept, gram=False)
+            scales = unit_scales(data.diagonal / data.samples)
+            return RowMatrix(data.D, data.mean if self.fit_intercept else None, scales), scales
         centre = X.mean(axis=0) if self.fit_intercept and not sp.issparse(X) else None
         scales = column_scales(X, centre)
         if sp.issparse(X):
             return sp.csr_array(X @ sp.diags_array(1 / scales)), scales
         return (X if centre is None else X - centre) / scales, scales
 
-    def _problem(self, G: Any, y: np.ndarray, s: int) -> Problem:
-        m, d = G.shape
+    def _problem(self, G: Any, y: Any, s: int) -> Problem:
+        m, d = G.matrix.shape if isinstance(G, RowMatrix) else G.shape
         blocks = [Block(h=Cardinality(s), A=-G, shape=d, name="v")]
         if self.fit_intercept:
-            blocks.append(Block(A=np.full((m, 1), -1.0), shape=1, name="t"))
+            ones = zeros((m, 1), G.matrix if isinstance(G, RowMatrix) else y) - 1.0
+            blocks.append(Block(A=ones, shape=1, name="t"))
         return Problem([*blocks, Block(h=L1(1.0), shape=m, name="u")], b=-y)
 
     def _fitted(self, X: Any, y: np.ndarray, s: int, trial: bool = False) -> tuple[np.ndarray, float]:
@@ -157,16 +181,16 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         v = np.asarray(found.x[0]) / scales
         support = np.flatnonzero(v)
         if self.refit is None:
-            t = float(np.median(y - X @ v)) if self.fit_intercept else 0.0
+            t = float(np.median(np.asarray(y - X @ v))) if self.fit_intercept else 0.0
             return v, t
-        w = least_absolute_deviations(self._design(X, support), y)
+        w = least_absolute_deviations(self._design(X, support), np.asarray(y))
         v = np.zeros_like(v)
         v[support] = w[: len(support)]
         return v, float(w[-1]) if self.fit_intercept else 0.0
 
     def _design(self, X: Any, support: np.ndarray) -> np.ndarray:
         columns = X[:, support]
-        columns = columns.toarray() if sp.issparse(columns) else columns
+        columns = columns.toarray() if sp.issparse(columns) else np.asarray(columns)
         return np.column_stack([columns, np.ones(X.shape[0])]) if self.fit_intercept else np.asarray(columns)
 
     def _assign(self, w: np.ndarray) -> None:

@@ -15,8 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..functions import L1, PCAReconstruction, PCAVariance, Stiefel
+from ..functions.row_covariance import RowCovariance
 from ..problem import Block, Problem
 from ._base import Estimator
+from ._dask import features_of, is_dask
 from ._orthonormal import ColumnCardinality, orthonormal_on_support
 
 FORMULATIONS = ("variance", "reconstruction")
@@ -55,6 +57,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         alpha = 0 those of PCA.
     result_, n_iter_ : of the solve.
 
+    X may be a Dask array cut by rows: it stays on its workers; up to 4000 features they send their covariance once,
+    beyond that an array of the size of V for every evaluation of f.
     Sparse X is never made dense: it is centred implicitly. Constant features get loading 0 (or, beyond the number of
     features that vary, single-feature components of variance 0).
 
@@ -128,6 +132,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def transform(self, X: Any) -> np.ndarray:
         """Scores (X - mean_) @ components_.T."""
         check_is_fitted(self)
+        if is_dask(X):
+            return (features_of(self, X, reset=False) - self.mean_) @ self.components_.T
         X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
         return _scores(X, self.components_.T, self.mean_)
 
@@ -151,8 +157,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             low, high = np.sort(np.sqrt(_variances(X)))[-2:]
             largest = float(low * high)
         else:
-            C, mean = X.T @ X, _mean(X)
-            C = (C.toarray() if sp.issparse(C) else C) / X.shape[0] - np.outer(mean, mean)
+            C = _gram(X) / X.shape[0]
             np.fill_diagonal(C, 0.0)
             largest = float(np.abs(C).max())
         return 0.5 * largest * (np.sqrt(d) + 1)
@@ -185,7 +190,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _validated(self, X: Any) -> tuple[Any, int]:
         self._nonnegative("alpha", self.alpha)
         self._choice("formulation", self.formulation, FORMULATIONS)
-        X = validate_data(self, X, accept_sparse="csr", dtype=float, ensure_min_samples=2)
+        if is_dask(X):
+            X = RowCovariance("SparsePCA", features_of(self, X, reset=True), center=True)
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=float, ensure_min_samples=2)
         m, d = X.shape
         r = (
             min(m, d)
@@ -217,10 +225,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """Leading principal components, as columns: the start."""
         (m, d), mean = X.shape, _mean(X)
         if d <= 1000:
-            gram = X.T @ X
-            gram = (gram.toarray() if sp.issparse(gram) else gram) - m * np.outer(mean, mean)
-            return np.linalg.eigh(gram)[1][:, ::-1][:, :r].copy()
-        if m <= 1000 and not sp.issparse(X):
+            return np.linalg.eigh(_gram(X))[1][:, ::-1][:, :r].copy()
+        if m <= 1000 and not sp.issparse(X) and not isinstance(X, RowCovariance):
             V = np.linalg.svd(X - mean, full_matrices=False)[2][:r].T
         elif r >= min(m, d):
             raise ValueError(
@@ -228,14 +234,18 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 f"got {r}"
             )
         else:
+            rng = check_random_state(0 if self.random_state is None else self.random_state)
+            v0 = rng.standard_normal(min(m, d))
+            if isinstance(X, RowCovariance):
+                C = spla.LinearOperator((d, d), matvec=lambda v: np.asarray(X.apply(v.ravel())), dtype=float)
+                return spla.eigsh(C, k=r, v0=np.resize(v0, d), tol=1e-6)[1][:, ::-1]
             centred = spla.LinearOperator(
                 X.shape,
                 matvec=lambda v: X @ v.ravel() - mean @ v.ravel(),
                 rmatvec=lambda w: X.T @ w.ravel() - mean * w.sum(),
                 dtype=float,
             )
-            rng = check_random_state(0 if self.random_state is None else self.random_state)
-            V = spla.svds(centred, k=r, v0=rng.standard_normal(min(m, d)), tol=1e-3)[2][::-1].T
+            V = spla.svds(centred, k=r, v0=v0, tol=1e-3)[2][::-1].T
         if V.shape[1] < r:  # fewer samples than components: complete the basis
             V = np.linalg.qr(np.hstack([V, np.eye(d, r)]))[0][:, :r]
         return V
@@ -284,18 +294,35 @@ def _continued(model: SparsePCA) -> SparsePCA:
 
 
 def _mean(X: Any) -> np.ndarray:
+    if isinstance(X, RowCovariance):
+        return X.mean
     return np.asarray(X.mean(axis=0)).ravel()
 
 
 def _variances(X: Any) -> np.ndarray:
     """Variance of each feature, over m."""
+    if isinstance(X, RowCovariance):
+        return X.diagonal / X.samples
     if not sp.issparse(X):
         return np.asarray(X.var(axis=0))
     return np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - _mean(X) ** 2, 0.0)
 
 
+def _gram(X: Any) -> np.ndarray:
+    """DᵀD of the centred data D."""
+    if isinstance(X, RowCovariance):
+        return np.asarray(X.apply(np.eye(X.shape[1])))
+    gram, mean = X.T @ X, _mean(X)
+    return (gram.toarray() if sp.issparse(gram) else gram) - X.shape[0] * np.outer(mean, mean)
+
+
 def _scores(X: Any, V: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """(X - mean) V without centring a sparse X."""
+    """(X - mean) V without centring a sparse X; of distributed data the r×r root of its Gram matrix, which serves as
+    well: lengths and angles are the same.
+    """
+    if isinstance(X, RowCovariance):
+        w, q = np.linalg.eigh(V.T @ np.asarray(X.apply(V)))
+        return (q * np.sqrt(np.maximum(w, 0.0))).T
     return np.asarray(X @ V - mean @ V if sp.issparse(X) else (X - mean) @ V)
 
 
