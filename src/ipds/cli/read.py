@@ -197,12 +197,15 @@ def _csv(path: Path, request: Request) -> Data:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: no UTF-8 text ({error.reason} at byte {error.start})") from None
-    first = next((line for line in text.splitlines() if line.strip()), None)
+    lines = (line for line in text.splitlines() if line.strip())
+    first, second = next(lines, None), next(lines, None)
     if first is None:
         raise DataError(f"{path}: empty file")
     delimiter = max(",;\t", key=first.count) if any(mark in first for mark in ",;\t") else " "
     head = next(csv.reader([first.strip()], delimiter=delimiter, skipinitialspace=True))
     has_header = any(_number(cell) is None for cell in head)
+    if has_header and second is None:
+        raise DataError(f"{path}: a header and no rows")
     try:  # NumPy's own reader is fast, but knows only numbers
         options: dict[str, Any] = {"delimiter": None if delimiter == " " else delimiter, "quotechar": '"'}
         values = np.loadtxt(io.StringIO(text), skiprows=int(has_header), ndmin=2, comments=None, **options)
@@ -210,8 +213,6 @@ def _csv(path: Path, request: Request) -> Data:
         rows = [r for r in csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True) if r]
         columns = _cells(path, rows[int(has_header) :], len(head), int(has_header))
         return _table(path, head if has_header else [], columns, request)
-    if not values.size:
-        raise DataError(f"{path}: a header and no rows")
     if has_header and values.shape[1] != len(head):
         raise DataError(f"{path}: the header has {len(head)} names, the rows have {values.shape[1]} cells")
     return _columns(path, values, tuple(name.strip() for name in head) if has_header else (), request)
@@ -250,7 +251,7 @@ def _table(path: Path, names: list[str], columns: list[np.ndarray], request: Req
     for k in chosen:
         if columns[k].dtype.kind not in "buif":
             label = repr(names[k]) if names else str(k)
-            text = next(str(cell) for cell in columns[k] if _number(str(cell)) is None)
+            text = next((str(cell) for cell in columns[k] if _number(str(cell)) is None), "")
             raise DataError(
                 f"{path}: column {label} holds text ({text[:30]!r}); leave it out with --drop {label}"
             )
