@@ -399,6 +399,19 @@ def test_projections_and_norms_do_not_depend_on_units(unit):
         assert h(unit * v) / unit == pytest.approx(h(v), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "h", [Huber(0.3, 0.5), MoreauEnvelope(L1(0.15), 0.5)], ids=["Huber", "MoreauEnvelope"]
+)
+def test_long_steps_keep_the_digits_of_a_small_result(h):
+    """u = v/(1 + sλ) was computed as v minus something almost as large."""
+    v, step = np.array([0.1 * 3e9]), 1e10
+    s = (v - h.prox(v, step)) / step
+    u = h.prox(v, step)
+    slope = 0.3 * u if isinstance(h, Huber) else u / 0.5
+    assert abs(u[0]) < 0.5 * (1.0 if isinstance(h, Huber) else 0.15)
+    np.testing.assert_allclose(slope, s, rtol=1e-12)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_time_limits_hold_and_are_reported(method):
     problem = components() if method in ("rialm", "manpg") else lasso()

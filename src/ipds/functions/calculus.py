@@ -232,4 +232,5 @@ class MoreauEnvelope(Smooth):
 
     def prox(self, v: Array, step: float) -> Array:
         """argmin_u f(u) + ‖u - v‖²/(2 step)."""
-        return v + step / (self.mu + step) * (self.h.prox(v, self.mu + step) - v)
+        total = self.mu + step
+        return (self.mu / total) * v + (step / total) * self.h.prox(v, total)

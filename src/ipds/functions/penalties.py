@@ -202,10 +202,9 @@ class Huber(ScalarPenalty):
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         c = lam * step
-        u, bound = v * (c / (1.0 + c)), c * self.delta
-        if type(u) is np.ndarray:
-            return np.subtract(v, u.clip(-bound, bound, out=u), out=u)
-        return v - xp.clip(u, -bound, bound)
+        a = xp.abs(v)
+        # not v minus something almost as large: with c ≫ 1 that would leave few digits of v/(1 + c)
+        return xp.copysign(xp.maximum(a * (1.0 / (1.0 + c)), a - c * self.delta), v)
 
 
 class L2(Nonsmooth):
