@@ -12,7 +12,7 @@ from typing import IO
 
 from .errors import DataError
 
-LIMIT = 1 << 30
+LIMIT = 1 << 28
 """Bytes that one file may hold after decompression."""
 CHUNK = 1 << 20
 

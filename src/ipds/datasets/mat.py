@@ -1,86 +1,149 @@
-"""MATLAB files of version 5 to 7.2: one numeric variable, dense or sparse."""
+"""MATLAB files of version 5 to 7.2: one real numeric variable, dense or sparse.
+
+Read here and not by SciPy, whose reader crashes the process on some damaged files.
+"""
 
 from __future__ import annotations
 
-import io
-import warnings
+import itertools
+import math
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
 import scipy.sparse
 
-from .bounded import CHUNK, LIMIT, check_size
+from .bounded import LIMIT, check_size
 from .errors import DataError
 
-COMPRESSED = 15
-LONGEST = 10**8
-"""Rows or columns of a matrix at most."""
+MATRIX, COMPRESSED, SPARSE = 14, 15, 5
+NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+"""Types of data elements that hold numbers."""
+NUMERIC_CLASSES = range(5, 16)
+COMPLEX = 0x08
+TALLEST = 10**7
+"""Rows of a sparse matrix at most: a compressed row format holds a number for every row, also for empty ones."""
+PEEK = 1 << 12
+"""Bytes of a compressed variable that are enough to read its name."""
 
 
 def read_mat(path: str | Path, name: str) -> Any:
     """The numeric variable `name` of a MAT file: a float array, or a `scipy.sparse.csr_array`.
 
-    `DataError`: damaged, too large once decompressed, or without such a variable; `OSError`: it cannot be opened.
+    `DataError`: damaged, too large once decompressed, complex, or without such a variable; `OSError`: it cannot be
+    opened.
+
+    Reference: The MathWorks, *MAT-File Format*, level 5.
     """
     path = Path(path)
     check_size(path.stat().st_size, 1, str(path))
     content = path.read_bytes()
-    _check_expansion(content, path)
+    order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
+    if order is None:
+        raise DataError(f"{path}: not a MAT file of version 5 to 7.2")
+    there = []
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of SciPy, on variables nobody asked for
-            found = {entry[0]: entry[1] for entry in scipy.io.whosmat(io.BytesIO(content))}
-            if name in found:
-                _check_shape(found[name], path, name)
-                value = scipy.io.loadmat(io.BytesIO(content), variable_names=[name])[name]
-    except DataError:
-        raise
-    except Exception as error:  # SciPy's reader fails on damaged files in a dozen ways
-        raise DataError(f"{path}: not a readable MAT file of version 5 to 7.2 ({error})") from error
-    if name not in found:
-        raise DataError(f"{path}: no variable {name!r}; there are {sorted(found)}")
-    return _numeric(value, path, name)
+        for kind, payload in _elements(memoryview(content)[128:], order):
+            if kind == COMPRESSED:
+                body = _matrix(_inflate(payload, PEEK), order)
+            else:
+                body = payload if kind == MATRIX else None
+            if body is None:
+                continue
+            there.append(_header(body, order)[0])
+            if there[-1] == name:
+                whole = _matrix(_inflate(payload, LIMIT), order) if kind == COMPRESSED else body
+                assert whole is not None
+                return _numeric(whole, order)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    raise DataError(f"{path}: no variable {name!r}; there are {sorted(there)}")
 
 
-def _check_shape(shape: tuple[int, ...], path: Path, name: str) -> None:
-    if min(shape, default=0) < 0 or max(shape, default=0) > LONGEST:
-        raise DataError(f"{path}: variable {name!r} claims shape {shape}")
+def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
+    """(type, payload) of every data element; a tag with its upper half filled has its payload inside."""
+    position = 0
+    while position < len(data):
+        tag = data[position : position + 8]
+        if len(tag) < 8:
+            raise DataError("the file ends inside a tag")
+        kind, size = (int(n) for n in np.frombuffer(tag, order + "u4"))
+        if kind >> 16:
+            kind, size, begin, end = kind & 0xFFFF, kind >> 16, position + 4, position + 8
+            if size > 4:
+                raise DataError(f"a short element of {size} bytes")
+        else:
+            begin = position + 8
+            end = begin + size if kind == COMPRESSED else begin + (size + 7) // 8 * 8
+        payload = data[begin : begin + size]
+        if len(payload) < size:
+            raise DataError(f"an element claims {size} bytes, {len(payload)} are left")
+        yield kind, payload
+        position = end
 
 
-def _numeric(value: Any, path: Path, name: str) -> Any:
-    """Checked and as float; sparse indices are looked at before any product could follow them."""
-    sparse = scipy.sparse.issparse(value)
-    if not sparse and not isinstance(value, np.ndarray):
-        raise DataError(f"{path}: variable {name!r} is not a matrix")
-    if value.dtype.kind not in "buif":
-        raise DataError(f"{path}: variable {name!r} is not a real numeric matrix (dtype {value.dtype})")
-    if not sparse:
-        return value.astype(float)
+def _inflate(payload: memoryview, most: int) -> memoryview:
+    """The first `most` bytes of a compressed element; with `LIMIT` there must be no more."""
+    engine = zlib.decompressobj()
     try:
-        value.check_format(full_check=True)
+        body = engine.decompress(payload, most)
+    except zlib.error as error:
+        raise DataError(f"damaged compressed element ({error})") from error
+    if most == LIMIT and not engine.eof:
+        raise DataError(f"a compressed element is cut, or expands to more than {LIMIT} bytes")
+    return memoryview(body)
+
+
+def _matrix(body: memoryview, order: str) -> memoryview | None:
+    """The payload of the matrix inside a compressed element, as far as it was decompressed; None for anything else."""
+    if len(body) < 8:
+        raise DataError("a compressed element without content")
+    kind, size = (int(n) for n in np.frombuffer(body[:8], order + "u4"))
+    return body[8 : 8 + size] if kind == MATRIX else None
+
+
+def _header(body: memoryview, order: str) -> tuple[str, int, int, tuple[int, ...]]:
+    """(name, class, flags, shape): the first three elements of a matrix."""
+    parts = list(itertools.islice(_elements(body, order), 3))
+    if len(parts) < 3 or len(parts[0][1]) != 8 or len(parts[1][1]) % 4:
+        raise DataError("a matrix without flags, sizes and name")
+    word = int(np.frombuffer(parts[0][1], order + "u4")[0])
+    shape = tuple(int(n) for n in np.frombuffer(parts[1][1], order + "i4"))
+    if len(shape) < 2 or min(shape) < 0:
+        raise DataError(f"a matrix of shape {shape}")
+    return bytes(parts[2][1]).decode("latin-1"), word & 0xFF, word >> 8 & 0xFF, shape
+
+
+def _numeric(body: memoryview, order: str) -> Any:
+    """The matrix itself; every size is compared with the bytes that are there before anything is made."""
+    name, kind, flags, shape = _header(body, order)
+    if kind not in NUMERIC_CLASSES or flags & COMPLEX:
+        raise DataError(f"variable {name!r} is not a real numeric matrix")
+    parts = [_numbers(*part, order) for part in itertools.islice(_elements(body, order), 3, 6)]
+    if kind != SPARSE:
+        if not parts or parts[0].size != math.prod(shape):
+            raise DataError(f"variable {name!r} claims shape {shape}, and holds other than that")
+        return np.array(parts[0], dtype=float).reshape(shape, order="F")
+    if len(shape) != 2 or shape[0] > TALLEST or len(parts) < 3 or parts[1].size != shape[1] + 1:
+        raise DataError(f"variable {name!r} is a damaged sparse matrix of shape {shape}")
+    rows, starts, values = parts
+    count = int(starts[-1])
+    if not 0 <= count <= min(rows.size, values.size):
+        raise DataError(f"variable {name!r} claims {count} entries, and holds {values.size}")
+    try:
+        columns = scipy.sparse.csc_array(
+            (values[:count].astype(float), rows[:count].astype(np.int64), starts.astype(np.int64)),
+            shape=shape,
+        )
+        columns.check_format(full_check=True)  # before any product could follow wrong indices
     except ValueError as error:
-        raise DataError(f"{path}: variable {name!r} is a damaged sparse matrix ({error})") from error
-    return scipy.sparse.csr_array(value).astype(float)
+        raise DataError(f"variable {name!r} is a damaged sparse matrix ({error})") from error
+    return scipy.sparse.csr_array(columns)
 
 
-def _check_expansion(content: bytes, path: Path) -> None:
-    """Refuse compressed elements that expand beyond `LIMIT`: walk over them without keeping what comes out."""
-    order = "<" if content[126:128] == b"IM" else ">"
-    position, total = 128, 0
-    while position + 8 <= len(content):
-        kind, size = (int(n) for n in np.frombuffer(content[position : position + 8], order + "u4"))
-        position += 8
-        if kind == COMPRESSED:
-            engine, rest = zlib.decompressobj(), content[position : position + size]
-            try:
-                while rest and not engine.eof:
-                    total += len(engine.decompress(rest, CHUNK))
-                    if total > LIMIT:
-                        raise DataError(f"{path}: expands to more than the {LIMIT} bytes accepted")
-                    rest = engine.unconsumed_tail
-            except zlib.error as error:
-                raise DataError(f"{path}: damaged compressed element ({error})") from error
-        position += size
+def _numbers(kind: int, payload: memoryview, order: str) -> np.ndarray:
+    if kind not in NUMBERS or len(payload) % int(NUMBERS[kind][1]):
+        raise DataError(f"an element of type {kind} and {len(payload)} bytes where numbers are expected")
+    return np.frombuffer(payload, order + NUMBERS[kind])

@@ -30,8 +30,16 @@ def available(cells: Sequence[Cell], data_dir: Path | None) -> tuple[list[Cell],
         try:
             instance(family, dataset, first.weight, first.components, first.seed, data_dir)
         except DataError as error:
-            reasons[dataset] = str(error)
+            reasons[dataset] = _without_folders(str(error), data_dir)
     return [cell for cell in cells if cell.dataset not in reasons], reasons
+
+
+def _without_folders(text: str, data_dir: Path | None) -> str:
+    """A report is read elsewhere: where the folders are on this machine means nothing there."""
+    for folder in (data_dir, os.environ.get("IPDS_DATA")):
+        if folder:
+            text = text.replace(str(folder), "the data folder")
+    return text
 
 
 def finished(cells: Sequence[Cell], folder: Path) -> list[dict[str, Any]]:
