@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +37,7 @@ from benchmarks.pages import write_section
 from benchmarks.report import facts, table
 
 from ipds import Problem, solve
+from ipds.functions import matrix_sets
 from ipds.methods import IPDS, AcceleratedIPDS, Method, State
 from ipds.models import DualPCP, RobustLowRank, RobustSparseRegressor, SparsePCA
 
@@ -141,32 +143,30 @@ def timed(case: Case, problem: Problem, start: Any, method: Method) -> np.ndarra
 
 
 def frequencies(case: Case, problem: Problem, start: Any, method: Method) -> dict[str, float]:
-    """Trials and stages per iteration, by the calls of the two proxes; the instance's own methods stand in."""
-    calls = [0, 0]
-    proxes = [block.h.prox for block in problem.blocks]
-    seen = []
+    """Trials, stages and sweeps of Krylov spaces per iteration, counted by the calls that make them."""
+    (first, second), calls, seen = problem.blocks, {"trial": 0, "either": 0, "sweep": 0}, []
 
-    def counting(i: int) -> Callable[..., np.ndarray]:
-        def prox(v: np.ndarray, step: float) -> np.ndarray:
-            calls[i] += 1
-            return proxes[i](v, step)
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            calls[name] += 1
+            return function(*arguments)
 
-        return prox
+        return call
 
     class Counted(Clocked):
         def step(self, problem: Problem, state: State) -> State:
-            seen.append(tuple(calls))
+            seen.append(dict(calls))
             return self.inner.step(problem, state)
 
-    for i, block in enumerate(problem.blocks):
-        block.h.prox = counting(i)
-    try:
+    # every trial takes one prox of x and one of y, every stage one of y; every sweep one product with vᵀ
+    with (
+        patch.object(first.h, "prox_warm", counted("trial", first.h.prox_warm)),
+        patch.object(second.h, "prox", counted("either", second.h.prox)),
+        patch.object(matrix_sets, "_images", counted("sweep", matrix_sets._images)),
+    ):
         solve(problem, start, method=Counted(method), max_iter=case.iterations, tol=0.0)
-    finally:
-        for block in problem.blocks:
-            del block.h.prox
-    first, second = np.subtract(seen[-1], seen[SKIP]) / (len(seen) - 1 - SKIP)
-    return {"trial": first, "iteration": 1.0, "stage": second - first, "check": 1 / CHECK_EVERY}
+    per = {name: (seen[-1][name] - seen[SKIP][name]) / (len(seen) - 1 - SKIP) for name in calls}
+    return per | {"iteration": 1.0, "stage": per["either"] - per["trial"], "check": 1 / CHECK_EVERY}
 
 
 def least(operations: list[Operation], before: np.ndarray | None) -> np.ndarray:
@@ -233,13 +233,13 @@ def _mean(runs: list[np.ndarray]) -> float:
 
 def summary(rows: list[Measured]) -> str:
     headers = ["problem", "engine ms", "floor ms", "products", "decomposition", "passes"]
-    headers += ["trials", "stages", "ratio", "aim", "", "plain ms"]
+    headers += ["trials", "stages", "sweeps", "ratio", "aim", "", "plain ms"]
     lines = []
     for row in rows:
         floor = sum(row.floor.values())
         shares = [f"{part / floor:.0%}" for part in row.floor.values()]
         verdict = "met" if row.ratio <= row.case.aim else "missed"
-        counts = [f"{row.times[per]:.2f}" for per in ("trial", "stage")]
+        counts = [f"{row.times[per]:.2f}" for per in ("trial", "stage", "sweep")]
         line = [row.case.name, f"{1e3 * row.engine:.2f}", f"{1e3 * floor:.2f}", *shares, *counts]
         lines.append([*line, f"{row.ratio:.2f}", f"{row.case.aim}", verdict, f"{1e3 * row.plain:.2f}"])
     return table(headers, lines)
@@ -266,9 +266,10 @@ Made by `python benchmarks/floor.py --write docs/performance.md` (`make bench-fl
 by operation): products, decompositions, elementwise passes and inner products, each spelled as fast as NumPy, BLAS
 and SciPy allow, written into buffers made beforehand, without any bookkeeping. `engine`: one iteration as
 `ipds.solve` drives it, a check every tenth iteration included. `trials`: steps tried per iteration (a search may
-need more than one). `stages`: dual steps and changes of the smoothing per iteration. `plain`: one iteration of
-Algorithm 1 with practical parameters. CPU milliseconds on one thread, the least of several for every iteration and
-every operation, engine and floor in turns.
+need more than one). `stages`: dual steps and changes of the smoothing per iteration. `sweeps`: products with the
+matrix and its transpose that the partial decomposition of the rank takes. `plain`: one iteration of Algorithm 1 with
+practical parameters. CPU milliseconds on one thread, the least of several for every iteration and every operation,
+engine and floor in turns.
 """
 
 

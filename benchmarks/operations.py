@@ -15,6 +15,7 @@ from scipy.linalg.blas import dasum, dgemm, dsyrk
 from scipy.linalg.lapack import dsyevd
 
 from ipds import Problem
+from ipds._array import products_of_differences
 from ipds.functions import L1, L21, Cardinality, Rank, Stiefel
 from ipds.operators import Identity
 
@@ -26,7 +27,7 @@ class Operation(NamedTuple):
     kind: str
     """product, decomposition or pass."""
     per: str
-    """trial, iteration, stage or check."""
+    """trial, sweep, iteration, stage or check."""
     run: Callable[[], object]
 
 
@@ -34,7 +35,7 @@ def operations(problem: Problem) -> Iterator[Operation]:
     """What accelerated IPDS does to a problem of two blocks, x and the eliminated y with A_y = 1."""
     rng = np.random.default_rng(1)
     x_shape, y_shape = (block.shape for block in problem.blocks)
-    x, x_new, v, g, g_new, df, dx, dg, sx = (rng.standard_normal(x_shape) for _ in range(9))
+    x, x_new, v, g, g_new, df, dx, sx = (rng.standard_normal(x_shape) for _ in range(8))
     ax, u, y, z, target, rest = (rng.standard_normal(y_shape) for _ in range(6))
     same = isinstance(problem.operators[0], Identity)
     smooth = problem.blocks[0].f is not None
@@ -83,14 +84,9 @@ def operations(problem: Problem) -> Iterator[Operation]:
     yield from product(problem, x, ax)
     yield from value_and_gradient(problem, x, df)
     yield from smoothing("trial")
-    yield from passes(
-        "trial", ("Δx", lambda: np.subtract(x_new, x, out=dx)), ("‖Δx‖²", lambda: np.vdot(dx, dx))
-    )
     yield from gradient("iteration")
     yield from passes(
-        "iteration",
-        ("Δg", lambda: np.subtract(g_new, g, out=dg)),
-        ("⟨Δx, Δg⟩, ‖Δg‖²", lambda: (np.vdot(dx, dg), np.vdot(dg, dg))),
+        "iteration", ("‖Δx‖², ⟨Δx, Δg⟩, ‖Δg‖²", lambda: products_of_differences(x_new, x, g_new, g))
     )
     if manifold:
         yield from passes("iteration", ("‖g‖²", lambda: np.vdot(g, g)))
@@ -177,15 +173,15 @@ def prox(h: Any, v: np.ndarray, out: np.ndarray) -> list[Operation]:
 
         return [Operation("the largest entries", "decomposition", "trial", keep)]
     assert isinstance(h, Rank)
-    # s leading terms from a subspace already right: one product with v, one with vᵀ to know it, one to write it down
+    # a sweep of the Krylov space: one product with vᵀ, one with v, which also says how good the vectors are
     n, k = v.shape[0], h.s + 6
     basis = np.linalg.qr(np.random.default_rng(3).standard_normal((n, k)))[0]
     images = v.T @ basis
     left, right = basis[:, : h.s].copy(), images[:, : h.s].copy()
     return [
-        Operation("vᵀq", "product", "trial", lambda: np.matmul(v.T, basis, out=images)),
-        Operation("Ritz", "decomposition", "trial", lambda: np.linalg.eigh(images.T @ images)),
-        Operation("v vᵀq", "product", "trial", lambda: v @ images),
+        Operation("vᵀq", "product", "sweep", lambda: (basis.T @ v).T),
+        Operation("Ritz", "decomposition", "sweep", lambda: np.linalg.eigh(images.T @ images)),
+        Operation("v vᵀq", "product", "sweep", lambda: v @ images),
         Operation("Σ σ u wᵀ", "product", "trial", lambda: np.matmul(left, right.T, out=out)),
     ]
 

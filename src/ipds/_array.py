@@ -150,6 +150,33 @@ def add_scaled(x: Array, factor: float, y: Array) -> Array:
     return x + factor * y
 
 
+PIECE = 16_384
+"""Entries that stay in the cache between one pass and the next."""
+
+
+def products_of_differences(a: Array, b: Array, c: Array, d: Array) -> tuple[Any, Any, Any]:
+    """‖a - b‖², ⟨a - b, c - d⟩, ‖c - d‖² of four arrays of one shape; in NumPy piece by piece, without temporaries.
+
+    >>> products_of_differences(np.ones(2), np.zeros(2), np.array([1.0, 2.0]), np.zeros(2))
+    (2.0, 3.0, 5.0)
+    """
+    if not all(type(x) is np.ndarray and x.flags.c_contiguous for x in (a, b, c, d)) or a.size <= PIECE:
+        move, change = a - b, c - d
+        return dot(move, move), dot(move, change), dot(change, change)
+    flat = [x.reshape(-1) for x in (a, b, c, d)]
+    moves, changes = np.empty(PIECE, np.result_type(a, b)), np.empty(PIECE, np.result_type(c, d))
+    moved = crossed = bent = 0.0
+    for start in range(0, flat[0].size, PIECE):
+        a, b, c, d = (x[start : start + PIECE] for x in flat)
+        move, change = np.subtract(a, b, out=moves[: a.size]), np.subtract(c, d, out=changes[: a.size])
+        moved, crossed, bent = (
+            moved + dot(move, move),
+            crossed + dot(move, change),
+            bent + dot(change, change),
+        )
+    return moved, crossed, bent
+
+
 def scaled_difference(x: Array, y: Array, factor: float) -> Array:
     """factor·(x - y), with one temporary less in NumPy."""
     if type(y) is np.ndarray:

@@ -124,6 +124,7 @@ class AcceleratedIPDS(Method):
             first=beta,
             tau=tuple(largest / curvature for curvature in curved),
             point=point,
+            warm=(None,) * len(R.blocks),
             z=z0,
             target=target,
             beta=beta,
@@ -144,7 +145,7 @@ class AcceleratedIPDS(Method):
         level = m.reference.value + ROUNDING * m.eps * abs(m.reference.value)
         for _ in range(20):
             steps = tuple([alpha * ti for ti in m.tau])
-            tried = fetched(pure(attempt, R, p, m.target, m.s, steps, like=p.z))
+            tried = fetched(pure(attempt, R, p, m.target, m.s, steps, m.warm, like=p.z))
             moved = sum([square / ti for square, ti in zip(tried.moved, m.tau, strict=True)])
             if tried.value <= level - 1e-4 * moved / alpha:
                 break
@@ -154,7 +155,13 @@ class AcceleratedIPDS(Method):
         bent = sum([bend * ti for bend, ti in zip(tried.bent, m.tau, strict=True)])
         following = barzilai_borwein(moved, sum(tried.crossed), bent, long=state.t % 2 == 1) or alpha
         following = max(min(following, 1e4 * alpha), 1e-4 * alpha, 1e-200)
-        m = m._replace(point=q, alpha=following, reference=m.reference.seen(tried.value), inner=m.inner + 1)
+        m = m._replace(
+            point=q,
+            warm=tried.warm,
+            alpha=following,
+            reference=m.reference.seen(tried.value),
+            inner=m.inner + 1,
+        )
         new = assemble(
             state.t + 1,
             R,
@@ -169,7 +176,7 @@ class AcceleratedIPDS(Method):
         )
         # with s_i ∈ ∂h_i from the prox, ∇_iΦ + s_i = change of the gradient - move/step: its norm needs no new array
         rest = 0.0
-        for block, step, mm, mc, cc, gg in zip(R.blocks, steps, *tried[3:], strict=True):
+        for block, step, mm, mc, cc, gg in zip(R.blocks, steps, *tried[3:7], strict=True):
             pushed = mm / step / step
             apart = max(cc - 2 * mc / step + pushed, 4 * m.eps * (cc + pushed))  # at least its own rounding
             rest += gg if block.h.is_manifold else apart

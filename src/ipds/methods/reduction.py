@@ -20,7 +20,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from .._array import Array, add_scaled, dot, fetch, magnitude, norm, precision, scaled_difference
+from .._array import (
+    Array,
+    add_scaled,
+    dot,
+    fetch,
+    magnitude,
+    norm,
+    precision,
+    products_of_differences,
+    scaled_difference,
+)
 from ..functions import Nonsmooth, Smooth
 from ..operators import Identity, Operator
 from ..problem import Block, Problem
@@ -119,7 +129,11 @@ def eliminate(problem: Problem, j: int, x0: Arrays) -> Reduction:
     smooth = tuple(value_and_gradient(b, xi) for b, xi in zip(blocks, without(x0, j), strict=True))
     own_smooth = None if block.f is None else value_and_gradient(block, x0[j])
     operators = without(problem.operators, j)
-    return Reduction(j, c, block.h, problem.b, op, blocks, operators, smooth, own_smooth)
+    # the same object as in an earlier solve, where it would be the same: what was compiled for it serves again
+    known = problem.__dict__.setdefault("_reductions", {})
+    shortcuts = tuple(isinstance(one, OneCall) for one in (*smooth, own_smooth))
+    made = Reduction(j, c, block.h, problem.b, op, blocks, operators, smooth, own_smooth)
+    return known.setdefault((j, shortcuts, type(x0[j]), str(x0[j].dtype)), made)
 
 
 def evaluate(R: Reduction, x: Arrays, target: Any, s: float) -> Point:
@@ -171,32 +185,31 @@ class Trial(NamedTuple):
     """‖Δg_i‖²."""
     slopes: tuple[Any, ...]
     """‖g_i‖² of the manifolds, 0 elsewhere."""
+    warm: tuple[Any, ...]
+    """What the next prox of each block may start from."""
 
 
-def attempt(R: Reduction, p: Point, target: Any, s: Any, steps: tuple[Any, ...]) -> Trial:
+def attempt(
+    R: Reduction, p: Point, target: Any, s: Any, steps: tuple[Any, ...], warm: tuple[Any, ...]
+) -> Trial:
     """x_i ← prox_{h_i}(x_i - α_i g_i, α_i) from p, and all there is to know of it: pure, without a look at a number."""
     v = tuple([add_scaled(xi, -step, gi) for xi, gi, step in zip(p.x, p.g, steps, strict=True)])
-    x = tuple([block.h.prox(vi, step) for block, vi, step in zip(R.blocks, v, steps, strict=True)])
+    found = [block.h.prox_warm(*given) for block, *given in zip(R.blocks, v, steps, warm, strict=True)]
+    x, warm = zip(*found, strict=True)
     q = evaluate(R, x, target, s)
-    moves = [a - b for a, b in zip(x, p.x, strict=True)]
-    changes = [a - b for a, b in zip(q.g, p.g, strict=True)]
-    return Trial(
-        q,
-        v,
-        q.value,
-        tuple([dot(a, a) for a in moves]),
-        tuple([dot(a, b) for a, b in zip(moves, changes, strict=True)]),
-        tuple([dot(a, a) for a in changes]),
-        tuple([dot(gi, gi) if block.h.is_manifold else 0.0 for block, gi in zip(R.blocks, q.g, strict=True)]),
-    )
+    changes = [products_of_differences(*four) for four in zip(x, p.x, q.g, p.g, strict=True)]
+    slopes = [dot(gi, gi) if block.h.is_manifold else 0.0 for block, gi in zip(R.blocks, q.g, strict=True)]
+    moved, crossed, bent = zip(*changes, strict=True)
+    return Trial(q, v, q.value, moved, crossed, bent, tuple(slopes), warm)
 
 
 def fetched(tried: Trial) -> Trial:
     """The trial with its numbers as floats: one transfer."""
     n = len(tried.v)
     flat = (tried.value, *tried.moved, *tried.crossed, *tried.bent, *tried.slopes)
-    (value, *rest), point, v = fetch(flat, tried.point, tried.v)
-    return Trial(point, v, value, *[tuple(rest[k * n : (k + 1) * n]) for k in range(4)])
+    (value, *rest), point, v, warm = fetch(flat, tried.point, tried.v, tried.warm)
+    moved, crossed, bent, slopes = [tuple(rest[k * n : (k + 1) * n]) for k in range(4)]
+    return Trial(point, v, value, moved, crossed, bent, slopes, warm)
 
 
 def tangent(block: Block, x: Array, g: Array) -> Array:

@@ -78,6 +78,8 @@ class Memory(NamedTuple):
     tau: tuple[float, ...]
     """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
     point: Point
+    warm: tuple[Any, ...]
+    """What the next prox of each block may start from."""
     z: Any
     """Multiplier of the augmented Lagrangian (the number 0 while annealing)."""
     target: Any
