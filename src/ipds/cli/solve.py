@@ -241,6 +241,8 @@ def _brief(value: Any) -> str:
     if isinstance(value, dict):
         return f"{len(value)} entries"
     array = np.asarray(value)
+    if array.size == 0:
+        return "none"
     if array.ndim == 0:
         return f"{value:.6g}" if isinstance(value, float) else str(value)
     if array.ndim == 1 and len(array) <= 8:
