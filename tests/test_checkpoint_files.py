@@ -10,7 +10,7 @@ import pytest
 
 import problems
 from checkpoints import assert_same, cut, run
-from ipds import Block, Checkpoint, CheckpointError, CheckpointWarning, Problem, checkpoint
+from ipds import Block, Checkpoint, CheckpointError, CheckpointWarning, Problem, Status, checkpoint
 from ipds.functions import L1, smooth
 from ipds.methods import AcceleratedIPDS
 
@@ -262,3 +262,70 @@ def test_a_folder_is_no_checkpoint(tmp_path):
     with pytest.raises(CheckpointError, match="no checkpoint can be read"):
         run(tmp_path)
     assert tmp_path.is_dir()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?", ">f8"])
+def test_arrays_come_back_with_their_layout(dtype, tmp_path):
+    """BLAS rounds differently for other layouts, so a resumed solve must have the same."""
+    full = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    arrays = [
+        full,
+        np.asfortranarray(full),
+        full.transpose(1, 0, 2),
+        full[:, ::2, 1],
+        full[0, 0, 0].reshape(()),
+        full[:0],
+        full[:1].copy(order="F"),
+    ]
+    path = tmp_path / "a"
+    with open(path, "wb") as out:
+        checkpoint.write(out, {}, arrays)
+    with open(path, "rb") as source:
+        tree, read = checkpoint.read(source, 10**6)
+    assert tree == {}
+    for before, after in zip(arrays, read, strict=True):
+        assert (after.dtype, after.shape) == (before.dtype, before.shape)
+        assert (after.flags.c_contiguous, after.flags.f_contiguous) == (
+            before.copy(order="K").flags.c_contiguous,
+            before.copy(order="K").flags.f_contiguous,
+        )
+        assert after.flags.writeable
+        np.testing.assert_array_equal(after, before)
+
+
+JUNK = (
+    *(None, True, -1, 1.5, float("nan"), float("inf"), 10**400, "", [], {}),
+    *({"array": 0}, {"array": -1}, {"scalar": 0}, {"place": "problem"}, {"tuple": []}, {"tuple": [1, 2]}),
+    *({"record": "ipds.run:Run", "fields": {}}, {"status": "CONVERGED"}, {"history": {}}, {"result": {}}),
+    {"method": [{"place": "f.1"}, "grad"]},
+)
+
+
+def entries(tree):
+    """Every (container, key) in a tree."""
+    keys = list(tree) if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ()
+    for key in keys:
+        yield tree, key
+        yield from entries(tree[key])
+
+
+def test_random_forgeries_are_refused_or_harmless(tmp_path):
+    """Any entry of the tree replaced by something else: `CheckpointError`, or a solve that ends as solves do."""
+    path, rng = tmp_path / "a", np.random.default_rng(0)
+    run(path, max_iter=20)
+    content, refused = path.read_bytes(), 0
+    for _ in range(60):
+        path.write_bytes(content)
+        path.with_name("a.previous").unlink(missing_ok=True)
+
+        def change(tree, arrays):
+            places = list(entries({name: part for name, part in tree.items() if name != "identity"}))
+            holder, key = places[rng.integers(len(places))]
+            holder[key] = JUNK[rng.integers(len(JUNK))]
+
+        forged(path, change)
+        try:
+            assert isinstance(run(path, max_iter=25).status, Status)
+        except CheckpointError:
+            refused += 1
+    assert refused > 40

@@ -161,8 +161,9 @@ class FileJournal(Journal):
         with self._refusing():
             run = encoding.decode(tree["run"], self._known, arrays)
             encoding.alike(run, fresh, "run")
+            encoding.alike(run.largest, run.largest and fresh.caps, "scales")
             for other in (run.lowest, run.watcher.since):
-                encoding.alike(other, None if other is None else fresh.good, "run")
+                encoding.alike(other, other and fresh.good, "run")
         self._last, self._written = time.perf_counter(), (run.good.state.t, run.status)
         return run
 

@@ -26,6 +26,9 @@ from .result import Result, Status
 METHODS = ("value_and_grad", "grad", "prox", "apply", "adjoint", "subgradient", "tangent")
 """Methods of functions and operators that a record may refer to."""
 
+MODULES = ("ipds.methods.", "ipds.run", "ipds.stopping", "ipds.diagnostics", "ipds.parameters")
+"""Where the records of this package are defined; no others can be called into being by a file."""
+
 
 class EncodingError(ValueError):
     """A value that cannot be written down, or a tree that does not stand for one."""
@@ -37,7 +40,7 @@ class Context(NamedTuple):
     places: dict[str, Any]
     """Objects that are made anew and not saved, by place."""
     modules: tuple[str, ...]
-    """Modules whose records are known, beside those of this package."""
+    """Modules whose records are known, beside `MODULES`: those of a method defined elsewhere."""
     likes: tuple[Array, ...]
     """Arrays of the library that restored arrays belong to; best one of the same shape."""
 
@@ -154,16 +157,17 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
 
     try:
         return value(tree)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (LookupError, StopIteration, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise EncodingError(f"{type(error).__name__}: {error}") from error
 
 
 def alike(value: Any, fresh: Any, where: str = "state") -> None:
     """Refuse a restored value that is not built like a fresh one: records, arrays and numbers in the same places.
 
-    A fresh None or empty tuple says nothing, and a number may stand where an array was (a multiplier that is zero).
+    A fresh None says nothing, an empty tuple that numbers or arrays will follow; and a number may stand where an array
+    was (a multiplier that is zero).
     """
-    if fresh is None or (type(fresh) is tuple and not fresh) or isinstance(fresh, History):
+    if fresh is None:
         return
     if is_array(fresh):
         fine = value.shape == fresh.shape if is_array(value) else isinstance(value, int | float)
@@ -175,6 +179,8 @@ def alike(value: Any, fresh: Any, where: str = "state") -> None:
         fine = type(value) is type(fresh)
         for name, part in _fields(fresh) if fine else ():
             alike(getattr(value, name), part, f"{where}.{name}")
+    elif fresh == ():
+        fine = type(value) is tuple and all(isinstance(part, int | float) or is_array(part) for part in value)
     elif isinstance(fresh, tuple | list):
         fine = type(value) is type(fresh) and len(value) == len(fresh)
         for i, (part, other) in enumerate(zip(value, fresh, strict=True) if fine else ()):
@@ -209,7 +215,7 @@ def _name(kind: type) -> str:
 def _record(name: str, known: Context) -> Any:
     """The record type of a name, looked up among modules already there: nothing is imported for a file."""
     module, _, kind = name.partition(":")
-    if module in known.modules or module.startswith("ipds."):
+    if module in known.modules or module.startswith(MODULES):
         found = getattr(sys.modules.get(module), kind, None)
         if isinstance(found, type) and (hasattr(found, "_fields") or dataclasses.is_dataclass(found)):
             return found
