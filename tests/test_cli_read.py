@@ -137,7 +137,7 @@ BAD = {
     "empty.npy": (b"", "no readable .npy"),
     "object.npz": (npz_of(pickled()), "claims shape"),
     "bad.npz": (b"PK\x03\x04 rubbish", "no .npz file"),
-    "bad.mat": (b"rubbish" * 40, "no readable MAT"),
+    "bad.mat": (b"rubbish" * 40, "not a MAT file"),
     "v73.mat": (b"MATLAB 7.3 MAT-file".ljust(124, b" ") + b"\x00\x02IM" + b"\x89HDF\r\n" * 10, "-v7"),
     "bad.mtx": (b"rubbish", "Matrix Market"),
     "lying.mtx": (b"%%MatrixMarket matrix coordinate real general\n9 9 99999999\n1 1 1\n", "can hold"),

@@ -89,7 +89,7 @@ def test_a_notebook_gets_one_table_that_is_updated(monkeypatch):
     monkeypatch.setattr(progress, "EVERY", 0.0)
     solve(problem(), progress=True, method=IPDS("sound"), max_iter=30)
     assert [kind for kind, _ in shown] == ["new", *["update"] * (len(shown) - 1)]
-    assert len(shown) == 4  # checks at 1, 10, 20, 30
+    assert len(shown) == 5  # checks at 1, 10, 20, 30, and the end
     assert "iteration objective feasibility certificate (→ 1e-04)" in text_of(shown[-1][1])
     assert " 30 " in text_of(shown[-1][1])
 

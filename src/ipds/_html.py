@@ -68,9 +68,16 @@ def assumptions_html(report: Assumptions) -> str:
     if report.failures:
         failures = [(failure.assumption, failure.remedy) for failure in report.failures]
         text += table("what fails", failures, ("assumption", "remedy"))
-    return text + table(
-        "methods", [(row.name, str(row)) for row in report.methods], ("method", "ok, steps, theorem")
-    )
+    methods = [
+        (
+            row.name,
+            "yes" if row.guarantee else "no",
+            row.complexity,
+            "; ".join(row.lacks) or "nothing" if row.needs else "has no theorem",
+        )
+        for row in report.methods
+    ]
+    return text + table("methods", methods, ("method", "theorem applies", "steps", "lacks"))
 
 
 def table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:

@@ -26,6 +26,7 @@ class Progress:
         self._forecast = Forecast(options.tol, options.max_iter, options.time_limit)
         self._target = options.tol
         self._last = -math.inf
+        self._fields: dict[str, str] = {}
 
     def __enter__(self) -> Progress:
         if self._display is not None:
@@ -36,6 +37,8 @@ class Progress:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._display is not None:
+            if self._fields:
+                self._display.update(self._fields)
             self._display.stop()
 
     def show(self, check: Check, seconds: float) -> None:
@@ -44,21 +47,19 @@ class Progress:
             return
         certificate, state = check.certificate, check.state
         self._forecast.note(state.t, seconds, certificate.relative)
+        self._fields = {
+            "iteration": str(state.t),
+            "objective": f"{check.fun:.8g}",
+            "feasibility": f"{certificate.feasibility:.1e}",
+            f"certificate (→ {self._target:.0e})": f"{certificate.relative:.1e}",
+            "β": f"{state.beta:.3g}",
+            "time": _duration(seconds),
+            "left": self._forecast.left(),
+        }
         now = time.perf_counter()
-        if now - self._last < EVERY:
-            return
-        self._last = now
-        self._display.update(
-            {
-                "iteration": str(state.t),
-                "objective": f"{check.fun:.8g}",
-                "feasibility": f"{certificate.feasibility:.1e}",
-                f"certificate (→ {self._target:.0e})": f"{certificate.relative:.1e}",
-                "β": f"{state.beta:.3g}",
-                "time": _duration(seconds),
-                "left": self._forecast.left(),
-            }
-        )
+        if now - self._last >= EVERY:
+            self._last = now
+            self._display.update(self._fields)
 
 
 class Forecast:

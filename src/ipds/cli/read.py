@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..datasets import DataError, read_libsvm, read_mat, read_npz
+from ..datasets import DataError, names_in_mat, read_libsvm, read_mat, read_npz
 from ..datasets.bounded import LIMIT, check_size, opened
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".pgm", ".ppm")
@@ -116,17 +116,7 @@ def _sparse_npz(path: Path) -> sp.csr_array:
 
 
 def _mat(path: Path, request: Request) -> Data:
-    import scipy.io
-
-    try:
-        names = [entry[0] for entry in scipy.io.whosmat(path)]
-    except NotImplementedError:
-        raise DataError(
-            f"{path}: MATLAB 7.3 file; save it with -v7 in MATLAB, or convert it to .npz"
-        ) from None
-    except Exception as error:  # SciPy's reader fails on damaged files in a dozen ways
-        raise DataError(f"{path}: no readable MAT file ({error})") from None
-    return _by_key(path, names, lambda name: read_mat(path, name), request)
+    return _by_key(path, names_in_mat(path), lambda name: read_mat(path, name), request)
 
 
 def _by_key(path: Path, names: list[str], get: Callable[[str], Any], request: Request) -> Data:

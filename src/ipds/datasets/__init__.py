@@ -8,7 +8,7 @@ from .errors import DataError, DataMissing
 from .gene import GENES, gene
 from .idx import read_idx
 from .libsvm import read_libsvm
-from .mat import read_mat
+from .mat import names_in_mat, read_mat
 from .npz import read_npz
 from .paper import PAPER, load
 from .tradeoff import trade_off
@@ -24,6 +24,7 @@ __all__ = [
     "escalator",
     "gene",
     "load",
+    "names_in_mat",
     "read_idx",
     "read_libsvm",
     "read_mat",

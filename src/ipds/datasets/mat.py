@@ -8,7 +8,9 @@ from __future__ import annotations
 import itertools
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,29 +39,51 @@ def read_mat(path: str | Path, name: str) -> Any:
 
     Reference: The MathWorks, *MAT-File Format*, level 5.
     """
-    path = Path(path)
+    there = []
+    for found, get in _variables(Path(path)):
+        there.append(found)
+        if found == name:
+            return get()
+    raise DataError(f"{path}: no variable {name!r}; there are {sorted(there)}")
+
+
+def names_in_mat(path: str | Path) -> list[str]:
+    """The names of the variables of a MAT file, in their order; errors as those of `read_mat`."""
+    return [name for name, _ in _variables(Path(path))]
+
+
+def _variables(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(name, how to get it) of every variable; errors name the file."""
     check_size(path.stat().st_size, 1, str(path))
     content = path.read_bytes()
+    if content.startswith(b"MATLAB 7.3"):
+        raise DataError(f"{path}: a MAT file of version 7.3; save it with -v7 in MATLAB, or as .npz")
     order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
     if order is None:
         raise DataError(f"{path}: not a MAT file of version 5 to 7.2")
-    there = []
-    try:
+
+    def whole(kind: int, payload: memoryview) -> Any:
+        with _naming(path):
+            body = _matrix(_inflate(payload, LIMIT), order) if kind == COMPRESSED else payload
+            assert body is not None
+            return _numeric(body, order)
+
+    with _naming(path):
         for kind, payload in _elements(memoryview(content)[128:], order):
             if kind == COMPRESSED:
                 body = _matrix(_inflate(payload, PEEK), order)
             else:
                 body = payload if kind == MATRIX else None
-            if body is None:
-                continue
-            there.append(_header(body, order)[0])
-            if there[-1] == name:
-                whole = _matrix(_inflate(payload, LIMIT), order) if kind == COMPRESSED else body
-                assert whole is not None
-                return _numeric(whole, order)
+            if body is not None:
+                yield _header(body, order)[0], partial(whole, kind, payload)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-    raise DataError(f"{path}: no variable {name!r}; there are {sorted(there)}")
 
 
 def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
