@@ -40,7 +40,6 @@ FROM_PAPER = {
 }
 EARLIEST = 5e-3
 """Seconds at which the time axis begins."""
-COLOURS = 96
 TOP, BOTTOM = 0.7, 1.0
 """Inches above and below the plots."""
 
@@ -158,12 +157,28 @@ def png(figure: Figure, dpi: int = 80) -> bytes:
     """The figure as a small PNG: a palette is enough for lines."""
     from PIL import Image
 
-    raw = io.BytesIO()
+    raw, small = io.BytesIO(), io.BytesIO()
     figure.savefig(raw, format="png", dpi=dpi)
-    small = io.BytesIO()
-    image = Image.open(raw).convert("RGB")
-    image.quantize(COLOURS, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(_palette())
+    image = Image.open(raw).convert("RGB").quantize(palette=palette, dither=Image.Dither.NONE)
+    image.save(small, format="png", optimize=True)
     return small.getvalue()
+
+
+def _palette() -> list[int]:
+    """Shades of grey, and of every colour in use on its way to white: what antialiased lines consist of."""
+    from matplotlib.colors import to_rgb
+
+    colours = dict.fromkeys(str(style["color"]) for style in STYLES.values())
+    shades = [(0.0, 0.0, 0.0), *(to_rgb(colour) for colour in colours if colour != "black")]
+    found: list[int] = []
+    for red, green, blue in shades:
+        steps = 32 if red == green == blue == 0 else 16
+        for k in range(steps):
+            white = k / (steps - 1)
+            found += [round(255 * (c + (1 - c) * white)) for c in (red, green, blue)]
+    return found[: 3 * 256]
 
 
 def pdf(figure: Figure) -> bytes:

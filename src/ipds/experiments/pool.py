@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -80,7 +83,7 @@ def run_all(
     try:
         # spawned, not forked: a fork would inherit the libraries with as many threads as this process has
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=context) as pool:
+        with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=context, initializer=_prepare) as pool:
             futures = {pool.submit(_work, cell, folder, data_dir): cell for cell in todo}
             try:
                 for future in as_completed(futures):
@@ -96,6 +99,21 @@ def run_all(
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def _prepare() -> None:
+    """In a worker, first: an interrupt is for the parent alone, and without the parent there is nothing to do."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # else `solve` would return, and half a run count as finished
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_leave_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _leave_with(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os._exit(1)
 
 
 def _work(cell: Cell, folder: Path, data_dir: Path | None) -> dict[str, Any]:

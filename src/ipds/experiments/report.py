@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,6 +116,7 @@ def verdict(study: Study) -> list[str]:
                 for p in behind
             )
             said.append(f"Panels that auto loses: {named}.")
+        said.append(_standings(judged))
     for number, name in ((len(study.paper), "the paper's grid"), (len(study.trade_off), "the trade-off")):
         if not number:
             said.append(f"No panel of {name} was run.")
@@ -127,6 +129,15 @@ def verdict(study: Study) -> list[str]:
     if study.unfinished:
         said.append(f"Not finished: {study.unfinished} runs are missing; the same command goes on with them.")
     return said
+
+
+def _standings(found: Sequence[Panel]) -> str:
+    """Who is lowest, and who is close to it, in how many panels."""
+    lowest = Counter(panel.winner for panel in found)
+    close = Counter(label for panel in found for label in panel.close)
+    won = ", ".join(f"{label} {count}" for label, count in lowest.most_common())
+    near = ", ".join(f"{label} {count}" for label, count in close.most_common())
+    return f"Strictly lowest, by whatever margin: {won}. Within {CLOSE:g} of the lowest: {near}."
 
 
 def finding(study: Study) -> list[str]:
@@ -264,7 +275,7 @@ def _trade_off_intro() -> str:
 def _panel_intro() -> str:
     return (
         f"F - ρr at the end of the budget. *: within {CLOSE:g} (relative, in F) of the best of the panel. "
-        "`auto`: yes where auto is within it."
+        "Column 'auto wins': yes where auto is within it."
     )
 
 
@@ -296,7 +307,7 @@ def _panel_table(found: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
         reached = "" if "auto" not in p.rows else "yes" if "auto" in p.close else "**no**"
         start = "" if p.multiple is None else f"{p.multiple:g}ρ"
         lines.append([p.dataset, f"{p.weight:g}", start, str(p.seed), p.winner, reached, *values])
-    return ["data", "ρ", "β⁰", "seed", "lowest", "auto", *labels], lines
+    return ["data", "ρ", "β⁰", "seed", "lowest", "auto wins", *labels], lines
 
 
 def _markdown_table(headers: list[str], lines: list[list[str]]) -> str:
