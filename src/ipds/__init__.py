@@ -2,6 +2,7 @@
 
 from . import plot
 from ._version import __version__
+from .batch import solve_batch
 from .checkpoint import Checkpoint
 from .errors import AssumptionError, CheckpointError, CheckpointWarning, DivergenceError
 from .multistart import Multistart, multistart
@@ -27,4 +28,5 @@ __all__ = [
     "multistart",
     "plot",
     "solve",
+    "solve_batch",
 ]

@@ -42,6 +42,16 @@ def is_jax(x: object) -> bool:
     return type(x) is not np.ndarray and array_api_compat.is_jax_array(x)
 
 
+def on_device(x: object) -> bool:
+    """Whether `x` belongs to a library with devices of its own: PyTorch, JAX or CuPy."""
+    return is_jax(x) or array_api_compat.is_torch_array(x) or array_api_compat.is_cupy_array(x)
+
+
+def is_traced(x: object) -> bool:
+    """Whether `x` stands for an array in what JAX is compiling: its entries cannot be looked at."""
+    return is_jax(x) and isinstance(x, importlib.import_module("jax").core.Tracer)
+
+
 def dot(x: Array, y: Array) -> Any:
     """Inner product ⟨x, y⟩ of two real arrays of one shape, over all entries."""
     if type(x) is np.ndarray:
@@ -93,9 +103,8 @@ def fetch(numbers: Sequence[Any], *carried: Any) -> Any:
         wide = [xp.asarray(value, dtype=found.dtype, device=found.device) for value in numbers]
         floats = tuple(xp.stack(wide).tolist())
     elif array_api_compat.is_jax_array(found):
-        jax = importlib.import_module("jax")
-        traced = isinstance(found, jax.core.Tracer)  # while compiling there is nothing to look at yet
-        floats = tuple(numbers) if traced else tuple(map(float, jax.device_get(tuple(numbers))))
+        device_get = importlib.import_module("jax").device_get
+        floats = tuple(numbers) if is_traced(found) else tuple(map(float, device_get(tuple(numbers))))
     elif array_api_compat.is_dask_array(found):
         dask = importlib.import_module("dask")
         numbers, *carried = dask.persist(tuple(numbers), *carried)
@@ -202,9 +211,10 @@ def precision(x: Array) -> float:
 
 
 def all_finite(x: Array) -> bool:
-    """Whether every entry is finite."""
+    """Whether every entry is finite; taken for granted while JAX is compiling."""
     xp = namespace(x)
-    return bool(xp.all(xp.isfinite(x)))
+    finite = xp.all(xp.isfinite(x))
+    return is_traced(finite) or bool(finite)
 
 
 def kth_largest(x: Array, k: int) -> Any:

@@ -9,12 +9,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ._array import is_jax
 
 Program = Callable[[list[Any]], Any]
+_programs: WeakKeyDictionary[Any, dict[Any, Program | None]] = WeakKeyDictionary()
+
+
+def programs_of(owner: Any) -> dict[Any, Program | None]:
+    """What was compiled for `owner`, kept as long as it lives: later solves of the same problem need not compile."""
+    return _programs.setdefault(owner, {})
 
 
 def pure(function: Callable[..., Any], owner: Any, *arguments: Any, like: Any) -> Any:
@@ -27,8 +34,8 @@ def pure(function: Callable[..., Any], owner: Any, *arguments: Any, like: Any) -
     jax = importlib.import_module("jax")
     leaves, tree = jax.tree.flatten(arguments)
     leaves = [in_dtype(leaf, like.dtype) for leaf in leaves]
-    programs = owner.__dict__.setdefault("_programs", {})
-    key = (function, tree, tuple([np.shape(leaf) for leaf in leaves]))
+    programs = programs_of(owner)
+    key = (function, tree, like.dtype, tuple([np.shape(leaf) for leaf in leaves]))
     if key not in programs:
         programs[key] = compiled(lambda *flat: function(owner, *jax.tree.unflatten(tree, flat)), leaves)
     program = programs[key]
@@ -45,9 +52,7 @@ def compiled(function: Callable[..., Any], leaves: list[Any]) -> Program | None:
     jax = importlib.import_module("jax")
     try:
         closed, outcome = jax.make_jaxpr(function, return_shape=True)(*leaves)
-    except (
-        Exception
-    ):  # whatever goes wrong in tracing: run uncompiled, the function itself reports its own faults
+    except Exception:  # no matter what: run as it is, the function reports its own faults
         return None
     tree = jax.tree.structure(outcome)
     run = jax.jit(lambda constants, flat: jax.core.eval_jaxpr(closed.jaxpr, constants, *flat))

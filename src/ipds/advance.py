@@ -9,11 +9,12 @@ by one (`_compile.pure`).
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
 from ._array import is_jax
-from ._compile import Program, compiled, in_dtype
+from ._compile import compiled, in_dtype, programs_of
 from .methods.base import Method, State
 from .problem import Problem
 
@@ -28,20 +29,21 @@ class Advance:
     def __init__(self, problem: Problem, method: Method):
         self._step = partial(method.step, problem)
         self._compilable = True
-        self._programs: dict[Any, Program | None] = {}
+        self._programs = programs_of(problem)
+        self._method = (type(method), repr(sorted(vars(method).items())))
 
     def __call__(self, state: State, until: int) -> State:
         if state.t == 0 or not self._compilable or not is_jax(state.z):
             return self._step(state)
-        jax = _jax()
-        leaves, tree = jax.tree.flatten(state)
-        moving = [i for i, leaf in enumerate(leaves) if isinstance(leaf, float | int) or is_jax(leaf)]
-        moving = [i for i in moving if not isinstance(leaves[i], bool)]
+        jax = with_states()
+        leaves, tree, moving = parts(state)
         carried = [in_dtype(leaves[i], state.z.dtype) for i in moving]
-        if tree not in self._programs:
-            loop = partial(self._loop, jax, tree, leaves, moving)
-            self._programs[tree] = compiled(loop, [until - state.t, *carried])
-        program = self._programs[tree]
+        fixed = tuple([leaf for i, leaf in enumerate(leaves) if i not in set(moving)])
+        key = (self._method, tree, state.z.dtype, fixed)
+        if key not in self._programs:
+            loop = partial(repeated, self._step, tree, leaves, moving)
+            self._programs[key] = compiled(loop, [until - state.t, *carried])
+        program = self._programs[key]
         if program is None:
             self._compilable = False
             return self._step(state)
@@ -51,27 +53,34 @@ class Advance:
         found |= {i: type(leaves[i])(value) for i, value in jax.device_get(numbers).items()}
         return jax.tree.unflatten(tree, [found.get(i, leaf) for i, leaf in enumerate(leaves)])
 
-    def _loop(
-        self, jax: Any, tree: Any, leaves: list[Any], moving: list[int], count: Any, *start: Any
-    ) -> Any:
-        """`count` steps from the State that `tree` makes of `leaves`, those in the places `moving` replaced."""
 
-        def body(_: Any, carried: Any) -> Any:
-            given = dict(zip(moving, carried, strict=True))
-            new = self._step(jax.tree.unflatten(tree, [given.get(i, leaf) for i, leaf in enumerate(leaves)]))
-            fresh, shape = jax.tree.flatten(new)
-            fixed = set(range(len(leaves))) - set(moving)
-            if shape != tree or any(fresh[i] is not leaves[i] for i in fixed):
-                raise TypeError("the step changes more than arrays and numbers")
-            return tuple(
-                jax.numpy.asarray(fresh[i], dtype=old.dtype) for i, old in zip(moving, carried, strict=True)
-            )
+def parts(state: State) -> tuple[list[Any], Any, list[int]]:
+    """The leaves of a State, how they are put together, and the places of those that move: arrays and numbers."""
+    leaves, tree = with_states().tree.flatten(state)
+    moving = [i for i, leaf in enumerate(leaves) if type(leaf) in (float, int) or is_jax(leaf)]
+    return leaves, tree, moving
 
-        return jax.lax.fori_loop(0, count, body, tuple(jax.numpy.asarray(leaf) for leaf in start))
+
+def repeated(
+    step: Callable[[State], State], tree: Any, leaves: list[Any], moving: list[int], count: Any, *start: Any
+) -> Any:
+    """`count` steps, as a function JAX can compile; `start` replaces what moves, and what it became is returned."""
+    jax = with_states()
+    fixed = set(range(len(leaves))) - set(moving)
+
+    def body(_: Any, carried: Any) -> Any:
+        given = dict(zip(moving, carried, strict=True))
+        new = step(jax.tree.unflatten(tree, [given.get(i, leaf) for i, leaf in enumerate(leaves)]))
+        fresh, shape = jax.tree.flatten(new)
+        if shape != tree or any(fresh[i] is not leaves[i] for i in fixed):
+            raise TypeError("the step changes more than arrays and numbers")
+        return tuple([jax.numpy.asarray(fresh[i], dtype=old.dtype) for i, old in given.items()])
+
+    return jax.lax.fori_loop(0, count, body, tuple([jax.numpy.asarray(leaf) for leaf in start]))
 
 
 @lru_cache(maxsize=1)
-def _jax() -> Any:
+def with_states() -> Any:
     """JAX, with States known to it."""
     jax = importlib.import_module("jax")
     fixed = ["last", "settled", "transient"]

@@ -180,10 +180,10 @@ def _run(
             log.keep(run)
         except Exception as error:  # of the caller's functions, operators or callback, or of the disk
             run.status = run.status or Status.FAILED
-            with_result(error, _result(problem, method, run))
+            with_result(error, result_of(problem, method, run))
             log.keep(run)
             raise
-    return _result(problem, method, run)
+    return result_of(problem, method, run)
 
 
 def _loop(
@@ -240,7 +240,8 @@ def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
     return True
 
 
-def _result(problem: Problem, method: Method, run: Run) -> Result:
+def result_of(problem: Problem, method: Method, run: Run) -> Result:
+    """What a run has found."""
     check, status = run.answer(problem), run.status or Status.FAILED
     state = check.state
     return Result(

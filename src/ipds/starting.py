@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ._array import Array, adopted, all_finite, asarray, is_array, namespace, norm, zeros
+from ._array import Array, adopted, all_finite, asarray, is_array, namespace, norm, on_device, zeros
 from .distributed import Rows
 from .operators import Matrix
 from .problem import Block, Problem
@@ -41,14 +41,28 @@ def starting_point(
 
 
 def prototype(problem: Problem, x0: Sequence[Any] | None = None, z0: Any = None) -> Array:
-    """An array whose library, dtype and device the solve uses: of x0, else of b or of a dense A, else float64."""
+    """An array whose library, dtype and device the solve uses: of x0, else of b or of a dense A, else float64.
+
+    What f holds counts last, and only where it is of PyTorch, JAX or CuPy: no other start would fit it.
+    """
     candidates = [*(x0 if x0 is not None else []), z0, problem.b]
     candidates += [op.matrix for op in problem.operators if isinstance(op, Matrix)]
     candidates += [op.rows for op in problem.operators]
+    candidates += [array for block in problem.blocks for array in _held(block.f)]
     for candidate in [c for c in candidates if isinstance(c, Rows)] or candidates:
         if is_array(candidate) and namespace(candidate).isdtype(candidate.dtype, "real floating"):
             return candidate
     return np.zeros(0)
+
+
+def _held(owner: Any, depth: int = 2) -> Iterator[Array]:
+    """Arrays of another library than NumPy among the attributes of f, and among theirs."""
+    for value in getattr(owner, "__dict__", {}).values():
+        if is_array(value):
+            if on_device(value):
+                yield value
+        elif depth:
+            yield from _held(value, depth - 1)
 
 
 def block_prototype(problem: Problem, i: int, like: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, is_array, to_numpy
+from .._array import Array, is_array, is_traced, to_numpy
 
 
 def number(owner: str, name: str, value: Any, *, above: float = -math.inf, or_equal: bool = False) -> float:
@@ -28,6 +28,8 @@ def weight(owner: str, name: str, value: Any) -> float | Array:
         value = np.asarray(value)
     if not is_array(value):
         return number(owner, name, value, above=0.0, or_equal=True)
+    if is_traced(value):
+        return value
     if len(value.shape) == 0:
         return number(owner, name, float(value), above=0.0, or_equal=True)
     plain = to_numpy(value)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._array import Array, adopted, all_finite, dot, is_array, namespace, scalar
+from .._array import Array, adopted, all_finite, choose, dot, is_array, is_traced, namespace, scalar, truth
 from ..operators import Matrix, Operator, as_operator
 from .base import Smooth
 
@@ -110,9 +110,9 @@ class Logistic(_LinearModel):
         self.G = as_operator(G)
         given = _data("Logistic", "labels", labels, self.G)
         xp = namespace(given)
-        if bool(xp.all((given == 0) | (given == 1))):
-            given = 2 * given - 1
-        if not bool(xp.all(xp.abs(given) == 1)):
+        given = choose(truth(xp.all((given == 0) | (given == 1))), 2 * given - 1, given)
+        valid = xp.all(xp.abs(given) == 1)
+        if not is_traced(valid) and not bool(valid):
             raise ValueError("Logistic: labels must all be -1 or 1 (or all 0 or 1)")
         self.labels = given
 
@@ -278,5 +278,5 @@ def _require_symmetric(Q: Any) -> None:
     gap, size = abs(Q - Q.T), abs(Q)
     largest = gap.max() if sp.issparse(Q) else namespace(Q).max(gap)
     scale = size.max() if sp.issparse(Q) else namespace(Q).max(size)
-    if float(largest) > 1e-6 * float(scale):
+    if not is_traced(largest) and float(largest) > 1e-6 * float(scale):
         raise ValueError("Quadratic: Q must be symmetric; pass (Q + Q.T) / 2, which gives the same function")
