@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._array import Array, from_numpy, is_array, to_numpy
+from .distributed import Rows, cut_like
 from .functions import Nonsmooth, Smooth
 from .history import History
 from .methods import Method, State
@@ -84,7 +85,7 @@ def encode(value: Any, known: Context, arrays: list[np.ndarray]) -> Any:
         if isinstance(value, np.generic):
             return {"scalar": stored(np.asarray(value))}
         if is_array(value):
-            return {"array": stored(value)}
+            return {"rows" if isinstance(value, Rows) else "array": stored(value)}
         if isinstance(value, Status):
             return {"status": value.name}
         if isinstance(value, History):
@@ -117,8 +118,15 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
     def array(number: Any) -> Array:
         if number not in restored:
             plain = arrays[_index(number, arrays)]
-            like = next((like for like in known.likes if like.shape == plain.shape), known.likes[0])
+            likes = [like for like in known.likes if not isinstance(like, Rows)] or [plain]
+            like = next((like for like in likes if like.shape == plain.shape), likes[0])
             restored[number] = from_numpy(plain, like)
+        return restored[number]
+
+    def rows(number: Any) -> Rows:
+        if number not in restored:
+            like = next(like for like in known.likes if isinstance(like, Rows))
+            restored[number] = cut_like(arrays[_index(number, arrays)], like)
         return restored[number]
 
     def value(tree: Any) -> Any:
@@ -136,6 +144,8 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
                 return known.places[content]
             case "array":
                 return array(content)
+            case "rows":
+                return rows(content)
             case "scalar":
                 return arrays[_index(content, arrays)][()]
             case "status":

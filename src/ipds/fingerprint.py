@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from ._array import is_array, to_numpy
 from ._version import __version__
+from .distributed import Rows, content_digest
 from .methods import Method
 from .problem import Problem
 
@@ -88,6 +89,8 @@ def _parts(value: Any) -> Iterator[Any]:
     yield _kind(value)
     if array_api_compat.is_dask_array(value):  # named by its content or its source; never pulled here
         yield from (value.name, tuple(value.shape), str(value.dtype))
+    elif isinstance(value, Rows):  # its chunks are read where they are
+        yield from (content_digest(value), value.layout.chunks, str(value.dtype))
     elif is_array(value) or isinstance(value, np.generic):
         plain = np.ascontiguousarray(to_numpy(value))
         yield from (plain.dtype.str, tuple(value.shape))

@@ -6,6 +6,6 @@ before a Dask array is given.
 """
 
 from .lazy import Later, Rows
-from .rows import cut_like, rows, to_dask
+from .rows import content_digest, cut_like, rows, to_dask
 
-__all__ = ["Later", "Rows", "cut_like", "rows", "to_dask"]
+__all__ = ["Later", "Rows", "content_digest", "cut_like", "rows", "to_dask"]

@@ -276,6 +276,8 @@ def record(function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
         if not any(isinstance(a, Later) for a in _flat(plain)):
             return function(*plain, **keywords)
         like = function(*[a.node.like if isinstance(a, Later) else a for a in plain], **keywords)
+        if isinstance(like, tuple):  # a decomposition: several arrays, wanted now
+            return function(*[np.asarray(a) if isinstance(a, Later) else a for a in plain], **keywords)
         nodes = tuple(a.node if isinstance(a, Later) else a for a in plain)
         return Later(Node(function, nodes, keywords, _stand_in(like)))
     first = arguments[0]

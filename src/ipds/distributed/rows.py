@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import weakref
 from typing import Any
@@ -10,10 +11,11 @@ import numpy as np
 
 from .cluster import SHARE, Cluster, Local, current, logger
 from .layout import Layout
-from .lazy import Rows
+from .lazy import Node, Rows
 from .plan import Recipe, force, held
 
 ADVICE = "rechunk by rows first, e.g. X.rechunk({0: 'auto', 1: -1})"
+_digests: weakref.WeakKeyDictionary[Node, bytes] = weakref.WeakKeyDictionary()
 _layouts: weakref.WeakValueDictionary[Any, Layout] = weakref.WeakValueDictionary()
 
 
@@ -70,6 +72,22 @@ def to_dask(x: Rows) -> Any:
             shape = (layout.chunks[i], *x.shape[1:])
             pieces.append(da.from_delayed(dask.delayed(kept[c]), shape, dtype=x.dtype))
     return da.concatenate(pieces)
+
+
+def content_digest(x: Rows) -> bytes:
+    """A fingerprint of a long array, however its chunks are grouped; they are read once, where they are."""
+    if x.node not in _digests:
+        _digests[x.node] = np.asarray(x.reduce(_digest, _one_after_the_other)).tobytes()
+    return _digests[x.node]
+
+
+def _digest(chunk: np.ndarray) -> np.ndarray:
+    mark = hashlib.blake2b(np.ascontiguousarray(chunk).view(np.uint8).data, digest_size=16)
+    return np.frombuffer(mark.digest(), dtype=np.uint8)[None]
+
+
+def _one_after_the_other(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.concatenate([a, b])
 
 
 def _layout(cluster: Cluster, chunks: tuple[int, ...]) -> Layout:
