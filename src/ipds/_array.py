@@ -155,8 +155,16 @@ def add_scaled(x: Array, factor: float, y: Array) -> Array:
     """x + factor·y, with one temporary less in NumPy."""
     if type(y) is np.ndarray:
         out = factor * y
-        return np.add(x, out, out=out) if type(x) is np.ndarray and x.dtype == out.dtype else x + out
+        fits = type(x) is float or (type(x) is np.ndarray and x.dtype == out.dtype)
+        return np.add(x, out, out=out) if fits else x + out
     return x + factor * y
+
+
+def increased(own: Array, x: Any) -> Array:
+    """own + x, where `own` is a temporary of the caller's: in place in NumPy."""
+    if type(own) is np.ndarray and np.result_type(own, x) == own.dtype:
+        return np.add(own, x, out=own)
+    return own + x
 
 
 PIECE = 16_384

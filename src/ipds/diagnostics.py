@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._array import Array, dot, fetch, magnitude, norm, precision
+from ._array import Array, dot, fetch, increased, magnitude, norm, precision, scaled_difference
 from .errors import AssumptionError
 from .functions import Nonsmooth
 from .methods.base import State, residual_of
@@ -79,7 +79,7 @@ def certificate(
             gradient = None
         else:
             gradient = gradients[i] if gradients is not None else block.f.grad(q[i])
-        total = s[i] + pull if gradient is None else gradient + s[i] + pull
+        total = s[i] + pull if gradient is None else increased(gradient + s[i], pull)
         numbers += map(magnitude, (total, s[i], pull, q[i], products[i]))
         numbers += [0.0 if gradient is None else magnitude(gradient), rounding[i] if rounding else 0.0]
     feasibility, multiplier, *blocks = fetch(numbers)
@@ -132,7 +132,9 @@ def _force_scales(
 
 def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
     """s_i = (v_i - q_i)/step_i ∈ ∂h_i(q_i): the prox residual divided by its step, for any h_i."""
-    return tuple((v - qi) / step for (v, step), qi in zip(state.prox_points, state.q, strict=True))
+    return tuple(
+        scaled_difference(v, qi, 1 / step) for (v, step), qi in zip(state.prox_points, state.q, strict=True)
+    )
 
 
 def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Certificate:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from ._array import Array, Shape, adopted, all_finite, is_array, norm
+from ._array import Array, Shape, adopted, all_finite, increased, is_array, norm
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .operators import Identity, Operator, as_operator, from_linear_operator
@@ -242,10 +242,16 @@ class Problem:
 
 def sum_products(products: Sequence[Array], b: Any) -> Array:
     """Σ products - b."""
-    total = products[0]
-    for product in products[1:]:
-        total = total + product
-    return total - b if is_array(b) or b != 0.0 else total
+    first, *rest = products
+    if is_array(b) or b != 0.0:
+        total = first - b
+    elif rest:
+        total = first + rest.pop(0)
+    else:
+        return first
+    for product in rest:
+        total = increased(total, product)
+    return total
 
 
 def _as_operator(A: Any, shape: Shape) -> Operator:

@@ -33,7 +33,7 @@ from .._array import (
 )
 from ..functions import Nonsmooth, Smooth
 from ..operators import Identity, Operator
-from ..problem import Block, Problem
+from ..problem import Block, Problem, sum_products
 
 Arrays = tuple[Array, ...]
 
@@ -226,7 +226,7 @@ def restored_value(R: Reduction, p: Point) -> Any:
 def constraint_and_pulls(R: Reduction, p: Point) -> tuple[Any, ...]:
     """‖Ax - b‖, ‖Σ_{i≠j} A_i x_i‖, ‖A_j x̆_j‖, and all ‖A_iᵀz‖."""
     placed = R.own.apply(p.x_breve)
-    constraint = magnitude(p.total + placed - R.b), magnitude(p.total), magnitude(placed)
+    constraint = magnitude(sum_products((p.total, placed), R.b)), magnitude(p.total), magnitude(placed)
     return (*constraint, *[magnitude(pull) for pull in p.pulls])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .._array import fetch
+from .._array import add_scaled, fetch
 from .._compile import pure
 from .reduction import Arrays, Point, Reduction, constraint_and_pulls, evaluate, resmooth, restored_value
 from .spectral import Reference
@@ -168,7 +168,7 @@ def _smoothing(m: Memory, s: float) -> Memory:
 def _resmooth(m: Memory, before: float) -> Memory:
     """The reduced function at the same x for the new (z, β, μ)."""
     R, p = m.reduction, m.point
-    m = m._replace(target=R.b - m.z / m.beta)
+    m = m._replace(target=add_scaled(R.b, -1 / m.beta, m.z))
     return _at(m, pure(resmooth, R, p, m.target, m.s, like=p.z), before)
 
 
