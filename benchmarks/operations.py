@@ -175,13 +175,25 @@ def prox(h: Any, v: np.ndarray, out: np.ndarray) -> list[Operation]:
     assert isinstance(h, Rank)
     # a sweep of the Krylov space: one product with vᵀ, one with v, which also says how good the vectors are
     n, k = v.shape[0], h.s + 6
-    basis = np.linalg.qr(np.random.default_rng(3).standard_normal((n, k)))[0]
-    images = v.T @ basis
+    basis = np.linalg.qr(np.random.default_rng(3).standard_normal((n, 2 * k)))[0]
+    fresh, images = basis[:, :k].copy(), v.T @ basis
     left, right = basis[:, : h.s].copy(), images[:, : h.s].copy()
+
+    def orthonormal() -> None:
+        for _ in range(2):
+            np.subtract(fresh, basis @ (basis.T @ fresh), out=fresh)
+        np.linalg.qr(fresh)
+        fresh[:] = left[:, :1]
+
+    def ritz() -> None:
+        vectors = np.linalg.eigh(images.T @ images)[1][:, -k:]
+        basis @ vectors, images @ vectors
+
     return [
-        Operation("vᵀq", "product", "sweep", lambda: (basis.T @ v).T),
-        Operation("Ritz", "decomposition", "sweep", lambda: np.linalg.eigh(images.T @ images)),
-        Operation("v vᵀq", "product", "sweep", lambda: v @ images),
+        Operation("new directions", "decomposition", "sweep", orthonormal),
+        Operation("vᵀq", "product", "sweep", lambda: (fresh.T @ v).T),
+        Operation("Ritz vectors", "decomposition", "sweep", ritz),
+        Operation("v vᵀq", "product", "sweep", lambda: v @ images[:, :k]),
         Operation("Σ σ u wᵀ", "product", "trial", lambda: np.matmul(left, right.T, out=out)),
     ]
 
