@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import Lasso
 
+from ipds import plot
 from ipds.models import OverlappingGroupLasso
 from shared import arguments, save
 
@@ -36,13 +37,12 @@ fits = {
     "overlapping groups, logistic": OverlappingGroupLasso(groups, alpha=0.03, loss="logistic").fit(X, labels),
 }
 # %%
-# Red dots are the truth.
-figure, axes = plt.subplots(1, 3, figsize=(13, 3))
+# Circles are the truth.
+figure, axes = plt.subplots(1, 3, figsize=(14, 3.6), layout="constrained")
 for axis, (name, model) in zip(axes, fits.items(), strict=True):
     coefficients = model.coef_
     cosine = coefficients @ truth / np.linalg.norm(coefficients) / np.linalg.norm(truth)
     print(f"{name:30s} {np.count_nonzero(coefficients):3d} nonzeros, cosine with the truth {cosine:.3f}")
-    axis.stem(coefficients, markerfmt=" ", basefmt=" ")
-    axis.plot(np.flatnonzero(truth), truth[truth != 0], "r.", ms=3)
+    plot.support(coefficients, truth, ax=axis)
     axis.set_title(f"{name}: cosine {cosine:.2f}", fontsize=9)
 save(figure, args, "group_lasso")

@@ -14,9 +14,9 @@ import time
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
+from ipds import plot
 from ipds.models import separate_video
 from shared import arguments, find, save
 
@@ -47,16 +47,5 @@ print(
 )
 # %%
 # Three moments.
-chosen = [len(frames) // 8, len(frames) // 2, 7 * len(frames) // 8]
-figure, axes = plt.subplots(3, 3, figsize=(10, 8.2))
-for line, t in zip(axes, chosen, strict=True):
-    for axis, name, picture in zip(
-        line,
-        (f"frame {t}", "background", "foreground"),
-        (frames[t], background[t], np.abs(foreground[t])),
-        strict=True,
-    ):
-        axis.imshow(picture, cmap="gray", vmin=0, vmax=255 if name != "foreground" else 120)
-        axis.set_title(name, fontsize=9)
-        axis.axis("off")
+figure = plot.separation(frames, background, foreground)
 save(figure, args, "robust_low_rank")

@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import HuberRegressor, LassoCV
 
+from ipds import plot
 from ipds.models import RobustSparseRegressor
 from shared import arguments, save
 
@@ -41,14 +42,12 @@ fits = {
     "HuberRegressor": HuberRegressor(max_iter=1000).fit(X, y),
     "LassoCV": LassoCV().fit(X, y),
 }
-figure, axes = plt.subplots(1, 4, figsize=(15, 3.2))
+figure, axes = plt.subplots(1, 4, figsize=(16, 3.6), layout="constrained")
 for axis, (name, fit) in zip(axes, fits.items(), strict=False):
     error = np.linalg.norm(fit.coef_ - v) / np.linalg.norm(v)
     print(f"{name:22s} relative error {error:.4f}")
-    axis.stem(np.arange(d), fit.coef_, markerfmt=" ", basefmt=" ")
-    axis.plot(np.flatnonzero(v), v[v != 0], "r.", label="truth")
+    plot.support(fit.coef_, v, ax=axis)
     axis.set_title(f"{name}: error {error:.3f}", fontsize=9)
-    axis.legend(fontsize=7)
 chosen = model.selection_
 axes[3].plot(list(chosen), list(chosen.values()), "o-", ms=3)
 axes[3].axvline(model.sparsity_, color="r", lw=0.8)

@@ -13,13 +13,13 @@ import time
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfTransformer
 
+from ipds import plot
 from ipds.models import SparsePCA
 from shared import arguments, find, mnist, save
 
@@ -33,17 +33,14 @@ rows = {
 }
 # %%
 # Explained variance is adjusted for the correlation of the scores, so that both rows can be compared.
-figure, axes = plt.subplots(2, 8, figsize=(12, 3.4))
-for line, (name, model) in zip(axes, rows.items(), strict=True):
+titles = []
+for name, model in rows.items():
     ratio = model.explained_variance_ratio_.sum()
     nonzeros = np.count_nonzero(np.abs(model.components_) > 0, axis=1)
     print(f"{name:22s} explains {ratio:.1%}, nonzeros per component {nonzeros}")
-    for axis, component in zip(line, model.components_, strict=True):
-        top = np.abs(component).max()
-        axis.imshow(component.reshape(shape), cmap="RdBu_r", vmin=-top, vmax=top)
-        axis.set_xticks([])
-        axis.set_yticks([])
-    line[0].set_title(f"{name}: {ratio:.0%} of the variance, {nonzeros.mean():.0f} pixels each", loc="left")
+    titles += [f"{name}: {count} pixels" for count in nonzeros]
+components = np.vstack([model.components_ for model in rows.values()])
+figure = plot.images(components, shape, titles=titles, columns=8)
 save(figure, args, "sparse_pca")
 
 # %%
