@@ -5,7 +5,6 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
-BUILD = HERE.parent / "build"
 
 project = "ipds"
 author = "The ipds developers"
@@ -36,7 +35,7 @@ copybutton_prompt_is_regexp = True
 
 def example_arguments(_: object, script: dict[str, str]) -> list[str]:
     """Arguments of an example in the gallery: its figure is not written among the sources."""
-    return ["--out", str(BUILD / "figures" / f"{Path(script['src_file']).stem}.png")]
+    return ["--out", f"../build/figures/{Path(script['src_file']).stem}.png"]
 
 
 sphinx_gallery_conf = {
@@ -49,6 +48,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "min_reported_time": 1,
+    "thumbnail_size": (560, 260),
     "within_subsection_order": "ExampleTitleSortKey",
     "abort_on_example_error": True,
     "copyfile_regex": r"shared\.py$",

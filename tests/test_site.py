@@ -78,11 +78,12 @@ UNRUN = re.compile(
 
 
 def shell_blocks() -> list[tuple[str, str]]:
+    """Blocks of commands by page; those with their output (`console`) are run in test_docs_console.py."""
     return [
         (f"{page.name}-{k}", block)
         for page in PAGES
         for k, block in enumerate(
-            re.findall(r"```(?:sh|bash|console)\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+            re.findall(r"```(?:sh|bash)\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
         )
     ]
 
