@@ -6,6 +6,7 @@ import pytest
 
 import problems
 from ipds import Block, Problem, solve
+from ipds._array import absolute_sum
 from ipds.functions import L1, Cardinality, LeastSquares, Stiefel
 from ipds.methods import IPDS
 
@@ -72,3 +73,15 @@ def test_integers_and_lists_become_doubles():
     problem = Problem(blocks, b=np.array([1, 2]))
     result = solve(problem, [[0, 0], [1, 2]], max_iter=5)
     assert all(x.dtype == np.float64 for x in (*result.x, result.z))
+
+
+@pytest.mark.parametrize("size", [0, 1, 50, 8100, 20_001])
+def test_a_sum_does_not_depend_on_where_in_memory_the_entries_lie(size):
+    """BLAS's own sum of absolute values does, in the last digit: two equal solves would differ."""
+    x, found = problems.rng().standard_normal(size), set()
+    for offset in range(8):
+        room = np.empty(size + 8)
+        room[offset : offset + size] = x
+        found.add(absolute_sum(room[offset : offset + size]))
+    assert len(found) == 1
+    assert found.pop() == pytest.approx(np.abs(x).sum(), rel=1e-14)
