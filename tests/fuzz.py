@@ -1,4 +1,4 @@
-"""Fuzz for a while: `python tests/fuzz.py --minutes 15`; prints what was tried, how it ended, and every distinct fault."""
+"""Fuzz for a while: `python tests/fuzz.py --minutes 15` prints what was tried, how it ended, and every fault."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import traceback
 import warnings
 from collections import Counter
 
-import fuzzing
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+import fuzzing
 from ipds.methods.fixed_penalty import OutsideTheoremWarning
 
 

@@ -41,7 +41,6 @@ from ipds.functions import (
     NonNegative,
     NonzeroRows,
     Nuclear,
-    PCAVariance,
     PhaseRetrieval,
     Precomposed,
     Quadratic,

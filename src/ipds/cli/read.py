@@ -11,17 +11,21 @@ import difflib
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..datasets import DataError, names_in_mat, read_libsvm, read_mat, read_npz
+from ..datasets import DataError, names_in_mat, read_libsvm, read_mat, read_mtx, read_npz
 from ..datasets.bounded import LIMIT, check_size, opened
 
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+"""What a damaged archive raises."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".pgm", ".ppm")
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 TARGETS = ("y", "z", "target", "label", "labels", "gnd")
@@ -83,7 +87,7 @@ def _npy(path: Path, request: Request) -> Data:
     """By memory map: only what is used is read."""
     try:
         X = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, TypeError, OverflowError, TokenError) as error:
         raise DataError(f"{path}: no readable .npy array of numbers ({error})") from None
     return _columns(path, _numbers(path, X), (), request)
 
@@ -101,6 +105,8 @@ def _npz(path: Path, request: Request) -> Data:
 
 def _sparse_npz(path: Path) -> sp.csr_array:
     """A matrix of `scipy.sparse.save_npz`, its indices checked before any product could follow them."""
+    with zipfile.ZipFile(path) as archive:
+        check_size(sum(member.file_size for member in archive.infolist()), 1, str(path))
     for name in ("data", "indices", "indptr", "row", "col"):
         try:
             read_npz(path, name)
@@ -110,7 +116,7 @@ def _sparse_npz(path: Path) -> sp.csr_array:
     try:
         matrix = sp.load_npz(path).tocsr()
         matrix.check_format(full_check=True)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (*DAMAGE, ValueError, KeyError, TypeError, AttributeError, OverflowError, TokenError) as error:
         raise DataError(f"{path}: damaged sparse matrix ({error})") from None
     return sp.csr_array(matrix)
 
@@ -144,19 +150,7 @@ def _libsvm(path: Path, request: Request) -> Data:
 
 
 def _mtx(path: Path, request: Request) -> Data:
-    import scipy.io
-
-    try:
-        rows, columns, entries, layout, *_ = scipy.io.mminfo(path)
-        packed = path.suffix.lower() in (".gz", ".bz2")
-        shortest = 4 if layout == "coordinate" else 2  # "1 1\n", "1\n"
-        if entries * shortest > (LIMIT if packed else path.stat().st_size + 2):
-            raise DataError(f"{path}: claims {entries} entries, more than the file can hold")
-        check_size(max(entries, rows + columns), 16, str(path))
-        X = scipy.io.mmread(path)
-    except (ValueError, OverflowError, EOFError, IndexError) as error:
-        raise DataError(f"{path}: no readable Matrix Market file ({error})") from None
-    return _columns(path, _numbers(path, sp.csr_array(X) if sp.issparse(X) else X), (), request)
+    return _columns(path, read_mtx(path), (), request)
 
 
 def _parquet(path: Path, request: Request) -> Data:

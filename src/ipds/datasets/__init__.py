@@ -9,6 +9,7 @@ from .gene import GENES, gene
 from .idx import read_idx
 from .libsvm import read_libsvm
 from .mat import names_in_mat, read_mat
+from .mtx import read_mtx
 from .npz import read_npz
 from .paper import PAPER, load
 from .tradeoff import trade_off
@@ -28,6 +29,7 @@ __all__ = [
     "read_idx",
     "read_libsvm",
     "read_mat",
+    "read_mtx",
     "read_npz",
     "trade_off",
 ]

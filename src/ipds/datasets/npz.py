@@ -7,6 +7,7 @@ import math
 import zipfile
 import zlib
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 from numpy.lib import format as npy
@@ -46,7 +47,7 @@ def read_npz(path: str | Path, name: str) -> np.ndarray:
             npy.read_magic(stream)
         ]
         shape, fortran, dtype = reader(stream)
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, TokenError) as error:  # NumPy parses the header as Python text
         raise DataError(f"{path}: {name!r} is not an array ({error})") from error
     left = len(content) - stream.tell()
     if dtype.hasobject or dtype.kind not in "buif" or math.prod(shape) * dtype.itemsize != left:
