@@ -9,7 +9,17 @@ import pytest
 import problems
 from checkpoints import Killed, assert_same, cut, run
 from ipds import Block, Checkpoint, Problem, Status, checkpoint, methods, solve
-from ipds.functions import L1, Box, Cardinality, LeastSquares, PCAReconstruction, Separable, Stiefel, smooth
+from ipds.functions import (
+    L1,
+    Box,
+    Cardinality,
+    LeastSquares,
+    PCAReconstruction,
+    Rank,
+    Separable,
+    Stiefel,
+    smooth,
+)
 from ipds.methods import (
     IPDS,
     RADMM,
@@ -65,6 +75,11 @@ def last_is_not_convex():
     )
 
 
+def low_rank(n=90):
+    _, M, _ = problems.lowrank_data(n, 3, 0.1, 1.0, 0)
+    return Problem([Block(h=Rank(3), shape=M.shape), Block(h=L1(1.0), shape=M.shape)], b=M)
+
+
 CASES = {
     "IPDS sound": (problems.surjective, IPDS("sound")),
     "IPDS practical": (problems.five_blocks, IPDS("practical")),
@@ -73,6 +88,7 @@ CASES = {
     "accelerated, annealing": (problems.sparse_pca, AcceleratedIPDS("thorough")),
     "accelerated, f moved": (problems.three_blocks, AcceleratedIPDS()),
     "accelerated, not quadratic": (piecewise, AcceleratedIPDS()),
+    "accelerated, rank": (low_rank, AcceleratedIPDS()),
     "RADMM": (on_stiefel, RADMM("tuned")),
     "SPGM": (on_stiefel, SPGM("tuned")),
     "Subgradient": (on_stiefel, Subgradient("tuned")),
@@ -100,6 +116,15 @@ def test_a_solve_that_was_killed_goes_on_to_the_same_bits(case, tmp_path):
     )
     assert seen[0] >= most // 2 - 7  # it did go on, and did not begin again
     assert_same(result, undisturbed)
+
+
+def test_the_start_of_the_next_prox_is_kept_too(tmp_path):
+    """The prox of the rank of a large matrix starts from the last one."""
+    options = {"make": lambda: low_rank(400), "max_iter": 24, "check_every": 8}
+    undisturbed = run(None, **options)
+    cut(options["make"], tmp_path / "a", 16, seed=1, tol=1e-13, max_iter=24, check_every=8)
+    assert undisturbed.state.memory.warm[0] is not None
+    assert_same(run(tmp_path / "a", **options), undisturbed)
 
 
 def test_every_method_is_among_the_cases():
