@@ -163,7 +163,7 @@ class FileJournal(Journal):
             encoding.alike(run, fresh, "run")
             encoding.alike(run.largest, run.largest and fresh.caps, "scales")
             for other in (run.lowest, run.watcher.since):
-                encoding.alike(other, other and fresh.good, "run")
+                encoding.alike(other, other and fresh.best, "run")
         self._last, self._written = time.perf_counter(), (run.good.state.t, run.status)
         return run
 

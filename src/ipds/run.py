@@ -40,17 +40,17 @@ class Run:
     def begin(cls, problem: Problem, state: State, caps: tuple[float, ...]) -> Run:
         """The run at t = 0."""
         check = Check(state, uncertified(problem, state), float(objective(problem, state)))
-        return cls(caps, check, check)
+        return cls(caps, check, check.kept())
 
     def note(self, check: Check, seconds: float) -> None:
         """Take a finite check into account."""
         certificate, seen = check.certificate, check.certificate.scales
         self.good, self.seconds = check, seconds
         if self.lowest is None or check.fun < self.lowest.fun:
-            self.lowest = check
+            self.lowest = check.kept()
         self.largest = tuple(map(min, self.caps, map(max, seen, self.largest or seen)))
         if certificate.relative <= self.best.certificate.relative or self.best.state.t == 0:
-            self.best = check
+            self.best = check.kept()
         self.history.record(
             iteration=check.state.t,
             seconds=seconds,
@@ -77,5 +77,5 @@ class Run:
         """The check to report."""
         good = self.best if self.status is Status.INTERRUPTED else self.good
         if good.state.transient and self.lowest is not None and problem.restorable is not None:
-            return self.lowest  # stopped while smoothed on purpose: the best feasible objective seen
-        return good
+            good = self.lowest  # stopped while smoothed on purpose: the best feasible objective seen
+        return self.good if good.state.t == self.good.state.t else good

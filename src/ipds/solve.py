@@ -256,7 +256,7 @@ def result_of(problem: Problem, method: Method, run: Run) -> Result:
         certificate=check.certificate,
         history=run.history,
         state=state,
-        parameters=method.parameters_of(state),
+        parameters=method.parameters_of(run.good.state),
         method=method.name,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ._array import norm, precision
@@ -55,6 +55,10 @@ class Check:
         """
         return math.isfinite(self.certificate.critical) and self.fun > -math.inf
 
+    def kept(self) -> Check:
+        """The same without what only a next step needs: for points that may be the answer but are not gone on from."""
+        return replace(self, state=replace(self.state, gradients=None, adjoints=None, memory=None))
+
 
 @dataclass
 class Stagnation:
@@ -72,7 +76,7 @@ class Stagnation:
         """A stalled status once neither certificate nor objective has moved for long, else None."""
         since = self.since
         if since is None or self._moved(since, check):
-            self.since, self.count = check, 0
+            self.since, self.count = check.kept(), 0
             return None
         self.count += 1
         if self.count < self.CHECKS or check.state.t - since.state.t < self.ITERATIONS:
@@ -81,7 +85,7 @@ class Stagnation:
             return Status.STALLED_FEASIBLE
         if norm(check.state.z - since.state.z) > 0.01 * norm(since.state.z):
             # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
-            self.since, self.count = check, 0
+            self.since, self.count = check.kept(), 0
             return None
         return Status.STALLED
 
