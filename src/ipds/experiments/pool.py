@@ -91,8 +91,9 @@ def run_all(
             except BrokenProcessPool as error:
                 raise OSError("a process of the pool died; finished runs are kept, try again") from error
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+                for future in futures:
+                    future.cancel()
+                raise  # once the runs under way have ended
     finally:
         for name, value in before.items():
             if value is None:
