@@ -2,12 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+READY_DEMO := .venv/.ready-demo
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow lint format bench bench-engine docs dist test-wheel clean
+.PHONY: demo test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine reproduce docs dist test-wheel clean
 
-demo: $(READY)
+demo: $(READY_DEMO)
 	$(BIN)/ipds demo
 
 test: lint
@@ -34,11 +36,46 @@ bench: $(READY)
 bench-engine: $(READY)
 	$(BIN)/python benchmarks/engine.py $(ARGS)
 
-$(READY): pyproject.toml
+# with LOCK=requirements-ci.lock: the versions of that file, by their hashes, where Python is the one they are for
+# the paper's experiment and its report; `make reproduce ARGS="--data-dir DIR --publish docs/results"`
+reproduce: $(READY)
+	$(BIN)/ipds reproduce $(ARGS)
+
+# set-up for the demo alone takes a fraction of the set-up for the tests
+$(READY_DEMO): EXTRAS := plot
+$(READY): EXTRAS := test,lint,plot
+$(READY_DEMO) $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ipds needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint,plot]'
+	@if [ -n "$(LOCK)" ] && $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
+		&& $(PIP) --require-hashes -r $(LOCK); then \
+		$(PIP) --no-deps --no-build-isolation -e .; \
+	else \
+		if [ -n "$(LOCK)" ]; then echo "$(LOCK) cannot be installed here: the newest versions instead"; fi; \
+		$(PIP) -e '.[$(EXTRAS)]'; \
+	fi
 	@touch $@
+
+# versions: those of the lock, the newest and the oldest that pyproject.toml allows; each in an environment of its own
+test-locked test-newest test-oldest: $(READY)
+	$(BIN)/python tests/versions.py $(@:test-%=%)
+
+# the lock anew, of the newest versions
+lock: $(READY)
+	$(PIP) uv
+	printf 'hatchling\neditables\n' | $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-annotate \
+		--python-version 3.11 --extra test --extra lint --extra plot pyproject.toml - -o requirements-ci.lock
+
+# known vulnerabilities of what the lock names; fails, and says so, where the service it asks cannot be reached
+audit: $(READY)
+	$(PIP) pip-audit
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements-ci.lock
+
+# random problems and damaged files, for MINUTES
+MINUTES ?= 15
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) --seed $$(date +%s)
+	$(BIN)/python tests/fuzz_files.py --cases 5000 --seed $$(date +%s)
 
 # the site, with the gallery run: open build/site/index.html
 docs: $(READY)

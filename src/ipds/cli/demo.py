@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +12,12 @@ import typer
 if TYPE_CHECKING:
     from ..result import Result
 
-TRY_NEXT = """What to try next
-  ipds solve sparse-pca YOUR.csv --n-components 5 --plot components.png    the same for your own table
-  ipds solve --help                                                       six more models
-  ipds check YOUR.py                                                      a problem of your own: what the theory says
-  ipds bench                                                              the methods on three problems"""
+TRY_NEXT = {
+    "solve sparse-pca YOUR.csv --n-components 5": "the same for your own table",
+    "solve --help": "six more models",
+    "check YOUR.py": "a problem of your own: what the theory says about it",
+    "bench": "the methods on three problems",
+}
 
 
 def demo(
@@ -51,7 +54,12 @@ def demo(
     )
     for line in _figures(results, components, out):
         console.print(line, markup=False, soft_wrap=True)
-    console.print(f"\n{TRY_NEXT}", markup=False, soft_wrap=True)
+    program = (
+        "ipds" if shutil.which("ipds") else sys.argv[0]
+    )  # `make demo` runs the one of its own environment
+    console.print("\nWhat to try next")
+    for command, what in TRY_NEXT.items():
+        console.print(f"  {program} {command:<44} {what}", markup=False, soft_wrap=True)
 
 
 def _figures(results: dict[str, Result], components: int, folder: Path) -> list[str]:
