@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine reproduce docs dist test-wheel clean
+.PHONY: demo test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-floor reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
 	$(BIN)/ipds demo
@@ -35,6 +35,11 @@ bench: $(READY)
 # the engine beside specialists: about ten minutes; `make bench-engine ARGS=--quick` takes two
 bench-engine: $(READY)
 	$(BIN)/python benchmarks/engine.py $(ARGS)
+
+# one iteration beside what it cannot avoid, growth with size, memory: about ten minutes
+bench-floor: $(READY)
+	$(BIN)/python benchmarks/floor.py --write docs/performance.md $(ARGS)
+	$(BIN)/python benchmarks/growth.py --write docs/performance.md $(ARGS)
 
 # with LOCK=requirements-ci.lock: the versions of that file, by their hashes, where Python is the one they are for
 # the paper's experiment and its report; `make reproduce ARGS="--data-dir DIR --publish docs/results"`

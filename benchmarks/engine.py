@@ -31,6 +31,7 @@ from typing import Any
 
 from benchmarks import packages, report, specialists
 from benchmarks.clock import Recorder
+from benchmarks.pages import write_section
 from benchmarks.problems import (
     Array,
     Case,
@@ -295,7 +296,7 @@ def main() -> None:
     print(report.summary(rows))
     if options.write:
         options.write.parent.mkdir(parents=True, exist_ok=True)
-        options.write.write_text(report.page(facts, rows))
+        write_section(options.write, "engine", report.page(facts, rows))
         print(f"written: {options.write}")
 
 

@@ -1,0 +1,154 @@
+"""What an iteration costs: no operation twice, no more memory than stated; and the benchmarks that measure it."""
+
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import floor, growth
+from benchmarks.pages import write_section
+
+from ipds import iterate, solve
+from ipds._array import PIECE, products_of_differences
+from ipds.functions import Nonsmooth, Rank
+from ipds.methods import AcceleratedIPDS
+
+TOYS = {
+    "Gram matrix": lambda: floor.principal_components(60, 30, 3),
+    "implicit": lambda: floor.principal_components(10, 60, 3),
+    "sparse": lambda: floor.texts(300, 1100, 4000),
+    "low rank": lambda: floor.low_rank(60, 2),
+    "regression": lambda: floor.regression(40, 80, 3),
+    "dual PCP": lambda: floor.dual_pcp(300, 6, 2),
+}
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_every_problem_has_a_floor(name):
+    found = floor.measure(floor.Case(name, TOYS[name], iterations=floor.SKIP + 5), repeats=1)
+    assert found.times["trial"] >= 1
+    assert found.floor["product"] > 0
+    assert sum(found.floor.values()) > 0
+    assert name in floor.summary([found])
+
+
+@pytest.mark.parametrize("name", ["regression", "dual PCP"])
+def test_each_operator_is_applied_once_per_trial(name):
+    """A once per trial; Aᵀ once per trial and once per stage; checks use what is there."""
+    problem, start = TOYS[name]()
+    case = floor.Case(name, TOYS[name], iterations=40)
+    often = floor.frequencies(case, problem, start, AcceleratedIPDS())
+    operator, seen = problem.operators[0], []
+    calls = {"apply": 0, "adjoint": 0}
+
+    def counted(kind, function):
+        def call(x):
+            calls[kind] += 1
+            return function(x)
+
+        return call
+
+    class Counted(floor.Clocked):
+        def step(self, problem, state):
+            seen.append(dict(calls))
+            return self.inner.step(problem, state)
+
+    with (
+        patch.object(operator, "apply", counted("apply", operator.apply)),
+        patch.object(operator, "adjoint", counted("adjoint", operator.adjoint)),
+    ):
+        solve(problem, start, method=Counted(AcceleratedIPDS()), max_iter=40, tol=0.0)
+    per = {kind: (seen[-1][kind] - seen[floor.SKIP][kind]) / (len(seen) - 1 - floor.SKIP) for kind in calls}
+    assert per["apply"] == pytest.approx(often["trial"])
+    assert per["adjoint"] == pytest.approx(often["trial"] + often["stage"])
+
+
+def test_smooth_functions_are_evaluated_once_per_trial():
+    problem, start = TOYS["implicit"]()
+    often = floor.frequencies(
+        floor.Case("", TOYS["implicit"], iterations=40), problem, start, AcceleratedIPDS()
+    )
+    data, seen, calls = problem.blocks[0].f._data, [], [0]
+    apply = data.apply
+
+    def counted(V):
+        calls[0] += 1
+        return apply(V)
+
+    class Counted(floor.Clocked):
+        def step(self, problem, state):
+            seen.append(calls[0])
+            return self.inner.step(problem, state)
+
+    with patch.object(data, "apply", counted):
+        solve(problem, start, method=Counted(AcceleratedIPDS()), max_iter=40, tol=0.0)
+    assert (seen[-1] - seen[floor.SKIP]) / (len(seen) - 1 - floor.SKIP) == pytest.approx(often["trial"])
+
+
+def test_a_rank_is_started_from_the_last_one_and_the_answer_stays():
+    problem, _ = floor.low_rank(400, 3)
+    states = iterate(problem, method=AcceleratedIPDS())
+    for _ in range(3):
+        state = next(states)
+    assert state.memory.warm[0].shape[0] == 400
+    warm = solve(problem, method=AcceleratedIPDS(), max_iter=60)
+    with patch.object(Rank, "prox_warm", Nonsmooth.prox_warm):
+        cold = solve(problem, method=AcceleratedIPDS(), max_iter=60)
+    assert warm.nit == cold.nit
+    assert np.linalg.norm(warm.x[0] - cold.x[0]) <= 1e-7 * np.linalg.norm(cold.x[0])
+    again = solve(problem, method=AcceleratedIPDS(), max_iter=60)
+    assert np.array_equal(warm.x[0], again.x[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [5, PIECE, PIECE + 1, 3 * PIECE - 7])
+def test_products_of_differences_piece_by_piece(size, dtype):
+    a, b, c, d = np.random.default_rng(0).standard_normal((4, size)).astype(dtype)
+    kept = [x.copy() for x in (a, b, c, d)]
+    move, change = a - b, c - d
+    expected = [np.vdot(move, move), np.vdot(move, change), np.vdot(change, change)]
+    scale = [expected[0], np.sqrt(expected[0] * expected[2]), expected[2]]
+    error = np.abs(np.subtract(products_of_differences(a, b, c, d), expected)) / scale
+    assert error.max() <= 10 * np.finfo(dtype).eps
+    assert all(np.array_equal(x, y) for x, y in zip((a, b, c, d), kept, strict=True))
+
+
+def test_products_of_differences_of_a_transposed_array():
+    a = np.random.default_rng(0).standard_normal((200, 300))
+    assert products_of_differences(a.T, 0 * a.T, a.T, 0 * a.T) == pytest.approx([np.vdot(a, a)] * 3)
+
+
+MEMORY = {"implicit": 19.0, "low rank": 17.0, "dual PCP": 21.0}
+"""Copies of the blocks that a solve may hold: as measured, so that it does not creep up (the aim is 6)."""
+
+
+@pytest.mark.parametrize(
+    ("name", "pose"),
+    [
+        ("implicit", lambda: floor.principal_components(40, 3000, 20)),
+        ("low rank", lambda: floor.low_rank(300, 3)),
+        ("dual PCP", lambda: floor.dual_pcp(30_000, 6, 2)),
+    ],
+)
+def test_memory_does_not_creep_up(name, pose):
+    assert growth.copies(*pose()) <= MEMORY[name]
+
+
+def test_exponents_of_a_power_law():
+    assert growth.exponent((1, 2, 4), [3.0, 12.0, 48.0]) == pytest.approx(2.0)
+
+
+def test_sections_of_a_page_are_written_again_and_the_rest_stays(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\nText.\n")
+    write_section(page, "floor", "first")
+    write_section(page, "growth", "other")
+    write_section(page, "floor", "second")
+    text = page.read_text()
+    assert "first" not in text
+    assert text.startswith("# Title\n\nText.\n\n<!-- floor: begin -->\nsecond\n<!-- floor: end -->")
+    assert text.count("other") == 1
