@@ -1,5 +1,7 @@
 """Certified nonconvex, nonsmooth, linearly constrained optimisation by IPDS-ADMM."""
 
+from typing import TYPE_CHECKING, Any
+
 from . import plot
 from ._version import __version__
 from .batch import solve_batch
@@ -8,8 +10,11 @@ from .errors import AssumptionError, CheckpointError, CheckpointWarning, Diverge
 from .multistart import Multistart, multistart
 from .parameters import Parameters
 from .problem import Block, Problem
-from .result import Result, Status
 from .solve import iterate, solve
+from .status import Status
+
+if TYPE_CHECKING:
+    from .result import Result
 
 __all__ = [
     "AssumptionError",
@@ -30,3 +35,11 @@ __all__ = [
     "solve",
     "solve_batch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Result":  # the class stands on scipy.optimize, which is loaded with the first result
+        from .result import Result
+
+        return Result
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

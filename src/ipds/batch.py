@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._array import Array, is_jax
 from ._compile import compiled, in_dtype
@@ -13,12 +13,15 @@ from .diagnostics import certify, objective
 from .methods import IPDS, State
 from .options import Options, check_options, check_problem
 from .problem import Problem
-from .result import Result, Status
 from .run import Run
 from .scales import units
 from .solve import result_of
 from .starting import starting_point
+from .status import Status
 from .stopping import Check, Stopwatch
+
+if TYPE_CHECKING:
+    from .result import Result
 
 
 def solve_batch(

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -29,8 +29,11 @@ from .errors import CheckpointError, CheckpointWarning
 from .fingerprint import differences, identity
 from .methods import Method
 from .problem import Problem
-from .result import Result, Status
 from .run import Run
+from .status import Status
+
+if TYPE_CHECKING:
+    from .result import Result
 
 MAGIC, FORMAT = b"ipds-checkpoint", 1
 TREE_LIMIT = 2**24
@@ -137,6 +140,8 @@ class FileJournal(Journal):
 
     def start(self, start: Start, count: int) -> Start:
         """The starting point in the file, or else the one given."""
+        from .result import Result
+
         if self._saved is not None:
             tree, arrays = self._saved
             known = encoding.context(self._problem, start)

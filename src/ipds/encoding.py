@@ -22,7 +22,7 @@ from .history import History
 from .methods import Method, State
 from .operators import Operator
 from .problem import Block, Problem
-from .result import Result, Status
+from .status import Status
 
 METHODS = ("value_and_grad", "grad", "prox", "apply", "adjoint", "subgradient", "tangent")
 """Methods of functions and operators that a record may refer to."""
@@ -66,6 +66,8 @@ def context(
 
 def encode(value: Any, known: Context, arrays: list[np.ndarray]) -> Any:
     """The tree of a value; its arrays are appended to `arrays`, each once."""
+    from .result import Result
+
     named = {id(thing): place for place, thing in known.places.items() if thing is not None}
     numbers: dict[int, int] = {}
     kept = []  # so that no id is given twice while we look
@@ -113,6 +115,8 @@ def encode(value: Any, known: Context, arrays: list[np.ndarray]) -> Any:
 
 def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
     """The value of a tree; raises `EncodingError` where it stands for none."""
+    from .result import Result
+
     restored: dict[int, Array] = {}
 
     def array(number: Any) -> Array:

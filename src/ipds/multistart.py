@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,9 +11,12 @@ from ._array import Array
 from .errors import DivergenceError
 from .options import check_problem
 from .problem import Block, Problem
-from .result import Result, Status
 from .solve import solve
 from .starting import drawn, prototype
+from .status import Status
+
+if TYPE_CHECKING:
+    from .result import Result
 
 
 @dataclass(frozen=True)

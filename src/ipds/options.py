@@ -7,11 +7,13 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import AssumptionError, naming_blocks
 from .problem import Problem
-from .result import Result
+
+if TYPE_CHECKING:
+    from .result import Result
 
 Callback = Callable[[Any], object]
 

@@ -7,8 +7,6 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from scipy.optimize import brentq, minimize_scalar
-
 from .errors import AssumptionError
 
 if TYPE_CHECKING:
@@ -144,6 +142,8 @@ class Parameters:
         _check_kappa(kappa)
         if condition == "BI" and kappa >= 2:
             raise AssumptionError(f"condition BI needs kappa < 2, got {kappa:.4g}; use condition 'SU'")
+        from scipy.optimize import brentq, minimize_scalar  # slow to load: only where it is used
+
         sigma = (1.0 if condition == "BI" else 0.01 / kappa) if sigma is None else sigma
         xi = (0.05 if condition == "BI" else 0.01 / kappa) if xi is None else xi
 

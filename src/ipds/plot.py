@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-
-from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .result import Result
 
 __all__ = [
     "certificate",
@@ -44,7 +44,7 @@ VALUES = {
     "beta": "penalty β",
     "mu": "smoothing μ",
 }
-Results = Result | Sequence[Result] | Mapping[str, Result]
+Results: TypeAlias = "Result | Sequence[Result] | Mapping[str, Result]"
 
 
 def convergence(
@@ -254,6 +254,8 @@ def fit(model: Any, *, features: Sequence[str] | None = None) -> Figure:
 
 def _named(results: Results) -> dict[str, Result]:
     """Results by name; one alone has none."""
+    from .result import Result
+
     if isinstance(results, Result):
         return {"": results}
     if isinstance(results, Mapping):

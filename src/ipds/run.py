@@ -9,7 +9,7 @@ from .history import History
 from .methods import State
 from .options import Options
 from .problem import Problem
-from .result import Status
+from .status import Status
 from .stopping import Check, Stagnation
 
 FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE)

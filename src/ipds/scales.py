@@ -25,7 +25,7 @@ def units(problem: Problem, like: Array, seed: int | None = None) -> tuple[float
     try:
         with np.errstate(all="ignore"):
             return _units_at(problem, invented(problem, like, seed))
-    except (TypeError, ValueError, ArithmeticError):  # a caller who gives x0 may do so because f is undefined here
+    except (TypeError, ValueError, ArithmeticError):  # who gives x0 may do so because f is undefined here
         return (math.inf,) * (1 + len(problem.blocks))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from .methods import Method, State, candidates, named
 from .options import Callback, Options, check_options, check_problem, convention
 from .problem import Problem
 from .progress import Progress
-from .result import Result, Status, intermediate
 from .run import FINAL, Run
 from .scales import units
 from .starting import starting_point
+from .status import Status
 from .stopping import Check, Stopwatch
+
+if TYPE_CHECKING:
+    from .result import Result
 
 
 def solve(
@@ -225,6 +228,8 @@ def _loop(
 
 def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
     """Call back, off the clock; False where the callback raises StopIteration."""
+    from .result import intermediate
+
     state = check.state
     # copies: a callback that writes into what it is shown must not disturb the solve
     *blocks, z = (outward(copied) for copied in [array + 0 for array in (*state.q, state.z)])
@@ -242,6 +247,8 @@ def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
 
 def result_of(problem: Problem, method: Method, run: Run) -> Result:
     """What a run has found."""
+    from .result import Result
+
     check, status = run.answer(problem), run.status or Status.FAILED
     state = check.state
     return Result(

@@ -11,7 +11,7 @@ from typing import ClassVar
 from ._array import norm, precision
 from .diagnostics import Certificate
 from .methods import State
-from .result import Status
+from .status import Status
 
 
 class Stopwatch:

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.fft
 
 from .._array import Array, Shape, all_finite, asarray, to_numpy
 from .base import Operator
@@ -83,7 +82,7 @@ class Convolution(Operator):
         points = [64 * k for k in self.kernel.shape]
         if math.prod(points) > 2**24:  # large kernels: Young's bound instead of a huge transform
             return float(np.sum(np.abs(self.kernel)))
-        peak = float(np.max(np.abs(scipy.fft.fftn(self.kernel.astype(float), points)))) ** 2
+        peak = float(np.max(np.abs(np.fft.fftn(self.kernel.astype(float), points)))) ** 2
         for k, n in zip(self.kernel.shape, points, strict=True):
             peak /= math.cos(math.pi * (k - 1) / n)
         return min(math.sqrt(peak), float(np.sum(np.abs(self.kernel))))
@@ -117,12 +116,16 @@ class DCT(Operator):
     def apply(self, x: Array) -> Array:
         if type(x) is not np.ndarray:
             return asarray(self.apply(to_numpy(x)), like=x)
-        return scipy.fft.dctn(x, axes=self.axes, norm="ortho")
+        from scipy.fft import dctn
+
+        return dctn(x, axes=self.axes, norm="ortho")
 
     def adjoint(self, y: Array) -> Array:
         if type(y) is not np.ndarray:
             return asarray(self.adjoint(to_numpy(y)), like=y)
-        return scipy.fft.idctn(y, axes=self.axes, norm="ortho")
+        from scipy.fft import idctn
+
+        return idctn(y, axes=self.axes, norm="ortho")
 
     def norm(self) -> float:
         return 1.0

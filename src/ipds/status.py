@@ -1,0 +1,21 @@
+"""How a solve can end."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Status(Enum):
+    """Why a solve ended; the value is the message."""
+
+    CONVERGED = "converged: the relative certificate is below the tolerance"
+    STALLED = "stalled: neither certificate nor objective moves any more; the point is not certified to the tolerance"
+    STALLED_FEASIBLE = "stalled: feasible to the tolerance, but stationarity is not certified to it"
+    MAX_ITER = "iteration limit reached before the tolerance"
+    TIME_LIMIT = "time limit reached before the tolerance"
+    CALLBACK = "stopped by the callback"
+    INTERRUPTED = "interrupted by the user; this is the best point so far"
+    FAILED = "stopped by an error in the caller's code; this is the last good point"
+    DIVERGED = (
+        "diverged: the iterates are no longer finite or grow without bound; this is the last good point"
+    )
