@@ -236,12 +236,10 @@ def test_arrays_of_other_libraries_come_back_as_they_were(name, tmp_path):
     g = problems.rng(2)
     G, y = (like.asarray(a, dtype=like.float32) for a in (g.standard_normal((12, 5)), g.standard_normal(12)))
 
-    def make():
-        return Problem([Block(h=Box(-1.0, 1.0), A=G, shape=5), Block(h=L1(0.5), A=-1.0, shape=12)], b=y)
-
-    options = {"make": make, "check_every": 3, "max_iter": 30}
+    problem = Problem([Block(h=Box(-1.0, 1.0), A=G, shape=5), Block(h=L1(0.5), A=-1.0, shape=12)], b=y)
+    options = {"make": lambda: problem, "check_every": 3, "max_iter": 30}
     undisturbed = run(None, **options)
-    cut(make, tmp_path / "a", 12, tol=1e-13, seed=1, max_iter=30, check_every=3)
+    cut(options["make"], tmp_path / "a", 12, tol=1e-13, seed=1, max_iter=30, check_every=3)
     result = run(tmp_path / "a", **options)
     assert type(result.x[0]) is type(G)
     assert_same(result, undisturbed)

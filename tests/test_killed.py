@@ -71,7 +71,7 @@ def kill_and_resume(case, kills, folder, seed=0):
 
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is POSIX")
 def test_killed_a_few_times(tmp_path):
-    assert len(kill_and_resume("accelerated", 3, tmp_path)) == 3
+    assert len(kill_and_resume("auto", 3, tmp_path)) == 3
 
 
 @pytest.mark.slow
