@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-floor reproduce docs dist test-wheel clean
+.PHONY: demo test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-floor bench-backends reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
 	$(BIN)/ipds demo
@@ -41,6 +41,10 @@ bench-floor: $(READY)
 	$(BIN)/python benchmarks/floor.py --write docs/performance.md $(ARGS)
 	$(BIN)/python benchmarks/growth.py --write docs/performance.md $(ARGS)
 
+# NumPy, PyTorch and JAX, size by size: a few minutes
+bench-backends: $(READY)
+	$(BIN)/python benchmarks/backends.py --write docs/backends.md $(ARGS)
+
 # with LOCK=requirements-ci.lock: the versions of that file, by their hashes, where Python is the one they are for
 # the paper's experiment and its report; `make reproduce ARGS="--data-dir DIR --publish docs/results"`
 reproduce: $(READY)
@@ -59,6 +63,8 @@ $(READY_DEMO) $(READY): pyproject.toml
 		if [ -n "$(LOCK)" ]; then echo "$(LOCK) cannot be installed here: the newest versions instead"; fi; \
 		$(PIP) -e '.[$(EXTRAS)]'; \
 	fi
+	@if [ "$@" = "$(READY)" ]; then for library in "jax jaxlib" "torch==2.13.0"; do $(PIP) $$library 2>/dev/null \
+		|| echo "$$library cannot be installed here: its tests will be skipped"; done; fi
 	@touch $@
 
 # versions: those of the lock, the newest and the oldest that pyproject.toml allows; each in an environment of its own
