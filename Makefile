@@ -45,12 +45,12 @@ bench-floor: $(READY)
 bench-backends: $(READY)
 	$(BIN)/python benchmarks/backends.py --write docs/backends.md $(ARGS)
 
-# with LOCK=requirements-ci.lock: the versions of that file, by their hashes, where Python is the one they are for
 # the paper's experiment and its report; `make reproduce ARGS="--data-dir DIR --publish docs/results"`
 reproduce: $(READY)
 	$(BIN)/ipds reproduce $(ARGS)
 
 # set-up for the demo alone takes a fraction of the set-up for the tests
+# with LOCK=requirements-ci.lock: the versions of that file, by their hashes, where Python is the one they are for
 $(READY_DEMO): EXTRAS := plot
 $(READY): EXTRAS := test,lint,plot
 $(READY_DEMO) $(READY): pyproject.toml
