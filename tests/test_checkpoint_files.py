@@ -138,6 +138,7 @@ FORGERIES = {
     "no such place": lambda t, a: state_of(t).update(z={"place": "etc.passwd"}),
     "an array of another shape": lambda t, a: [np.zeros(3) if x.ndim else x for x in a],
     "no run": lambda t, a: t.pop("run") and None,
+    "an empty identity": lambda t, a: t.update(identity={"b": []}),
     "no identity": lambda t, a: t.pop("identity") and None,
     "a method that is not there": lambda t, a: t.update(candidate=7),
     "nesting": deep,
@@ -198,7 +199,7 @@ def test_a_disk_that_fails_is_told_of_and_the_solve_goes_on_or_stops(fault, wher
     with pytest.raises(CheckpointError, match=f"a cannot be written: {os.strerror(fault)}") as caught:
         run(Checkpoint(path, every=0.0, on_error="stop"))
     assert caught.value.result.nit == 20
-    assert not list(tmp_path.glob("*.tmp"))
+    assert not list(tmp_path.glob("*tmp"))
     assert path.read_bytes() == whole
 
 
@@ -227,9 +228,11 @@ def test_a_folder_that_nobody_can_write_to():
 
 
 def test_leftovers_of_a_killed_process_are_removed(tmp_path):
-    (tmp_path / "a.x1y2.tmp").write_bytes(b"half a file")
-    run(tmp_path / "a", max_iter=2)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "a.previous"]
+    """Its own, not those of a solve whose file has a longer name."""
+    (tmp_path / "a[1].x1y2z3_4.ipds-tmp").write_bytes(b"half a file")
+    (tmp_path / "a[1].b.x1y2z3_4.ipds-tmp").write_bytes(b"half a file of another")
+    run(tmp_path / "a[1]", max_iter=2)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a[1]", "a[1].b.x1y2z3_4.ipds-tmp", "a[1].previous"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ place, synced and renamed, and the one before it is kept as PATH.previous: a cra
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import math
@@ -41,6 +42,7 @@ TREE_LIMIT = 2**24
 COPIES, HISTORY_LIMIT = 256, 2**30
 """Bytes of arrays at most: so many times sixteen bytes for every entry of the problem, and this for the history."""
 CHECKSUM = 32
+TEMPORARY = ".ipds-tmp"
 
 Start = tuple[tuple[Array, ...], Array]
 
@@ -133,7 +135,7 @@ class FileJournal(Journal):
         self._last = -math.inf
         self._written: tuple[int, Status | None] = (0, None)
         self._warned = self._torn = False
-        for leftover in settings.file.parent.glob(settings.file.name + ".*.tmp"):
+        for leftover in settings.file.parent.glob(glob.escape(settings.file.name) + ".????????" + TEMPORARY):
             with contextlib.suppress(OSError):  # of a process that was killed as it wrote
                 leftover.unlink()
         self._saved = self._read(problem)
@@ -205,7 +207,7 @@ class FileJournal(Journal):
     def _write(self, tree: dict[str, Any], arrays: list[np.ndarray]) -> None:
         """Beside its place, synced, then renamed: whole or not at all."""
         file, previous = self._settings.file, self._settings.previous
-        handle, temporary = tempfile.mkstemp(prefix=file.name + ".", suffix=".tmp", dir=file.parent)
+        handle, temporary = tempfile.mkstemp(prefix=file.name + ".", suffix=TEMPORARY, dir=file.parent)
         try:
             with os.fdopen(handle, "wb") as out:
                 write(out, tree, arrays)
@@ -259,7 +261,7 @@ class FileJournal(Journal):
         """Errors of a tree that was not written by this package, as what they are."""
         try:
             yield
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(
                 f"checkpoint {self._settings.path} was not written by this version of ipds ({error}); "
                 "delete or rename it to begin anew"
