@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
 from ._array import is_jax
-from ._compile import compiled, in_dtype, programs_of
+from ._compile import compiled, in_dtype, programs_of, pure
 from .methods.base import Method, State
 from .problem import Problem
 
@@ -52,6 +53,15 @@ class Advance:
         numbers = {i: leaf for i, leaf in found.items() if isinstance(leaves[i], float | int)}
         found |= {i: type(leaves[i])(value) for i, value in jax.device_get(numbers).items()}
         return jax.tree.unflatten(tree, [found.get(i, leaf) for i, leaf in enumerate(leaves)])
+
+
+def measured(function: Callable[[Problem, State], Any], problem: Problem, state: State) -> Any:
+    """function(problem, state), compiled for JAX; `function` sees no memory, and branches on nothing else."""
+    if not is_jax(state.z):
+        return function(problem, state)
+    with_states()
+    plain = replace(state, memory=None, settled=True, transient=False)
+    return pure(function, problem, plain, like=state.z)
 
 
 def parts(state: State) -> tuple[list[Any], Any, list[int]]:

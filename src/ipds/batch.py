@@ -99,7 +99,7 @@ def solve_batch(
 
 def _look(problem: Problem, run: Run, state: State, options: Options, seconds: float) -> None:
     """Certify a state and see whether its run has ended."""
-    check = Check(state, certify(problem, state, run.largest), objective(problem, state))
+    check = Check(state, certify(problem, state, run.largest), float(objective(problem, state)))
     if not check.finite:
         run.status = Status.DIVERGED
         return

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._array import Array, dot, fetch, increased, magnitude, norm, precision, scaled_difference
+from .advance import measured
 from .errors import AssumptionError
 from .functions import Nonsmooth
 from .methods.base import State, residual_of
@@ -70,6 +71,21 @@ def certificate(
     `gradients`, `adjoints`, `products` are ∇f_i(q_i), A_iᵀz, A_i q_i where known; `largest` the largest scales so far;
     `rounding` bounds the errors of the s_i, and is added.
     """
+    numbers = _magnitudes(problem, q, z, s, gradients, adjoints, products, rounding)
+    return _certificate(problem, fetch(numbers), largest)
+
+
+def _magnitudes(
+    problem: Problem,
+    q: Sequence[Array],
+    z: Array,
+    s: Sequence[Array],
+    gradients: Sequence[Array | None] | None,
+    adjoints: Sequence[Array] | None,
+    products: Sequence[Array] | None,
+    rounding: Sequence[Any],
+) -> list[Any]:
+    """‖A q - b‖ and ‖z‖, then of every block the norms of ∇f_i + s_i + A_iᵀz, s_i, A_iᵀz, q_i, A_i q_i, ∇f_i."""
     if products is None:
         products = [op.apply(qi) for op, qi in zip(problem.operators, q, strict=True)]
     numbers = [magnitude(sum_products(products, problem.b)), magnitude(z)]
@@ -82,7 +98,12 @@ def certificate(
         total = s[i] + pull if gradient is None else increased(gradient + s[i], pull)
         numbers += map(magnitude, (total, s[i], pull, q[i], products[i]))
         numbers += [0.0 if gradient is None else magnitude(gradient), rounding[i] if rounding else 0.0]
-    feasibility, multiplier, *blocks = fetch(numbers)
+    return numbers
+
+
+def _certificate(problem: Problem, numbers: Sequence[float], largest: Sequence[float]) -> Certificate:
+    """The certificate from its `_magnitudes`."""
+    feasibility, multiplier, *blocks = numbers
     left, normals, pulls, sizes, placed, slopes, known = (blocks[k::7] for k in range(7))
     stationarity = [value + error for value, error in zip(left, known, strict=True)]
     forces = [max(force) for force in zip(normals, pulls, slopes, strict=True)]
@@ -139,6 +160,11 @@ def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
 
 def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Certificate:
     """The certificate of a state, using whatever the state carries already."""
+    return _certificate(problem, fetch(measured(_magnitudes_at, problem, state)), largest)
+
+
+def _magnitudes_at(problem: Problem, state: State) -> list[Any]:
+    """The `_magnitudes` of a state."""
     j = state.last % len(state.x)
     q, s = state.q, list(subgradients(problem, state))
     products = list(state.products)
@@ -161,17 +187,7 @@ def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Ce
             rounding.append(0.0)
         else:
             rounding.append(ROUNDING * precision(v) * magnitude(v) / step)
-    return certificate(
-        problem,
-        q,
-        state.z,
-        s,
-        gradients=gradients,
-        adjoints=adjoints,
-        products=products,
-        largest=largest,
-        rounding=rounding,
-    )
+    return _magnitudes(problem, q, state.z, s, gradients, adjoints, products, rounding)
 
 
 def uncertified(problem: Problem, state: State) -> Certificate:
@@ -184,6 +200,10 @@ def objective(problem: Problem, state: State) -> Any:
 
     A float, or a number of the array library.
     """
+    return measured(_objective, problem, state)
+
+
+def _objective(problem: Problem, state: State) -> Any:
     j = problem.restorable
     q = state.q
     if j is not None:
