@@ -238,6 +238,17 @@ def test_a_block_that_nothing_can_move(method):
         solve(problem, method=METHODS[method])
 
 
+@pytest.mark.parametrize("method", ["auto", "radmm", "spgm", "subgradient", "practical"])
+def test_a_block_that_f_alone_moves(method):
+    """A = 0 with a smooth f: the subgradient method divided by zero."""
+    f = LeastSquares(np.eye(3), np.ones(3))
+    free = Block(f=f, A=np.zeros((3, 3)), shape=3)
+    problem = Problem([free, Block(h=L1(1.0), A=2.0, shape=3), Block(h=L1(1.0), shape=3)], b=np.ones(3))
+    result = attempt(lambda: problem, method)
+    assert result is not None
+    np.testing.assert_allclose(result.x[0], 1.0, rtol=0.2)
+
+
 DATA = {
     "constant columns": np.ones((8, 5)),
     "duplicated rows": np.repeat(problems.rng(7).standard_normal((1, 5)), 8, axis=0),

@@ -56,7 +56,7 @@ def composite(problem: Problem, who: str, x0: Arrays, *, on_manifold: bool = Fal
             "state the problem so that one exists (its f may stand on another block), or use IPDS"
         )
     for name, other, op in zip(problem.names, problem.blocks, problem.operators, strict=True):
-        if other.f is None and op.is_zero:
+        if op.is_zero and (other.f is None or other.f.lipschitz == 0):
             raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
     if on_manifold:
         for name, other in zip(without(problem.names, j), without(problem.blocks, j), strict=True):

@@ -85,7 +85,8 @@ class Subgradient(Method):
         except NotImplementedError as error:
             raise AssumptionError(f"{self.name}: {error}") from None
         x = without(x0, R.j)
-        width = unit(problem, R, x0) * sum(op.norm() ** 2 for op in R.operators) / R.c**2
+        gain = sum(op.norm() ** 2 for op in R.operators) / R.c**2
+        width = unit(problem, R, x0) * (gain or 1.0)  # A = 0 where f alone moves the block
         p = evaluate(R, x, R.b, width)
         memory = Memory(R, p, width, length(x) or 1.0)
         return assemble(0, R, p, [(xi, 1.0) for xi in x], (p.u, width), 0.0, width, memory)
