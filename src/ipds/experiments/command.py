@@ -125,7 +125,7 @@ def _run(
     minutes = (at_most(todo, jobs) + THEORY_SECONDS) / 60
     say(
         f"{len(cells)} runs, {len(cells) - len(todo)} finished before; {jobs} processes; "
-        f"at most about {minutes:.1f} minutes"
+        f"at most about {minutes:.1f} minutes where nothing else runs"
     )
     columns = (
         TextColumn("{task.description}"),
@@ -137,7 +137,8 @@ def _run(
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("runs", total=len(todo))
-        count, told = 0, time.time()
+        began = told = time.time()
+        count = 0
 
         def done(cell: Cell, row: dict[str, Any]) -> None:
             nonlocal count, told
