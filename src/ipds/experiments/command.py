@@ -146,10 +146,8 @@ def _run(
             bar.update(task, advance=1, description=cell.dataset)
             if not console.is_terminal and time.time() - told > 30:
                 told = time.time()
-                left = at_most(todo[count:], jobs) / 60
-                console.print(
-                    f"{count} of {len(todo)} runs; at most {left:.1f} minutes left", highlight=False
-                )
+                left = (told - began) / count * (len(todo) - count) / 60
+                say(f"{count} of {len(todo)} runs; about {left:.1f} minutes left")
 
         run_all(cells, folder, data_dir, jobs, done)
 
