@@ -140,7 +140,10 @@ BAD = {
     "bad.mat": (b"rubbish" * 40, "not a MAT file"),
     "v73.mat": (b"MATLAB 7.3 MAT-file".ljust(124, b" ") + b"\x00\x02IM" + b"\x89HDF\r\n" * 10, "-v7"),
     "bad.mtx": (b"rubbish", "Matrix Market"),
-    "lying.mtx": (b"%%MatrixMarket matrix coordinate real general\n9 9 99999999\n1 1 1\n", "claims 99999999 entries"),
+    "lying.mtx": (
+        b"%%MatrixMarket matrix coordinate real general\n9 9 99999999\n1 1 1\n",
+        "claims 99999999 entries",
+    ),
     "huge.mtx": (b"%%MatrixMarket matrix coordinate real general\n9999999999 9 1\n1 1 1\n", "9999999999x9"),
     "range.mtx": (b"%%MatrixMarket matrix coordinate real general\n2 2 1\n7 7 1\n", "outside"),
     "bad.libsvm": (b"1 x:3\n", "line 1"),
