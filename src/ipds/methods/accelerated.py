@@ -123,7 +123,7 @@ class AcceleratedIPDS(Method):
             may_anneal=gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
             first=beta,
             tau=tuple(largest / curvature for curvature in curved),
-            point=point,
+            point=point.bare(),
             warm=(None,) * len(R.blocks),
             z=z0,
             target=target,
@@ -145,7 +145,7 @@ class AcceleratedIPDS(Method):
         level = m.reference.value + ROUNDING * m.eps * abs(m.reference.value)
         for _ in range(20):
             steps = tuple([alpha * ti for ti in m.tau])
-            tried = fetched(pure(attempt, R, p, m.target, m.s, steps, m.warm, like=p.z))
+            tried = fetched(pure(attempt, R, p.x, p.g, m.target, m.s, steps, m.warm, like=p.x[0]))
             moved = sum([square / ti for square, ti in zip(tried.moved, m.tau, strict=True)])
             if tried.value <= level - 1e-4 * moved / alpha:
                 break

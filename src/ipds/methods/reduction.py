@@ -109,6 +109,10 @@ class Point(NamedTuple):
     g: Arrays
     """∇_iΦ; its tangent part on manifolds."""
 
+    def bare(self) -> Point:
+        """What a next step starts from: the same without the eliminated block and the multiplier."""
+        return self._replace(u=None, x_breve=None, split=None, z=None, pulls=())
+
 
 def eliminable(problem: Problem) -> int | None:
     """Index of the block to eliminate: convex h, A = c·I (or bijective with AᵀA = c²·I); best without f, then last."""
@@ -190,14 +194,14 @@ class Trial(NamedTuple):
 
 
 def attempt(
-    R: Reduction, p: Point, target: Any, s: Any, steps: tuple[Any, ...], warm: tuple[Any, ...]
+    R: Reduction, old: Arrays, g: Arrays, target: Any, s: Any, steps: tuple[Any, ...], warm: tuple[Any, ...]
 ) -> Trial:
-    """x_i ← prox_{h_i}(x_i - α_i g_i, α_i) from p, and all there is to know of it: pure, without a look at a number."""
-    v = tuple([add_scaled(xi, -step, gi) for xi, gi, step in zip(p.x, p.g, steps, strict=True)])
+    """x_i ← prox_{h_i}(x_i - α_i g_i, α_i), and all there is to know of it: pure, without a look at a number."""
+    v = tuple([add_scaled(xi, -step, gi) for xi, gi, step in zip(old, g, steps, strict=True)])
     found = [block.h.prox_warm(*given) for block, *given in zip(R.blocks, v, steps, warm, strict=True)]
     x, warm = zip(*found, strict=True)
     q = evaluate(R, x, target, s)
-    changes = [products_of_differences(*four) for four in zip(x, p.x, q.g, p.g, strict=True)]
+    changes = [products_of_differences(*four) for four in zip(x, old, q.g, g, strict=True)]
     slopes = [dot(gi, gi) if block.h.is_manifold else 0.0 for block, gi in zip(R.blocks, q.g, strict=True)]
     moved, crossed, bent = zip(*changes, strict=True)
     return Trial(q, v, q.value, moved, crossed, bent, tuple(slopes), warm)

@@ -78,6 +78,7 @@ class Memory(NamedTuple):
     tau: tuple[float, ...]
     """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
     point: Point
+    """Where the next step starts, bare after a stage."""
     warm: tuple[Any, ...]
     """What the next prox of each block may start from."""
     z: Any
@@ -154,7 +155,7 @@ def _at(m: Memory, point: Point, before: float) -> Memory:
     (value,), point = fetch((point.value,), point)
     # where the smoothing shrinks, the curvature grows by as much
     return m._replace(
-        point=point, alpha=m.alpha * min(1.0, m.s / before), reference=Reference(value), inner=0
+        point=point.bare(), alpha=m.alpha * min(1.0, m.s / before), reference=Reference(value), inner=0
     )
 
 
