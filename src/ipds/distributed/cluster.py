@@ -11,6 +11,7 @@ import weakref
 from abc import ABC, abstractmethod
 from typing import Any
 
+from .layout import Layout
 from .plan import Node, Program, Ref
 
 logger = logging.getLogger("ipds.distributed")
@@ -32,6 +33,9 @@ class Cluster(ABC):
     """Groups it can treat at a time."""
     passes: int = 0
     """Passes so far."""
+
+    def __init__(self) -> None:
+        self.layouts: weakref.WeakValueDictionary[tuple[int, ...], Layout] = weakref.WeakValueDictionary()
 
     @abstractmethod
     def run(
@@ -64,6 +68,7 @@ class Local(Cluster):
     """Dask's scheduler in this process: threads, unless Dask is configured otherwise."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.threads = os.cpu_count() or 1
 
     def run(
@@ -108,6 +113,7 @@ class Remote(Cluster):
     """
 
     def __init__(self, client: Any):
+        super().__init__()
         self.client = client
         self.threads = max(1, sum(client.nthreads().values()))
         self._kept: weakref.WeakSet[Node] = weakref.WeakSet()
@@ -209,7 +215,7 @@ def _itself(group: Any) -> Any:
 
 
 _local: list[Local] = []
-_remote: weakref.WeakKeyDictionary[Any, Remote] = weakref.WeakKeyDictionary()
+_remote: dict[str, Remote] = {}
 
 
 def current() -> Cluster:
@@ -221,9 +227,11 @@ def current() -> Cluster:
         except ValueError:
             pass
         else:
-            if client not in _remote:
-                _remote[client] = Remote(client)
-            return _remote[client]
+            for name in [name for name, remote in _remote.items() if remote.client.status == "closed"]:
+                del _remote[name]
+            if client.id not in _remote:
+                _remote[client.id] = Remote(client)
+            return _remote[client.id]
     if not _local:
         logger.warning("no Dask client: the chunks are treated by Dask's local scheduler, in this process")
         _local.append(Local())

@@ -86,7 +86,7 @@ class _Waiting(threading.local):
     """What has been written down and not yet computed, in this thread."""
 
     def __init__(self) -> None:
-        self.handles: weakref.WeakSet[Lazy] = weakref.WeakSet()
+        self.handles: weakref.WeakValueDictionary[int, Lazy] = weakref.WeakValueDictionary()
 
 
 _waiting = _Waiting()
@@ -94,9 +94,11 @@ _waiting = _Waiting()
 
 def waiting() -> list[Node]:
     """The nodes that wait and that somebody still holds."""
-    nodes = [handle.node for handle in _waiting.handles]
-    _waiting.handles.clear()
-    return [node for node in nodes if not node.done]
+    nodes = [(key, handle.node) for key, handle in list(_waiting.handles.items())]
+    for key, node in nodes:
+        if node.done:
+            _waiting.handles.pop(key, None)
+    return [node for _, node in nodes if not node.done]
 
 
 class Lazy(NDArrayOperatorsMixin):
@@ -109,7 +111,7 @@ class Lazy(NDArrayOperatorsMixin):
         self.node = node
         node.handle = weakref.ref(self)
         if not node.done:
-            _waiting.handles.add(self)
+            _waiting.handles[id(self)] = self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if method != "__call__" or keywords.pop("out", None) is not None:

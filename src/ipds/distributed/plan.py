@@ -108,7 +108,11 @@ def force(*targets: Node) -> None:
     """Compute the targets, and with them whatever else is waiting."""
     if all(node.done for node in targets):
         return
-    pending = _ordered([*targets, *waiting()])
+    pending = _ordered(targets)
+    layouts = {node.layout for node in pending}
+    # what waits on other clusters, or on other data, stays there until it is asked for
+    along = [node for node in waiting() if layouts.issuperset(part.layout for part in _ordered([node]))]
+    pending = _ordered([*targets, *along])
     while pending:
         ready = _ready(pending)
         for layout in {id(node.layout): node.layout for node in ready}.values():

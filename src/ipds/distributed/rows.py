@@ -16,7 +16,6 @@ from .plan import Recipe, force, held
 
 ADVICE = "rechunk by rows first, e.g. X.rechunk({0: 'auto', 1: -1})"
 _digests: weakref.WeakKeyDictionary[Node, bytes] = weakref.WeakKeyDictionary()
-_layouts: weakref.WeakValueDictionary[Any, Layout] = weakref.WeakValueDictionary()
 
 
 def rows(array: Any, name: str = "X", persist: bool | None = None) -> Rows:
@@ -92,10 +91,9 @@ def _one_after_the_other(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _layout(cluster: Cluster, chunks: tuple[int, ...]) -> Layout:
     """One layout for all arrays that are cut alike, so that their chunks meet."""
-    key = id(cluster), chunks
-    layout = _layouts.get(key)
+    layout = cluster.layouts.get(chunks)
     if layout is None:
-        layout = _layouts[key] = Layout(chunks, cluster)
+        layout = cluster.layouts[chunks] = Layout(chunks, cluster)
     return layout
 
 
