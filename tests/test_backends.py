@@ -133,10 +133,8 @@ def test_numbers_are_floats_everywhere(library, request):
 @pytest.mark.parametrize("method", ["auto", IPDS("practical")])
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_single_precision_stays_single(library, method, request):
-    make = arrays(library, request)
-    single, double = (
-        solve(*regression(make, dtype), method=method, max_iter=40) for dtype in ("float32", "float64")
-    )
+    single = solve(*regression(arrays(library, request), "float32"), method=method, max_iter=40)
+    double = solve(*regression(np.asarray), method=method, max_iter=40)
     assert {str(x.dtype).removeprefix("torch.") for x in (*single.x, single.z)} == {"float32"}
     assert single.fun == pytest.approx(double.fun, rel=0.01)
 
@@ -285,28 +283,32 @@ def test_automatic_gradients_in_whole_solves(library, method, request):
 
 
 def test_a_batch_gives_what_single_solves_give(jax):
-    xp = jax.numpy
     g = problems.rng(7)
-    G, y = xp.asarray(g.standard_normal((12, 5))), xp.asarray(g.standard_normal((3, 12)))
+    G, targets, rhos = g.standard_normal((12, 5)), g.standard_normal((2, 12)), np.array([0.2, 3.0])
 
-    def lasso(parameter):
-        rho, target = parameter
-        return Problem([Block(f=LeastSquares(G, target), A=-1.0, shape=5), Block(h=L1(rho), shape=5)])
+    def lasso(make):
+        matrix = make(G)
 
-    rhos = xp.asarray([0.2, 1.0, 3.0])
-    found = solve_batch(lasso, (rhos, y), tol=1e-6)
-    for k, result in enumerate(found):
-        single = solve(lasso((float(rhos[k]), y[k])), method="ipds", tol=1e-6, check_every=50)
+        def problem(parameter):
+            rho, y = parameter
+            return Problem([Block(f=LeastSquares(matrix, y), A=-1.0, shape=5), Block(h=L1(rho), shape=5)])
+
+        return problem
+
+    made, parameters = lasso(jax.numpy.asarray), (jax.numpy.asarray(rhos), jax.numpy.asarray(targets))
+    found = solve_batch(made, parameters, tol=1e-6)
+    for result, rho, y in zip(found, rhos, targets, strict=True):
+        single = solve(lasso(np.asarray)((rho, y)), method="ipds", tol=1e-6, check_every=50)
         assert (result.success, result.nit) == (True, single.nit)
         assert result.fun == pytest.approx(single.fun, rel=1e-12)
         assert result.certificate.relative == pytest.approx(single.certificate.relative, rel=1e-3)
         np.testing.assert_allclose(result.x[1], single.x[1], rtol=1e-7, atol=1e-9)
     with pytest.raises(TypeError, match="JAX arrays"):
-        solve_batch(lasso, [0.1, 0.2])
+        solve_batch(made, [0.1, 0.2])
     with pytest.raises(ValueError, match="first axis"):
-        solve_batch(lasso, (rhos[:2], y))
-    with pytest.raises(ValueError, match="seeds has 2 entries"):
-        solve_batch(lasso, (rhos, y), seeds=[0, 1])
+        solve_batch(made, (parameters[0][:1], parameters[1]))
+    with pytest.raises(ValueError, match="seeds has 3 entries"):
+        solve_batch(made, parameters, seeds=[0, 1, 2])
 
 
 # other libraries

@@ -9,7 +9,7 @@ by one (`_compile.pure`).
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -41,10 +41,11 @@ class Advance:
         carried = [in_dtype(leaves[i], state.z.dtype) for i in moving]
         fixed = tuple([leaf for i, leaf in enumerate(leaves) if i not in set(moving)])
         key = (self._method, tree, state.z.dtype, fixed)
-        if key not in self._programs:
+        hashable = all(isinstance(leaf, Hashable) for leaf in fixed)
+        if hashable and key not in self._programs:
             loop = partial(repeated, self._step, tree, leaves, moving)
             self._programs[key] = compiled(loop, [until - state.t, *carried])
-        program = self._programs[key]
+        program = self._programs[key] if hashable else None
         if program is None:
             self._compilable = False
             return self._step(state)
