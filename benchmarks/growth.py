@@ -160,7 +160,7 @@ Made by `python benchmarks/growth.py --write docs/performance.md` (`make bench-f
 
 One size varied at a time: CPU milliseconds of one iteration at the smallest and the largest, and the exponent of the
 power law through all sizes. Where two kinds of operations compete, the exponent lies between theirs. The range for r
-was first stated as 1 to 2; a run gave 0.62, outside it, and it was widened afterwards: reading D costs md whatever r is.
+was first stated as 1 to 2; a run gave 0.62, outside it, and it was widened afterwards: reading D costs md at any r.
 """
 MEMORY = """### Memory
 
