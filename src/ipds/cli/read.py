@@ -23,6 +23,7 @@ import scipy.sparse as sp
 
 from ..datasets import DataError, names_in_mat, read_libsvm, read_mat, read_mtx, read_npz
 from ..datasets.bounded import LIMIT, check_size, opened
+from ..datasets.npz import check_member
 
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 """What a damaged archive raises."""
@@ -96,7 +97,7 @@ def _npz(path: Path, request: Request) -> Data:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name.removesuffix(".npy") for name in archive.namelist()]
-    except zipfile.BadZipFile:
+    except DAMAGE:
         raise DataError(f"{path}: damaged, or no .npz file") from None
     if {"format", "shape", "data"} <= set(names):
         return _columns(path, _sparse_npz(path), (), request)
@@ -106,7 +107,8 @@ def _npz(path: Path, request: Request) -> Data:
 def _sparse_npz(path: Path) -> sp.csr_array:
     """A matrix of `scipy.sparse.save_npz`, its indices checked before any product could follow them."""
     with zipfile.ZipFile(path) as archive:
-        check_size(sum(member.file_size for member in archive.infolist()), 1, str(path))
+        for member in archive.infolist():
+            check_member(path, member)
     for name in ("data", "indices", "indptr", "row", "col"):
         try:
             read_npz(path, name)

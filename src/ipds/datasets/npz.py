@@ -16,6 +16,15 @@ from .bounded import check_size
 from .errors import DataError
 
 
+def check_member(path: str | Path, member: zipfile.ZipInfo) -> None:
+    """Refuse a member that is too large, or packed as NumPy never does: LZMA takes the memory that a file asks for."""
+    check_size(member.file_size, 1, f"{path}: {member.filename}")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataError(
+            f"{path}: {member.filename} is packed by method {member.compress_type}, not as in .npz files"
+        )
+
+
 def read_npz(path: str | Path, name: str) -> np.ndarray:
     """The array `name` of an .npz file; nothing is unpickled.
 
@@ -28,7 +37,7 @@ def read_npz(path: str | Path, name: str) -> np.ndarray:
                 member = members.get(f"{name}.npy")
                 if member is None:
                     raise DataError(f"{path}: no array {name!r}; there are {sorted(members)}")
-                check_size(member.file_size, 1, f"{path}: {member.filename}")
+                check_member(path, member)
                 content = archive.read(member)
         except DataError:
             raise
