@@ -329,7 +329,7 @@ def test_end_to_end(tmp_path, tiny, monkeypatch):
 
 
 def test_the_trade_off_is_part_of_the_whole_grid(tmp_path, tiny, monkeypatch):
-    monkeypatch.setattr(command, "RHOS", (1.0,))
+    monkeypatch.setattr(command, "QUICK_RHOS", (1.0,))
     options = Options(tmp_path, quick=True, seconds=0.02)
     study = reproduce(options, Console(file=io.StringIO(), width=200))
     assert [panel.dataset for panel in study.trade_off] == ["tradeoff-10-12"]

@@ -26,13 +26,13 @@ from ..datasets import PAPER, DataError
 from ..datasets.cache import locate
 from ..datasets.paper import FILES, parse
 from . import theory
-from .grid import QUICK, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, paper_cells, trade_off_cells
+from .grid import QUICK, QUICK_RHOS, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, paper_cells, trade_off_cells
 from .pool import at_most, available, finished, missing, run_all
 from .published import Published, read_published
 from .report import Study, publish_report, verdict, write_report
 from .run import write_atomically
 
-SECONDS, QUICK_SECONDS, QUICK_TRADE_OFF_SECONDS = 5.0, 0.5, 2.0
+SECONDS, QUICK_SECONDS, QUICK_TRADE_OFF_SECONDS = 5.0, 0.5, 4.0
 THEORY_SECONDS = 15.0
 CURVES = "published_curves.json"
 
@@ -101,15 +101,25 @@ def _plan(options: Options, datasets: Sequence[str]) -> tuple[list[Cell], dict[s
     seeds = 1 if options.quick else options.trade_off_seeds
     for name in datasets:
         parse(name)
-    cells = paper_cells(datasets, options.rhos or RHOS, seeds=options.seeds, seconds=budget)
+    rhos = options.rhos or (QUICK_RHOS if options.quick else RHOS)
+    cells = paper_cells(datasets, rhos, seeds=options.seeds, seconds=budget)
     if not options.datasets and not options.rhos:
         cells += trade_off_cells(QUICK_TRADE_OFFS if options.quick else TRADE_OFFS, seeds, longer)
     return cells, {
-        "grid": "quick: small data that need no files" if options.quick else "the paper's",
+        "grid": _extent(options, datasets, rhos),
         "budget": f"{budget:g} s per run on the paper's grid, {longer:g} s on the trade-off; the paper ran 20 s",
         "seeds": f"{options.seeds} on the paper's grid, {seeds} on the trade-off, counted from 0",
         "processes": str(options.jobs),
     }
+
+
+def _extent(options: Options, datasets: Sequence[str], rhos: Sequence[float]) -> str:
+    """Which part of the paper's grid was asked for."""
+    if options.quick:
+        return "quick: small data that need no files"
+    if not options.datasets and not options.rhos:
+        return "the paper's"
+    return f"a part of the paper's: {', '.join(datasets)}; ρ = {', '.join(f'{rho:g}' for rho in rhos)}"
 
 
 def _run(

@@ -15,6 +15,7 @@ MULTIPLES = (10.0, 50.0, 100.0, 500.0)
 COMPONENTS = 20
 TRADE_OFFS = (("tradeoff-50-500", 0.6), ("tradeoff-50-1000", 0.8), *((name, 0.6) for name in GENES))
 QUICK = ("randn-300-100", "randn-600-100", "digits-800-60", "digits-1500-60")
+QUICK_RHOS = (1.0, 100.0)
 QUICK_TRADE_OFFS = (("tradeoff-50-200", 0.6), ("tradeoff-50-300", 0.6))
 
 
