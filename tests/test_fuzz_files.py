@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from ipds.datasets import DataError, read_mtx
+from ipds.datasets.npz import check_member
 
 FUZZ = Path(__file__).with_name("fuzz_files.py")
 
@@ -32,6 +34,26 @@ def test_bombs_and_claims():
         [sys.executable, str(FUZZ), "--cases", "0"], capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("compress_size", 2**32, "more than the file has"),
+        ("compress_type", 14, "method 14"),
+        ("file_size", 2**60, "accepted"),
+    ],
+)
+def test_claims_of_an_archive(field, value, message, tmp_path):
+    """Python's zipfile would take the memory for what is claimed."""
+    path = tmp_path / "a.npz"
+    np.savez(path, X=np.ones(3))
+    with zipfile.ZipFile(path) as archive:
+        member = archive.infolist()[0]
+    check_member(path, member)
+    setattr(member, field, value)
+    with pytest.raises(DataError, match=message):
+        check_member(path, member)
 
 
 def matrices():

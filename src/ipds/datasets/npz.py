@@ -19,6 +19,10 @@ from .errors import DataError
 def check_member(path: str | Path, member: zipfile.ZipInfo) -> None:
     """Refuse a member that is too large, or packed as NumPy never does: LZMA takes the memory that a file asks for."""
     check_size(member.file_size, 1, f"{path}: {member.filename}")
+    if member.compress_size > Path(path).stat().st_size:
+        raise DataError(
+            f"{path}: {member.filename} claims {member.compress_size} bytes, more than the file has"
+        )
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DataError(
             f"{path}: {member.filename} is packed by method {member.compress_type}, not as in .npz files"
