@@ -270,9 +270,10 @@ matrix and its transpose that the partial decomposition of the rank takes. `plai
 practical parameters. CPU milliseconds on one thread, the least of several for every iteration and every operation,
 engine and floor in turns.
 
-How the rank is counted decides its verdict. With one sweep per projection, as if the last vectors were right already, it
-misses the aim (1.91 before the warm start, 1.88 after it); all sweeps made and their orthogonalisation were counted later,
-which gave 1.31 and 1.45 in runs where the floor was sampled more often than the engine; since then both are equally often.
+How the rank is counted decides its verdict. With one sweep per projection, as if the last vectors were right already,
+the ratio was 1.91 before the warm start, and would still be above the aim. All sweeps made, then their
+orthogonalisation, were counted later: 1.31 and 1.45, in runs that sampled the floor more often than the engine. Since
+then both are sampled equally often.
 """
 
 
