@@ -69,12 +69,17 @@ def _polar_by_gram(v: Array) -> Array:
 
     def through_gram(v: Array) -> Array:
         x = v @ ((q / xp.sqrt(w)) @ q.T)
-        return 1.5 * x - 0.5 * (x @ (x.T @ x))
+        return either(truth(w[0] * 1e-12 >= precision(v) * w[-1]), lambda x: x, _newton_schulz, x)
 
     # an overflow makes this NaN, and the comparison false
     return either(
         truth(w[0] >= math.sqrt(precision(v)) * w[-1]) & truth(w[0] > 0), through_gram, _polar_by_svd, v
     )
+
+
+def _newton_schulz(x: Array) -> Array:
+    """One step towards orthonormal columns: it squares the error that is left."""
+    return 1.5 * x - 0.5 * (x @ (x.T @ x))
 
 
 def _polar_by_svd(v: Array) -> Array:
@@ -123,7 +128,11 @@ class Rank(Indicator):
         True
         """
         block, short = self.s + OVERSAMPLING, min(v.shape)
-        if type(v) is not np.ndarray or v.dtype != np.float64 or not 0 < LARGE * self.s <= short >= 20 * LARGE:
+        if (
+            type(v) is not np.ndarray
+            or v.dtype != np.float64
+            or not 0 < LARGE * self.s <= short >= 20 * LARGE
+        ):
             return self.project(v), None
         wide = v if v.shape[0] == short else v.T
         if warm is not None and warm.shape == (short, block):
