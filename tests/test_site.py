@@ -67,7 +67,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 UNRUN = re.compile(
-    r"(make|pip|ipds (reproduce|bench)|\.venv/bin/(pre-commit|pip)|export|python (benchmarks|examples)/|dask|sudo) ?|#|$"
+    r"(make|pip|ipds (reproduce|bench)|\.venv/bin/(pre-commit|pip)|export|python (benchmarks|examples)/|dask) ?|#|$"
 )
 """Commands that are shown but not run here: other targets, installers, benchmarks, other machines."""
 
