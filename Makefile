@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-floor bench-backends reproduce docs dist test-wheel clean
+.PHONY: demo test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
 	$(BIN)/ipds demo
@@ -35,6 +35,10 @@ bench: $(READY)
 # the engine beside specialists: about ten minutes; `make bench-engine ARGS=--quick` takes two
 bench-engine: $(READY)
 	$(BIN)/python benchmarks/engine.py $(ARGS)
+
+# distributed solves with 1 and 2 workers; `make bench-scaling ARGS="--big DIR"` solves 20 GB on disk
+bench-scaling: $(READY)
+	$(BIN)/python benchmarks/scaling.py $(ARGS)
 
 # one iteration beside what it cannot avoid, growth with size, memory: about ten minutes
 bench-floor: $(READY)

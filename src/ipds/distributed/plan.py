@@ -109,7 +109,7 @@ def force(*targets: Node) -> None:
     if all(node.done for node in targets):
         return
     pending = _ordered(targets)
-    layouts = {node.layout for node in pending}
+    layouts = {None, *(node.layout for node in pending)}
     # what waits on other clusters, or on other data, stays there until it is asked for
     along = [node for node in waiting() if layouts.issuperset(part.layout for part in _ordered([node]))]
     pending = _ordered([*targets, *along])
