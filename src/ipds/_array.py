@@ -136,7 +136,7 @@ def truth(condition: Any) -> Any:
 
 def either(condition: Any, yes: Callable[..., Array], no: Callable[..., Array], *arguments: Array) -> Array:
     """yes(*arguments) where `condition` is true, else no(*arguments); one of the two is run, also in compiled code."""
-    if is_jax(condition):
+    if is_traced(condition):  # at any other time JAX would compile both anew
         return importlib.import_module("jax").lax.cond(condition, yes, no, *arguments)
     return yes(*arguments) if condition else no(*arguments)
 
