@@ -35,7 +35,6 @@ from benchmarks.pages import write_section
 from benchmarks.problems import (
     Array,
     Case,
-    DataMissing,
     dual_pcp,
     low_rank,
     paper_pca,
@@ -46,6 +45,7 @@ from benchmarks.problems import (
 from benchmarks.report import Row
 
 import ipds
+from ipds.datasets import DataMissing
 from ipds.methods import IPDS, RADMM, SPGM, AcceleratedIPDS, Method, RiemannianALM
 
 Run = Callable[[Case, Recorder], object]
@@ -182,7 +182,7 @@ def plans(folder: Path | None, quick: bool) -> list[Plan]:
     def add(family: str, make: Callable[[int], Case], *settings: Any, **targets: Any) -> None:
         found.append(Plan(family, make, *settings, **targets))
 
-    for source, n in [("randn", 500)] if quick else [("randn", 500), ("mnist", 780), ("tdt2", 500)]:
+    for source, n in [("randn", 500)] if quick else [("randn", 500), ("mnist", 780), ("TDT2", 500)]:
         for rho in (1.0, 100.0):
             case = partial(paper_pca, source, rho, folder=folder, m=1500, n=n)
             add("paper", case, PAPER, 5, 3.0, 0.5, 2.0)

@@ -6,8 +6,6 @@ scoring alone, the objective, the nearest feasible point and the distance to the
 
 from __future__ import annotations
 
-import functools
-import gzip
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
-import scipy.sparse
 from scipy.optimize import nnls
 
-from ipds import Block, Problem
+from ipds import Block, Problem, datasets
 from ipds.functions import L1, L21, Cardinality, NonNegative, PCAVariance, PhaseRetrieval, Rank, Stiefel
 from ipds.operators import Sampling
 
@@ -86,21 +82,8 @@ def _components(name: str, key: tuple, data: Array, weight: float, constant: flo
 
 def paper_pca(source: str, rho: float, seed: int, folder: Path | None, m: int, n: int, r: int = 20) -> Case:
     """‖D - DVVᵀ‖²/(2m) + ρ‖V‖₁; columns scaled to unit norm, then centred. `known`: r coordinate vectors."""
-    rng = np.random.default_rng([1, seed])
-    if source == "randn":
-        D = rng.standard_normal((m, n))
-    elif source == "mnist":
-        images = _mnist(folder)
-        D = images[rng.choice(len(images), m, replace=False)]
-        D = D[:, np.sort(rng.choice(D.shape[1], n, replace=False))].astype(float)
-    else:
-        texts = _tdt2(folder)
-        texts = texts[rng.choice(texts.shape[0], m, replace=False)]
-        used = np.flatnonzero(np.asarray(texts.sum(axis=0)).ravel())
-        D = texts[:, np.sort(rng.choice(used, n, replace=False))].toarray()
-    D = _unit(D)
-    D = D - D.mean(axis=0)
-    start = polar(rng.standard_normal((n, r)))
+    D = datasets.load(f"{source}-{m}-{n}", seed, folder)
+    start = polar(np.random.default_rng([3, seed]).standard_normal((n, r)))
     name = f"{source}-{m}-{n} rho={rho:g}"
     case = _components(name, (name, seed), D, rho, float(np.sum(D * D)) / (2 * m), start)
     case.data["rho"] = rho
@@ -114,45 +97,15 @@ def trade_off(
     source: str, seed: int, folder: Path | None, n: int, weight: float, r: int = 20, m: int = 50
 ) -> Case:
     """-‖BX‖² + weight·‖X‖₁, XᵀX = I; columns of B centred, then of unit norm. Gene data do not depend on the seed."""
-    rng = np.random.default_rng([2, seed])
     key: tuple[Any, ...]
     if source == "randn":
-        B, key = rng.standard_normal((m, n)), (source, n, weight, seed)
+        B, key = datasets.trade_off(f"tradeoff-{m}-{n}", seed), (source, n, weight, seed)
         name = f"randn {m}x{n} lambda={weight:g}"
     else:
-        B = np.asarray(scipy.io.loadmat(_file(folder, f"gene/{source}.mat"))["X"], dtype=float)
-        name, key = f"{source} {B.shape[0]}x{B.shape[1]} lambda={weight:g}", (source, weight)
-    B = _unit(B - B.mean(axis=0))
-    start = polar(rng.standard_normal((B.shape[1], r)))
+        B, key = datasets.trade_off(source, data_dir=folder), (source, weight)
+        name = f"{source} {B.shape[0]}x{B.shape[1]} lambda={weight:g}"
+    start = polar(np.random.default_rng([4, seed]).standard_normal((B.shape[1], r)))
     return _components(name, key, math.sqrt(2 * len(B)) * B, weight, 0.0, start)
-
-
-def _unit(D: Array) -> Array:
-    lengths = np.linalg.norm(D, axis=0)
-    return D / np.where(lengths > 0, lengths, 1.0)
-
-
-class DataMissing(Exception):
-    """A data file is not at hand."""
-
-
-def _file(folder: Path | None, name: str) -> Path:
-    if folder is None:
-        raise DataMissing(f"{name}: no data folder given (--data or IPDS_DATA)")
-    if not (folder / name).exists():
-        raise DataMissing(f"{name} is not in {folder}")
-    return folder / name
-
-
-@functools.cache
-def _mnist(folder: Path | None) -> Array:
-    with gzip.open(_file(folder, "t10k-images-idx3-ubyte.gz")) as file:
-        return np.frombuffer(file.read(), dtype=np.uint8, offset=16).reshape(-1, 784)
-
-
-@functools.cache
-def _tdt2(folder: Path | None) -> scipy.sparse.csr_array:
-    return scipy.sparse.csr_array(scipy.io.loadmat(_file(folder, "TDT2.mat"))["fea"]).astype(float)
 
 
 # ---------------------------------------------------------------- robust sparse regression

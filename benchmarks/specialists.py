@@ -14,7 +14,7 @@ import scipy.linalg
 from benchmarks.clock import Recorder
 from benchmarks.problems import Array, Case, largest
 
-Smooth = Callable[[Array], tuple[float, Array]]
+from ipds.experiments import homotopy
 
 
 def soft(x: Array, t: float) -> Array:
@@ -24,71 +24,20 @@ def soft(x: Array, t: float) -> Array:
 # ---------------------------------------------------------------- sparse principal components
 
 
-def tangential(X: Array, G: Array) -> Array:
-    S = X.T @ G
-    return G - X @ ((S + S.T) / 2)
-
-
-def orthonormal(X: Array) -> Array:
-    """X R⁻¹ with the Cholesky factor RᵀR = XᵀX; QR where that fails."""
-    R, failed = scipy.linalg.lapack.dpotrf(X.T @ X, clean=1)
-    if failed:
-        return np.linalg.qr(X)[0]
-    return X @ scipy.linalg.lapack.dtrtri(R)[0]
-
-
-def spectral_descent(
-    smooth: Smooth, X: Array, step: float, steps: int, seen: Callable[[Array], None]
-) -> tuple[Array, float]:
-    """Riemannian gradient steps of Barzilai-Borwein length under a nonmonotone search; (X, last step)."""
-    value, G = smooth(X)
-    G = tangential(X, G)
-    reference, weight = value, 1.0
-    for k in range(steps):
-        slope = float(np.vdot(G, G))
-        if slope < 1e-12:
-            break
-        for _ in range(4):
-            new = orthonormal(X - step * G)
-            value, H = smooth(new)
-            if value <= reference - 1e-4 * step * slope:
-                break
-            step *= 0.2
-        H = tangential(new, H)
-        move, change = new - X, H - G
-        crossed = abs(float(np.vdot(move, change)))
-        if crossed > 0:
-            longer = float(np.vdot(move, move)) / crossed
-            step = longer if k % 2 else crossed / float(np.vdot(change, change))
-            step = min(max(step, 1e-12), 1e12)
-        X, G = new, H
-        heavier = 0.85 * weight + 1
-        reference, weight = (0.85 * weight * reference + value) / heavier, heavier
-        seen(X)
-    return X, step
-
-
 def smoothing_homotopy(
     inner: int, shrink: float = 0.3, first: float = 0.1
 ) -> Callable[[Case, Recorder], Array]:
-    """|x| as √(x² + ε²), spectral descent, ε smaller in every stage."""
+    """|x| as √(x² + ε²), ε smaller in every stage; a point counts as it is and soft-thresholded by ε."""
 
     def solver(case: Case, record: Recorder) -> Array:
-        f, weight, X = case.data["f"], case.data["weight"], case.start
-        step, width = 1e-3, first
-        while width > 1e-8:
+        def seen(X: Array, width: float) -> bool:
+            record(X, lambda: soft(X, width))
+            return False  # the recorder ends a run itself
 
-            def smooth(X: Array, width: float = width) -> tuple[float, Array]:
-                value, G = f.value_and_grad(X)
-                root = np.sqrt(X * X + width * width)
-                return value + weight * float(root.sum()), G + weight * (X / root)
-
-            def seen(X: Array, width: float = width) -> None:
-                record(X, lambda: soft(X, width))
-
-            X, step = spectral_descent(smooth, X, step, inner, seen)
-            width, step = shrink * width, shrink * step
-        return X
+        f, weight = case.data["f"], case.data["weight"]
+        return homotopy.smoothing_homotopy(
+            f, weight, case.start, seen, inner=inner, shrink=shrink, first=first
+        )[0]
 
     return solver
 

@@ -15,6 +15,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from benchmarks import engine, problems, report
 from benchmarks.clock import Recorder
 
+from ipds.datasets import DataMissing
+
 TOYS = {
     "paper": lambda seed: problems.paper_pca("randn", 1.0, seed, None, 60, 20, r=3),
     "trade-off": lambda seed: problems.trade_off("randn", seed, None, 30, 0.3, r=3, m=10),
@@ -63,10 +65,12 @@ def test_the_page_names_every_problem_and_survives_json(rows):
         assert row.problem in page
 
 
-def test_missing_data_are_said_to_be_missing(tmp_path):
-    with pytest.raises(problems.DataMissing, match=r"TDT2\.mat is not in"):
-        problems.paper_pca("tdt2", 1.0, 0, tmp_path, 10, 5)
-    with pytest.raises(problems.DataMissing, match="no data folder"):
+def test_missing_data_are_said_to_be_missing(tmp_path, monkeypatch):
+    monkeypatch.delenv("IPDS_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(DataMissing, match=r"TDT2\.mat"):
+        problems.paper_pca("TDT2", 1.0, 0, tmp_path, 10, 5)
+    with pytest.raises(DataMissing, match=r"Lymph\.mat"):
         problems.trade_off("Lymph", 0, None, 0, 0.6)
 
 

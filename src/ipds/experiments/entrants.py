@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..methods import IPDS, RADMM, SPGM, AcceleratedIPDS, ManPG, Method, RiemannianALM, Subgradient
 from ..solve import iterate, solve
 from .homotopy import smoothing_homotopy
@@ -73,9 +75,13 @@ def by_homotopy(inner: int, shrink: float, first: float) -> Run:
     """The smoothing homotopy; it ends when its smoothing is negligible."""
 
     def run(instance: Instance, beta0: float | None, record: Recorder) -> Outcome:
+        def seen(X: np.ndarray, width: float) -> bool:
+            record(X)
+            return record.over
+
         record.start()
         X, steps = smoothing_homotopy(
-            instance.f, instance.weight, instance.start, record, inner=inner, shrink=shrink, first=first
+            instance.f, instance.weight, instance.start, seen, inner=inner, shrink=shrink, first=first
         )
         return Outcome(X, "BUDGET" if record.over else "FINISHED", steps, 0.0)
 
