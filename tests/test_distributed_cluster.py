@@ -57,7 +57,11 @@ def test_the_scheduler_does_not_accumulate_tasks(client, monkeypatch):
     assert max(seen[half:]) < 1.3 * max(seen[:half])
 
 
-def test_a_killed_worker_does_not_change_the_result(client):
+@pytest.mark.parametrize(
+    "depth", [1000, 4]
+)  # recovered from the passes so far, or from arrays that are recipes
+def test_a_killed_worker_does_not_change_the_result(client, monkeypatch, depth):
+    monkeypatch.setattr(clusters, "DEPTH", depth)
     G, y = regression()
     undisturbed = solve(robust(G, y, True), seed=0, tol=0.0, max_iter=14)
     killed = []
