@@ -107,10 +107,8 @@ class IPDS(Method):
         p, beta, mu = m.parameters, m.beta, m.mu
         z = state.z if m.zhat is None else beta**0.5 * m.zhat
         x, products, points = list(state.x), list(state.products), list(state.prox_points)
-        lipschitz = list(m.lipschitz)
-        residual = sum_products(products, problem.b)
-        last = len(x) - 1
-        x_breve = state.x_breve
+        lipschitz, residual = list(m.lipschitz), sum_products(products, problem.b)
+        last, x_breve = len(x) - 1, state.x_breve
         for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
             pull = op.adjoint(z + beta * residual)
             value, gradient = gradient_of(block.f, x[i], with_value=m.local[i])
