@@ -85,6 +85,7 @@ CASES = {
     "IPDS practical": (problems.five_blocks, IPDS("practical")),
     "IPDS scaled multiplier": (problems.three_blocks, IPDS("sound", scaled_multiplier=True)),
     "accelerated": (problems.sparse_pca, AcceleratedIPDS()),
+    "accelerated, a phase is over": (problems.sparse_pca, AcceleratedIPDS(beta0=1e-3)),
     "accelerated, annealing": (problems.sparse_pca, AcceleratedIPDS("thorough")),
     "accelerated, f moved": (problems.three_blocks, AcceleratedIPDS()),
     "accelerated, not quadratic": (piecewise, AcceleratedIPDS()),

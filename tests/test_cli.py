@@ -82,10 +82,14 @@ def test_check_says_in_one_line_what_is_wrong_with_the_file(tmp_path, text, word
 def test_debug_shows_the_traceback_wherever_it_stands(tmp_path):
     file = tmp_path / "file.py"
     file.write_text("1/0\n")
-    for arguments in (["check", str(file), "--debug"], ["--debug", "check", str(file)]):
+    for arguments, kind in (
+        (["check", str(file), "--debug"], "ZeroDivisionError"),
+        (["--debug", "check", str(file)], "ZeroDivisionError"),
+        (["solve", "sparse-pca", "nowhere.csv", "--debug"], "DataError"),
+    ):
         shown = subprocess.run([sys.executable, "-m", "ipds", *arguments], capture_output=True, text=True)
         assert "Traceback" in shown.stderr
-        assert "ZeroDivisionError" in shown.stderr
+        assert kind in shown.stderr
 
 
 def test_bench_in_json_has_every_method_on_every_problem():

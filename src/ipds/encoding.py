@@ -178,8 +178,8 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
 def alike(value: Any, fresh: Any, where: str = "state") -> None:
     """Refuse a restored value that is not built like a fresh one: records, arrays and numbers in the same places.
 
-    A fresh None says nothing, an empty tuple that numbers or arrays will follow; and a number may stand where an array
-    was (a multiplier that is zero).
+    A fresh None says nothing, an empty tuple that numbers or arrays will follow; a number may stand where an array was
+    (a multiplier that is zero), and None where that is what a record has by default (a phase that is over).
     """
     if fresh is None:
         return
@@ -192,7 +192,8 @@ def alike(value: Any, fresh: Any, where: str = "state") -> None:
     elif _is_record(fresh):
         fine = type(value) is type(fresh)
         for name, part in _fields(fresh) if fine else ():
-            alike(getattr(value, name), part, f"{where}.{name}")
+            if getattr(value, name) is not None or not _is_optional(type(fresh), name):
+                alike(getattr(value, name), part, f"{where}.{name}")
     elif fresh == ():
         fine = type(value) is tuple and all(isinstance(part, int | float) or is_array(part) for part in value)
     elif isinstance(fresh, tuple | list):
@@ -220,6 +221,13 @@ def _is_record(value: Any) -> bool:
 def _fields(record: Any) -> list[tuple[str, Any]]:
     names = getattr(record, "_fields", None) or [field.name for field in dataclasses.fields(record)]
     return [(name, getattr(record, name)) for name in names]
+
+
+def _is_optional(kind: Any, name: str) -> bool:
+    """Whether a field of a record is None where nothing is given."""
+    if hasattr(kind, "_field_defaults"):
+        return kind._field_defaults.get(name, name) is None
+    return kind.__dataclass_fields__[name].default is None
 
 
 def _name(kind: type) -> str:

@@ -31,7 +31,7 @@ class Commands(TyperGroup):
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except Exception as error:
-            if ctx.params.get("debug") or _is_help(error):
+            if ctx.find_root().params.get("debug") or _is_help(error):
                 raise
             say(_in_words(error))
             raise typer.Exit(_exit_code(error)) from None
