@@ -8,8 +8,21 @@ import pytest
 import problems
 from ipds import Block, Parameters, Problem, Status, iterate, solve
 from ipds.diagnostics import certificate, certify, objective, subgradients
-from ipds.functions import L1, Box, Cardinality, LeastSquares, Stiefel, Zero
+from ipds.functions import (
+    L1,
+    Box,
+    Cardinality,
+    LeastSquares,
+    Precomposed,
+    Scaled,
+    Separable,
+    Simplex,
+    Stiefel,
+    Translated,
+    Zero,
+)
 from ipds.methods import IPDS
+from ipds.methods.base import State
 
 
 def distance(h, x, g):
@@ -175,3 +188,38 @@ def test_the_objective_is_taken_at_a_feasible_point():
     assert problem.infeasibility(feasible) < 1e-12 * np.linalg.norm(problem.b)
     assert result.fun == pytest.approx(problem.objective(feasible), rel=1e-12)
     assert objective(problem, result.state) == result.fun
+
+
+T = np.array([1.0, -2.0, 3.0], dtype=np.float32)
+SHIFTED = {
+    "translated": Translated(L1(0.3), T),
+    "scaled": Scaled(Translated(L1(0.3), T), 2.0),
+    "precomposed": Precomposed(L1(0.3), -2.0, 5.0),
+    "by a matrix": Precomposed(L1(0.3), np.eye(3, dtype=np.float32)[::-1], T),
+    "separable": Separable([(slice(0, 1), L1(0.3)), (slice(1, None), Translated(L1(0.3), 4.0))]),
+    "simplex": Simplex(3.0),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_the_rounding_of_the_constants_of_h_is_counted(name):
+    """Single precision, steps of 1e-6, ‖x‖ far below the constants of h: y = x - t keeps few digits of x."""
+    h, step, g = SHIFTED[name], 1e-6, problems.rng(8)
+    problem = Problem(
+        [Block(h=h, A=-1.0, shape=3), Block(h=Zero(), shape=3)], b=np.zeros(3, dtype=np.float32)
+    )
+    misses = []
+    for _ in range(50):
+        v = (1e-5 * g.standard_normal(3)).astype(np.float32)
+        q = h.prox(v, step)
+        s = (v.astype(float) - q) / step
+        z = s.astype(np.float32)  # A = -1: stationary, were s a subgradient
+        points = ((v, step), (q, 1.0))
+        state = State(1, (q, q), q, z, beta=1.0, mu=1.0, products=(-q, q), prox_points=points)
+        claimed = certify(problem, state).stationarity[0]
+        # in double, from outside: prox is nonexpansive, so ‖q - prox(q + t z, t)‖ ≤ t dist(z, ∂h(q))
+        q, z, t = q.astype(float), z.astype(float), 1e-2
+        misses.append(np.linalg.norm(q - h.prox(q + t * z, t)) / t)
+        assert misses[-1] <= claimed + 1e-12
+    if name != "simplex":
+        assert max(misses) > 1e-3  # there was something to count

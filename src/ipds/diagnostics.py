@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._array import Array, dot, fetch, increased, magnitude, norm, precision, scaled_difference
+from ._array import Array, add_scaled, dot, fetch, increased, magnitude, norm, precision, scaled_difference
 from .advance import measured
 from .errors import AssumptionError
 from .functions import Nonsmooth
 from .methods.base import State, residual_of
+from .operators import Identity, Operator
 from .parameters import Condition, Parameters
-from .problem import Problem, sum_products
+from .problem import Block, Problem, sum_products
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Certificate:
 FLOOR = 1e-3
 """A scale never counts as smaller than this fraction of the largest seen in the run (solutions may be zero)."""
 ROUNDING = 4.0
-"""s = (v - q)/step inherits the rounding of q, magnified by 1/step: at most this many units of ‖v‖/step."""
+"""s = (v - q)/step inherits the rounding of the prox, magnified by 1/step: at most this many units of size/step + ‖s‖,
+where `Nonsmooth.prox_size` is the size of what the prox computes with, and step·‖s‖ + ‖v‖ bounds that of its result."""
 
 
 def certificate(
@@ -71,38 +73,44 @@ def certificate(
     `gradients`, `adjoints`, `products` are ∇f_i(q_i), A_iᵀz, A_i q_i where known; `largest` the largest scales so far;
     `rounding` bounds the errors of the s_i, and is added.
     """
-    numbers = _magnitudes(problem, q, z, s, gradients, adjoints, products, rounding)
+    numbers = [_infeasibility(problem, q, products), magnitude(z)]
+    for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
+        gradient = None if gradients is None else gradients[i]
+        pull = None if adjoints is None else adjoints[i]
+        product = None if products is None else products[i]
+        numbers += _magnitudes(block, op, q[i], z, s[i], gradient, pull, product)
+        numbers.append(rounding[i] if rounding else 0.0)
     return _certificate(problem, fetch(numbers), largest)
 
 
+def _infeasibility(problem: Problem, q: Sequence[Array], products: Sequence[Array | None] | None) -> Any:
+    """‖A q - b‖."""
+    known = products or (None,) * len(q)
+    terms = [op.apply(qi) if a is None else a for op, qi, a in zip(problem.operators, q, known, strict=True)]
+    return magnitude(sum_products(terms, problem.b))
+
+
 def _magnitudes(
-    problem: Problem,
-    q: Sequence[Array],
+    block: Block,
+    op: Operator,
+    q: Array,
     z: Array,
-    s: Sequence[Array],
-    gradients: Sequence[Array | None] | None,
-    adjoints: Sequence[Array] | None,
-    products: Sequence[Array] | None,
-    rounding: Sequence[Any],
+    s: Array,
+    gradient: Array | None,
+    pull: Array | None,
+    product: Array | None,
 ) -> list[Any]:
-    """‖A q - b‖ and ‖z‖, then of every block the norms of ∇f_i + s_i + A_iᵀz, s_i, A_iᵀz, q_i, A_i q_i, ∇f_i."""
-    if products is None:
-        products = [op.apply(qi) for op, qi in zip(problem.operators, q, strict=True)]
-    numbers = [magnitude(sum_products(products, problem.b)), magnitude(z)]
-    for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
-        pull = op.adjoint(z) if adjoints is None else adjoints[i]
-        if block.f is None:
-            gradient = None
-        else:
-            gradient = gradients[i] if gradients is not None else block.f.grad(q[i])
-        total = s[i] + pull if gradient is None else increased(gradient + s[i], pull)
-        numbers += map(magnitude, (total, s[i], pull, q[i], products[i]))
-        numbers += [0.0 if gradient is None else magnitude(gradient), rounding[i] if rounding else 0.0]
-    return numbers
+    """The norms of ∇f_i + s_i + A_iᵀz, s_i, A_iᵀz, q_i, A_i q_i and ∇f_i; the last four arguments where known."""
+    pull = op.adjoint(z) if pull is None else pull
+    gradient = block.f.grad(q) if gradient is None and block.f is not None else gradient
+    slope = 0.0 if gradient is None else magnitude(gradient)
+    left = magnitude(s + pull if gradient is None else increased(gradient + s, pull))
+    placed = magnitude(op.apply(q) if product is None else product)
+    return [left, magnitude(s), magnitude(pull), magnitude(q), placed, slope]
 
 
 def _certificate(problem: Problem, numbers: Sequence[float], largest: Sequence[float]) -> Certificate:
-    """The certificate from its `_magnitudes`."""
+    """The certificate from ‖A q - b‖, ‖z‖, and of every block its `_magnitudes` and the rounding of s_i."""
     feasibility, multiplier, *blocks = numbers
     left, normals, pulls, sizes, placed, slopes, known = (blocks[k::7] for k in range(7))
     stationarity = [value + error for value, error in zip(left, known, strict=True)]
@@ -152,10 +160,31 @@ def _force_scales(
 
 
 def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
-    """s_i = (v_i - q_i)/step_i ∈ ∂h_i(q_i): the prox residual divided by its step, for any h_i."""
-    return tuple(
-        scaled_difference(v, qi, 1 / step) for (v, step), qi in zip(state.prox_points, state.q, strict=True)
-    )
+    """s_i = (v_i - q_i)/step_i ∈ ∂h_i(q_i): the prox residual divided by its step, for any h_i.
+
+    Where the state has no v_i: the normal vector nearest to -(∇f_i + A_iᵀz) on a manifold, else -A_iᵀz.
+    """
+    found = []
+    for block, op, qi, (v, step) in zip(
+        problem.blocks, problem.operators, state.q, state.prox_points, strict=True
+    ):
+        gradient = block.f.grad(qi) if v is None and block.f is not None else None
+        found.append(_subgradient(block, qi, v, step, op.adjoint(state.z), gradient))
+    return tuple(found)
+
+
+def _subgradient(
+    block: Block, q: Array, v: Array | None, step: float, pull: Array, gradient: Array | None
+) -> Array:
+    if v is not None:
+        return scaled_difference(v, q, 1 / step)
+    return _normal(block, q, pull, gradient) if block.h.is_manifold else -pull
+
+
+def _normal(block: Block, q: Array, pull: Array, gradient: Array | None) -> Array:
+    """On a manifold every normal vector is a subgradient: the one nearest to -(∇f_i + A_iᵀz)."""
+    g = pull if gradient is None else gradient + pull
+    return block.h.tangent(q, g) - g
 
 
 def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Certificate:
@@ -164,30 +193,36 @@ def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Ce
 
 
 def _magnitudes_at(problem: Problem, state: State) -> list[Any]:
-    """The `_magnitudes` of a state."""
-    j = state.last % len(state.x)
-    q, s = state.q, list(subgradients(problem, state))
-    products = list(state.products)
-    products[j] = problem.operators[j].apply(state.x_breve)
-    known = state.adjoints or (None,) * len(q)
-    adjoints = [
-        op.adjoint(state.z) if a is None else a for op, a in zip(problem.operators, known, strict=True)
-    ]
-    given = state.gradients or (None,) * len(q)
-    gradients = [
-        block.f.grad(qi) if g is None and block.f is not None else g
-        for block, qi, g in zip(problem.blocks, q, given, strict=True)
-    ]
-    rounding = []
-    for i, (block, (v, step)) in enumerate(zip(problem.blocks, state.prox_points, strict=True)):
-        if block.h.is_manifold:
-            # on a manifold every normal vector is a subgradient: take the one nearest to -(∇f_i + A_iᵀz)
-            g = adjoints[i] if gradients[i] is None else gradients[i] + adjoints[i]
-            s[i] = block.h.tangent(q[i], g) - g
-            rounding.append(0.0)
-        else:
-            rounding.append(ROUNDING * precision(v) * magnitude(v) / step)
-    return _magnitudes(problem, q, state.z, s, gradients, adjoints, products, rounding)
+    """The numbers of the certificate of a state; one block after the other, so that little is in memory at a time."""
+    q, products = state.q, _products(problem, state)
+    numbers = [_infeasibility(problem, q, products), magnitude(state.z)]
+    for i in range(len(q)):
+        numbers += _block_at(problem, state, i, q[i], products[i])
+    return numbers
+
+
+def _products(problem: Problem, state: State) -> list[Array | None]:
+    """A_i q_i; None where A_i = c·I and it is not at hand."""
+    known, j = list(state.products), state.last % len(state.x)
+    known[j] = None if isinstance(problem.operators[j], Identity) else problem.operators[j].apply(state.x_breve)
+    return known
+
+
+def _block_at(problem: Problem, state: State, i: int, q: Array, product: Array | None) -> list[Any]:
+    """The `_magnitudes` of block i, and a bound on the rounding of s_i."""
+    block, op, (v, step) = problem.blocks[i], problem.operators[i], state.prox_points[i]
+    pull = None if state.adjoints is None else state.adjoints[i]
+    pull = op.adjoint(state.z) if pull is None else pull
+    gradient = None if state.gradients is None else state.gradients[i]
+    gradient = block.f.grad(q) if gradient is None and block.f is not None else gradient
+    if block.h.is_manifold:
+        s, rounding = _normal(block, q, pull, gradient), 0.0
+    else:
+        s = _subgradient(block, q, v, step, pull, gradient)
+        v = add_scaled(q, step, s) if v is None else v
+        rounding = ROUNDING * precision(v) * (block.h.prox_size(v) / step + magnitude(s))
+        v = None
+    return [*_magnitudes(block, op, q, state.z, s, gradient, pull, product), rounding]
 
 
 def uncertified(problem: Problem, state: State) -> Certificate:
@@ -207,10 +242,12 @@ def _objective(problem: Problem, state: State) -> Any:
     j = problem.restorable
     q = state.q
     if j is not None:
-        products = list(state.products)
-        k = state.last % len(q)
-        if k != j:
-            products[k] = problem.operators[k].apply(state.x_breve)
+        last = state.last % len(q)
+        terms = enumerate(zip(problem.operators, q, state.products, strict=True))
+        products = [
+            op.apply(qi) if i != j and (i == last or product is None) else product
+            for i, (op, qi, product) in terms
+        ]
         restored = problem.restore(q, products)
         assert restored is not None
         q = restored

@@ -27,6 +27,11 @@ class UserNonsmooth(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         return self.function.prox(v, step)
 
+    def prox_size(self, v: Array) -> Any:
+        if not hasattr(self.function, "prox_size"):
+            return super().prox_size(v)
+        return self.function.prox_size(v)
+
     def lipschitz(self, shape: Shape) -> float:
         stated = getattr(self.function, "lipschitz", None)
         return math.inf if stated is None else float(stated(shape) if callable(stated) else stated)

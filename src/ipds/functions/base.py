@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any
 
-from .._array import Array, Shape
+from .._array import Array, Shape, magnitude
 
 
 class Nonsmooth(ABC):
@@ -40,6 +40,13 @@ class Nonsmooth(ABC):
         The prox is the same; where it is found by iteration, it is found sooner.
         """
         return self.prox(v, step), None
+
+    def prox_size(self, v: Array) -> Any:
+        """Norm of the largest arrays that `prox` computes with at v, whose rounding its result inherits.
+
+        ‖v‖, unless h has constants that are added and taken away again. The certificate counts rounding by it.
+        """
+        return magnitude(v)
 
     def lipschitz(self, shape: Shape) -> float:
         """Lipschitz constant C_h with respect to the Euclidean norm, `inf` where there is none."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, dot, is_array, namespace, to_numpy
+from .._array import Array, Shape, asarray, dot, is_array, magnitude, namespace, to_numpy
 from ._arguments import bound, number
 from .base import Nonsmooth, Smooth
 
@@ -42,6 +42,9 @@ class Scaled(_Around):
 
     def prox(self, v: Array, step: float) -> Array:
         return self.h.prox(v, self.c * step)
+
+    def prox_size(self, v: Array) -> Any:
+        return self.h.prox_size(v)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.c * self.h.lipschitz(shape)
@@ -102,6 +105,15 @@ class Precomposed(_Around):
             shift = self.shift if type(self.shift) is float else asarray(self.shift, v)
             return namespace(v).asarray((w - shift) / self.a)
         return v + self._adjoint(w - y) / self._c
+
+    def prox_size(self, v: Array) -> Any:
+        """Where ‖shift‖ ≫ ‖a v‖, y keeps few digits of v."""
+        y = namespace(v).asarray(self._forward(v))
+        if type(self.shift) is float:
+            shift = abs(self.shift) * math.sqrt(math.prod(y.shape))
+        else:
+            shift = magnitude(asarray(self.shift, v) + 0.0 * y)  # of the size of y, where it is broadcast
+        return magnitude(v) + (self.h.prox_size(y) + shift) / math.sqrt(self._c)
 
     def lipschitz(self, shape: Shape) -> float:
         inner = shape if type(self.a) is float else (to_numpy(self.a).shape[0], *shape[1:])
@@ -187,6 +199,9 @@ class Separable(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         pieces = zip(self.parts, self._split(v), strict=True)
         return self._join([h.prox(piece, step) for (_, h), piece in pieces], v.shape[0])
+
+    def prox_size(self, v: Array) -> Any:
+        return sum(h.prox_size(piece) for (_, h), piece in zip(self.parts, self._split(v), strict=True))
 
     def lipschitz(self, shape: Shape) -> float:
         picks, _ = self._plan(shape[0])

@@ -59,6 +59,9 @@ class Sum(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         return self._rule(v, scalar(step))
 
+    def prox_size(self, v: Array) -> Any:
+        return self.penalty.prox_size(v) + self.constraint.prox_size(v)
+
     def subgradient(self, x: Array) -> Array:
         """One of the penalty: 0 is normal to the set."""
         if not self.is_convex:
