@@ -68,6 +68,7 @@ def test_check_reports_and_its_exit_code_says_whether_the_theorem_applies(tmp_pa
         ),
         ("import no_such_module\n", "No module named 'no_such_module'"),
         ("1/0\n", "division by zero"),
+        ("import sys; sys.exit(0)\n", "leaves Python"),
     ],
 )
 def test_check_says_in_one_line_what_is_wrong_with_the_file(tmp_path, text, words):
@@ -77,6 +78,17 @@ def test_check_says_in_one_line_what_is_wrong_with_the_file(tmp_path, text, word
     assert result.exit_code == 2
     assert words in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_check_finds_modules_beside_the_file(tmp_path):
+    (tmp_path / "beside_mine.py").write_text("from ipds.functions import L1\n")
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from ipds import Block, Problem\nfrom beside_mine import L1\n"
+        "problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(h=L1(1.0), shape=3)])\n"
+    )
+    assert run("check", file).exit_code == 0
+    assert str(tmp_path) not in sys.path
 
 
 def test_debug_shows_the_traceback_wherever_it_stands(tmp_path):

@@ -119,7 +119,14 @@ def pickled():
     return stream.getvalue()
 
 
+def complex_numbers():
+    stream = io.BytesIO()
+    np.save(stream, np.ones((3, 2), dtype=complex))
+    return stream.getvalue()
+
+
 BAD = {
+    "complex.npy": (complex_numbers(), "real and imaginary parts side by side"),
     "missing.csv": (None, "does not exist"),
     "d.xyz": (b"1,2\n", "pass --format"),
     "d": (b"1,2\n", "pass --format"),

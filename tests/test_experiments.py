@@ -326,6 +326,12 @@ def test_end_to_end(tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(pool, "run_cell", refuse)
     again = reproduce(options, Console(file=io.StringIO(), width=200))
     assert len(again.rows) == len(study.rows)
+    part = Options(
+        out, quick=True, seconds=0.02, rhos=(10.0,), publish=tmp_path / "results", report_only=True
+    )
+    reproduce(part, Console(file=io.StringIO(), width=200))
+    for folder in (out, tmp_path / "results"):  # no figure of another grid is left
+        assert [file.stem for file in sorted(folder.glob("figures/*.png"))] == ["rho10-beta10", "theory"]
 
 
 def test_the_trade_off_is_part_of_the_whole_grid(tmp_path, tiny, monkeypatch):
@@ -343,6 +349,8 @@ def test_the_command_line(tmp_path):
         (["--dataset", "imagenet-1-1"], "source-m-d"),
         (["--curves", str(tmp_path / "none.json")], "no such file"),
         (["--data-dir", str(tmp_path / "none")], "no such folder"),
+        (["--rho", "0"], "ρ must be positive"),
+        (["--quick", "--report-only"], "no finished run"),
     ):
         outcome = runner.invoke(app, ["reproduce", "--out", str(tmp_path / "out"), *arguments])
         assert outcome.exit_code == 2

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +23,7 @@ def check(
     """
     from ..problem import Problem
 
-    found = runpy.run_path(str(file))
+    found = _executed(file)
     if name not in found:
         others = [key for key, value in found.items() if isinstance(value, Problem)]
         hint = f"; pass --name {others[0]}" if others else f"; write {name} = ipds.Problem(...)"
@@ -33,3 +34,17 @@ def check(
     report = problem.check()
     typer.echo(f"{problem}\n\n{report}")
     raise typer.Exit(OK if report.holds else UNCERTIFIED)
+
+
+def _executed(file: Path) -> dict[str, Any]:
+    """What FILE defines. Modules beside it can be imported, as they can where Python runs it."""
+    folder = str(file.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        return runpy.run_path(str(file))
+    except SystemExit as end:
+        raise ValueError(
+            f"{file} leaves Python (exit code {end.code}) before its problem is checked"
+        ) from None
+    finally:
+        sys.path.remove(folder)

@@ -177,7 +177,7 @@ def _csv(path: Path, request: Request) -> Data:
         content = stream.read(LIMIT + 1)
     if len(content) > LIMIT:
         raise DataError(
-            f"{path}: more than {LIMIT >> 30} GiB of text; convert it to .npy, which is memory-mapped"
+            f"{path}: more than {LIMIT >> 20} MiB of text; convert it to .npy, which is memory-mapped"
         )
     try:
         text = content.decode("utf-8-sig")
@@ -284,7 +284,11 @@ def _place(path: Path, column: str, names: Sequence[str], width: int, option: st
 
 
 def _numbers(path: Path, X: Any) -> Any:
-    if X.dtype.kind not in "buifc" or X.ndim == 0 or 0 in X.shape:
+    if X.dtype.kind == "c":
+        raise DataError(
+            f"{path}: complex numbers; put real and imaginary parts side by side, as real columns"
+        )
+    if X.dtype.kind not in "buif" or X.ndim == 0 or 0 in X.shape:
         raise DataError(f"{path}: an array of numbers is wanted, got {X.dtype} of shape {X.shape}")
     return X
 

@@ -48,5 +48,7 @@ def check_size(count: int, itemsize: int, what: str) -> int:
     """count·itemsize, refused beyond `LIMIT`."""
     size = count * itemsize
     if size > LIMIT:
-        raise DataError(f"{what}: claims {size} bytes of data, more than the {LIMIT} accepted")
+        raise DataError(
+            f"{what}: claims {size} bytes of data, more than the {LIMIT >> 20} MiB accepted; only .npy may be larger"
+        )
     return size

@@ -50,10 +50,10 @@ def locate(source: Source, folder: str | Path | None = None, download: bool = Fa
         for name in source.names:
             if (place / name).is_file():
                 return place / name
-    looked = " or ".join(str(place) for place in folders) or "no folder (none was given)"
+    looked = " or ".join(map(str, [*folders, "the cache"]))
     remedy = f"put it into a folder and name that folder (data_dir, or IPDS_DATA){_source_hint(source)}"
     if not download or source.url is None:
-        raise DataMissing(f"{source.names[0]} is not in {looked}, nor in the cache; {remedy}")
+        raise DataMissing(f"{source.names[0]} is not in {looked}; {remedy}")
     try:
         return _fetch(source, cache_folder())
     except (OSError, DataError) as error:  # URLError and timeouts are OSErrors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import shutil
 import time
@@ -82,6 +83,8 @@ def reproduce(options: Options, console: Console) -> Study:
         shutil.rmtree(folder, ignore_errors=True)
     if not options.report_only:
         _run(runnable, folder, data_dir, options.jobs, console, say)
+    elif not finished(runnable, folder):
+        raise DataError(f"{folder}: no finished run of these settings to report; leave out --report-only")
     measured = _theory(options.out / "theory.json", options.fresh)
     left = len(missing(runnable, folder))
     study = Study(finished(runnable, folder), datasets, skipped, measured, published, settings, left)
@@ -101,6 +104,9 @@ def _plan(options: Options, datasets: Sequence[str]) -> tuple[list[Cell], dict[s
     seeds = 1 if options.quick else options.trade_off_seeds
     for name in datasets:
         parse(name)
+    for rho in options.rhos:
+        if not 0 < rho < math.inf:
+            raise ValueError(f"--rho: ρ must be positive and finite, got {rho:g}")
     rhos = options.rhos or (QUICK_RHOS if options.quick else RHOS)
     cells = paper_cells(datasets, rhos, seeds=options.seeds, seconds=budget)
     if not options.datasets and not options.rhos:

@@ -33,7 +33,7 @@ def available(cells: Sequence[Cell], data_dir: Path | None) -> tuple[list[Cell],
         try:
             instance(family, dataset, first.weight, first.components, first.seed, data_dir)
         except DataError as error:
-            reasons[dataset] = _without_folders(str(error), data_dir)
+            reasons[dataset] = _without_folders(str(error), data_dir).removeprefix(f"{dataset}: ")
     return [cell for cell in cells if cell.dataset not in reasons], reasons
 
 
@@ -104,9 +104,8 @@ def run_all(
 
 def _prepare() -> None:
     """In a worker, first: an interrupt is for the parent alone, and without the parent there is nothing to do."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # else `solve` would return, and half a run count as finished
+    # else `solve` would return, and half a run count as finished
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_leave_with, args=(parent.sentinel,), daemon=True).start()

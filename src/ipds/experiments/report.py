@@ -49,7 +49,7 @@ class Study:
 
 def write_report(study: Study, folder: Path) -> Path:
     """Write page, tables and figures into `folder`; the path of the page."""
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    _clear(folder / "figures")
     images: list[tuple[str, str, bytes]] = []
     for name, title, figure in _figures(study):
         images.append((name, title, png(figure)))
@@ -66,12 +66,17 @@ def write_report(study: Study, folder: Path) -> Path:
 
 def publish_report(folder: Path, target: Path) -> None:
     """Copy what is small enough for version control: page, tables of the runs, PNG figures."""
-    (target / "figures").mkdir(parents=True, exist_ok=True)
-    for old in (target / "figures").glob("*.png"):
-        old.unlink()  # of a run with other panels
+    _clear(target / "figures")
     chosen = [folder / name for name in ("README.md", "report.html", "results.csv", "panels.csv")]
     for path in [*chosen, *sorted((folder / "figures").glob("*.png"))]:
         shutil.copyfile(path, target / path.relative_to(folder))
+
+
+def _clear(figures: Path) -> None:
+    """A folder without figures of an earlier report, which may have had other panels."""
+    figures.mkdir(parents=True, exist_ok=True)
+    for old in [*figures.glob("*.png"), *figures.glob("*.pdf")]:
+        old.unlink()
 
 
 def _figures(study: Study) -> list[tuple[str, str, Any]]:
@@ -84,7 +89,9 @@ def _figures(study: Study) -> list[tuple[str, str, Any]]:
     for multiple, rho in starts:
         figure = paper_figure(first, study.datasets, study.published, study.skipped, rho, multiple)
         number = _figure_number(rho, multiple)
-        title = f"ρ = {rho:g}, β⁰ = {multiple:g}ρ" + (f" (the paper's figure {number})" if number else "")
+        title = f"ρ = {rho:g}, β⁰ = {multiple:g}ρ" + (
+            f" (as in the paper's figure {number})" if number else ""
+        )
         found.append((f"rho{rho:g}-beta{multiple:g}", title, figure))
     return found
 
