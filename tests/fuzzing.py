@@ -409,7 +409,7 @@ def check_numbers(case: Case, result: Result) -> None:
             block.h.is_set
         ):  # a point of the set to its own last digits; from here on the nearest one in the set
             inside = np.asarray(block.h.prox(x, 1.0))
-            assert np.linalg.norm(x - inside) <= 4 * case.eps * np.linalg.norm(x), (x, block.h)
+            assert np.linalg.norm(x - inside) <= SUMS * case.eps * np.linalg.norm(x), (x, block.h)
             x = inside
         pull = (M.T @ z).reshape(block.shape)
         slope = 0.0 * x if block.f is None else np.asarray(block.f.grad(x))
@@ -419,7 +419,7 @@ def check_numbers(case: Case, result: Result) -> None:
 
 
 SUMS = 20
-"""Units in the last place of a residual: sums of up to five products with up to six terms."""
+"""Units in the last place of sums: of up to five products with up to six terms, of the entries of a block."""
 
 
 def rounding(case: Case, h: Any, M: np.ndarray, x: np.ndarray, z: np.ndarray, slope: np.ndarray) -> float:

@@ -345,3 +345,14 @@ def test_simplex_ends_where_rounding_moves_entries_across_the_level():
             v = Simplex().prox(g.standard_normal(size), 1.0)
             np.testing.assert_allclose(Simplex().prox(v, 1.0), v, atol=1e-12)
             np.testing.assert_allclose(L1Ball(1.0).prox(-v, 1.0), -v, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("h", [Simplex(0.7), L1Ball(0.7), L2Ball(0.7), Sphere(0.7)], ids=repr)
+def test_points_far_out_are_projected_into_the_set(h, dtype):
+    """Entries of 1e6 beside a radius of 0.7: the result lies in the set to its own last digits."""
+    g = np.random.default_rng(2)
+    for _ in range(20):
+        x = h.prox((1e6 * g.standard_normal((3, 2))).astype(dtype), 1.0).astype(float)
+        size = np.abs(x).sum() if isinstance(h, L1Ball | Simplex) else np.linalg.norm(x)
+        assert size == pytest.approx(0.7, rel=8 * float(np.finfo(dtype).eps))

@@ -30,7 +30,7 @@ from .._array import (
 )
 from ._arguments import bound, number
 from .base import Nonsmooth
-from .scalar import fit, floor_at_zero, soft
+from .scalar import fit, floor_at_zero
 
 
 def slack(x: Array) -> float:
@@ -184,12 +184,14 @@ class L1Ball(Indicator):
         xp = namespace(v)
         if self.radius == 0.0:
             return xp.zeros_like(v)
-        a = xp.reshape(xp.abs(v), (-1,))
 
         def shrunk(v: Array) -> Array:
-            return xp.asarray(soft(xp, v, simplex_level(a, self.radius)))
+            a = xp.abs(v)
+            a = a - scalar(xp.max(a))  # as for the simplex: else entries ≫ radius leave few digits, and the sum is off
+            level = simplex_level(xp.reshape(a, (-1,)), self.radius)
+            return xp.asarray(xp.copysign(xp.clip(a - level, 0.0, None), v))
 
-        return either(truth(xp.sum(a) <= self.radius), partial(xp.asarray, copy=True), shrunk, v)
+        return either(truth(absolute_sum(v) <= self.radius), partial(xp.asarray, copy=True), shrunk, v)
 
 
 class L2Ball(Indicator):
