@@ -50,6 +50,34 @@ def text_of(html):
     return " ".join(parser.text)
 
 
+def test_a_result_without_a_check_shows_itself():
+    class Breaks:
+        lipschitz = 1.0
+        calls = 0
+
+        def __call__(self, x):
+            return 0.5 * float(x @ x)
+
+        def grad(self, x):
+            self.calls += 1
+            if self.calls > 4:  # in the first step
+                raise ZeroDivisionError
+            return x
+
+    broken = Problem([Block(f=Breaks(), A=-1.0, shape=3), Block(h=L1(1.0), shape=3)])
+    with pytest.raises(ZeroDivisionError) as caught:
+        solve(broken, method=IPDS("practical"))
+    result = caught.value.result
+    assert result.history["relative"].size == 0
+    assert "not certified" in text_of(result._repr_html_())
+    plot = pytest.importorskip("ipds.plot")
+    pytest.importorskip("matplotlib").use("Agg")
+    plot.summary(result)
+    first = solve(problem(), max_iter=1)
+    assert plot.convergence(first).get_yscale() == "linear"  # no gap to itself
+    assert len(plot.convergence([first, result]).lines) == 2
+
+
 def test_a_terminal_shows_every_quantity(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)

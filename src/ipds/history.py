@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+CHECK = (
+    "iteration",
+    "seconds",
+    "objective",
+    "feasibility",
+    "stationarity",
+    "critical",
+    "relative",
+    "beta",
+    "mu",
+)
+"""What is recorded of a check."""
+
 
 class History(Mapping[str, np.ndarray]):
-    """Recorded quantities as arrays, one entry per check.
+    """Recorded quantities as arrays, one entry per check; none where a solve ended before the first one.
 
-    >>> history = History()
+    >>> history = History(["iteration", "objective"])
     >>> history.record(iteration=1, objective=2.5)
     >>> history.record(iteration=2, objective=2.0)
     >>> history["objective"]
     array([2.5, 2. ])
     """
 
-    def __init__(self) -> None:
-        self._columns: dict[str, list[float]] = {}
+    def __init__(self, names: Iterable[str] = CHECK) -> None:
+        self._columns: dict[str, list[float]] = {name: [] for name in names}
 
     @classmethod
     def of(cls, columns: Mapping[str, np.ndarray]) -> History:
-        """The history with these columns, all of one length."""
+        """The history of a solve with these columns, all of one length."""
         history = cls()
-        history._columns = {name: column.tolist() for name, column in columns.items()}
-        if len({column.shape for column in columns.values()}) > 1 or any(
-            c.ndim != 1 for c in columns.values()
-        ):
+        if set(columns) != set(history):
+            raise ValueError(f"the columns of a history are {', '.join(history)}")
+        if len({c.shape for c in columns.values()}) > 1 or any(c.ndim != 1 for c in columns.values()):
             raise ValueError("the columns of a history are vectors of one length")
+        history._columns = {name: columns[name].tolist() for name in history}
         return history
 
     def record(self, **values: float) -> None:
         """Append one row; every row has the same names."""
-        for name, value in values.items():
-            self._columns.setdefault(name, []).append(value)
+        for name, column in self._columns.items():
+            column.append(values[name])
 
     def last(self, name: str) -> float:
         """The newest value of a column."""
@@ -50,5 +63,5 @@ class History(Mapping[str, np.ndarray]):
         return len(self._columns)
 
     def __repr__(self) -> str:
-        rows = len(next(iter(self._columns.values()))) if self._columns else 0
+        rows = len(next(iter(self._columns.values()), []))
         return f"History({rows} checks of {', '.join(self._columns)})"

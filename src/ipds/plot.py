@@ -81,7 +81,7 @@ def convergence(
         _curve(ax, history[x], values, k, name if name else None)
     ax.set_xlabel(TIMES[x])
     ax.set_ylabel(VALUES[y])
-    if y != "objective":
+    if y != "objective" and any(np.any(np.asarray(line.get_ydata()) > 0) for line in ax.lines):
         ax.set_yscale("log")
     if len(curves) > 1 or next(iter(curves)):
         ax.legend(frameon=False)
@@ -116,7 +116,8 @@ def schedule(result: Result, *, x: str = "iteration", ax: Axes | None = None) ->
     ax.set_yscale("log")
     ax.set_xlabel(TIMES[x])
     ax.set_ylabel("β, μ")
-    ax.legend(frameon=False)
+    if ax.lines:
+        ax.legend(frameon=False)
     return ax
 
 
@@ -275,11 +276,11 @@ def _named(results: Results) -> dict[str, Result]:
 
 def _least(result: Result) -> float:
     """The least objective among the checks that are about as feasible as the result itself."""
-    history = result.history
-    feasible = history["feasibility"] <= max(
-        2 * history["feasibility"][-1], 1e-3 * history["feasibility"].max()
-    )
-    return float(min(history["objective"][feasible].min(), result.fun))
+    objective, feasibility = result.history["objective"], result.history["feasibility"]
+    if not len(objective):
+        return float(result.fun)
+    feasible = feasibility <= max(2 * feasibility[-1], 1e-3 * feasibility.max())
+    return float(min(objective[feasible].min(), result.fun))
 
 
 def _gap(history: Mapping[str, np.ndarray], best: float) -> np.ndarray:
