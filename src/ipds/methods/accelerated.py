@@ -154,7 +154,7 @@ class AcceleratedIPDS(Method):
         q = tried.point
         bent = sum([bend * ti for bend, ti in zip(tried.bent, m.tau, strict=True)])
         following = barzilai_borwein(moved, sum(tried.crossed), bent, long=state.t % 2 == 1) or alpha
-        following = max(min(following, 1e4 * alpha), 1e-4 * alpha, 1e-200)
+        following = max(min(following, 1e4 * alpha), 1e-4 * alpha, 1e-307)
         m = m._replace(
             point=q,
             warm=tried.warm,
