@@ -7,10 +7,13 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
+.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
 	$(BIN)/ipds demo
+
+help:
+	@sed -n 's/^| `\(make.*\)` | \(.*\) |$$/\1: \2/p' CONTRIBUTING.md | tr -d '`'
 
 test: lint
 	$(BIN)/pytest -q -n 2
@@ -67,7 +70,7 @@ $(READY_DEMO) $(READY): pyproject.toml
 		if [ -n "$(LOCK)" ]; then echo "$(LOCK) cannot be installed here: the newest versions instead"; fi; \
 		$(PIP) -e '.[$(EXTRAS)]'; \
 	fi
-	@if [ "$@" = "$(READY)" ]; then for library in "jax jaxlib" "torch==2.13.0"; do $(PIP) $$library 2>/dev/null \
+	@if [ "$@" = "$(READY)" ]; then for library in jax==0.10.2 torch==2.13.0; do $(PIP) $$library 2>/dev/null \
 		|| echo "$$library cannot be installed here: its tests will be skipped"; done; fi
 	@touch $@
 
