@@ -47,6 +47,8 @@ TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
 VERIFY = 16
 """Iterations between trials whether what looks like a quadratic is one."""
+SHORTEST = 1e-307
+"""No step is shorter; anything above the range of denormals may be what the units of the data ask for."""
 
 
 class AcceleratedIPDS(Method):
@@ -150,11 +152,11 @@ class AcceleratedIPDS(Method):
             if tried.value <= level - 1e-4 * moved / alpha:
                 break
             look()
-            alpha *= 0.25
+            alpha = max(0.25 * alpha, SHORTEST)
         q = tried.point
         bent = sum([bend * ti for bend, ti in zip(tried.bent, m.tau, strict=True)])
         following = barzilai_borwein(moved, sum(tried.crossed), bent, long=state.t % 2 == 1) or alpha
-        following = max(min(following, 1e4 * alpha), 1e-4 * alpha, 1e-307)
+        following = max(min(following, 1e4 * alpha), 1e-4 * alpha, SHORTEST)
         m = m._replace(
             point=q,
             warm=tried.warm,
