@@ -131,7 +131,7 @@ class AcceleratedIPDS(Method):
             target=target,
             beta=beta,
             mu=0.0,
-            alpha=1 / (largest * len(curved)),
+            alpha=max(1 / (largest * len(curved)), SHORTEST),
             reference=Reference(float(point.value)),
             tolerance=0.1 * slope,
             cooling=cooling,
