@@ -430,3 +430,19 @@ def test_time_limits_hold_and_are_reported(method):
     assert result.status.name == "TIME_LIMIT"
     assert result.nit <= 1
     assert all(np.all(np.isfinite(part)) for part in (*result.x, result.z, result.fun))
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-100, 1e100, 1e150])
+def test_steps_as_short_as_the_units_ask_for(unit):
+    """G and λ times a unit: x/unit solves it, in as many iterations; a floor below the steps would stop that."""
+    g = problems.rng(1)
+    G, y = g.standard_normal((12, 6)), g.standard_normal(12)
+
+    def lasso(unit):
+        f = LeastSquares(unit * G, y)
+        return solve(Problem([Block(f=f, A=-1.0, shape=6), Block(h=L1(0.7 * unit), shape=6)]))
+
+    here, there = lasso(1.0), lasso(unit)
+    assert there.success
+    assert there.nit == here.nit
+    np.testing.assert_allclose(unit * there.x[0], here.x[0], rtol=1e-6, atol=1e-9)

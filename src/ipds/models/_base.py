@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..methods import Method
+from ..operators.maps import LARGEST
 from ..problem import Problem
 from ..result import Result, Status
 from ..solve import solve
@@ -153,6 +154,23 @@ class Estimator(BaseEstimator):
             raise ValueError(f"{owner}: {name} must be finite and at least 0, got {value}")
         return float(value)
 
+    def _in_range(self, name: str, data: Any, power: int = 2) -> None:
+        """Refuse data whose squares, or higher powers, leave the range of floating point."""
+        values = data.data if sp.issparse(data) else data
+        # fmax and fmin pass over what is missing
+        parts = (values.real, values.imag) if np.iscomplexobj(values) else (values,)
+        size = max(
+            (max(float(np.fmax.reduce(p, None)), -float(np.fmin.reduce(p, None))) for p in parts if p.size),
+            default=0.0,
+        )
+        largest = LARGEST ** (2 / power)
+        if size > largest or 0 < size < 1 / largest:
+            powers = {2: "squares", 4: "fourth powers"}[power]
+            raise ValueError(
+                f"{type(self).__name__}: the largest entry of {name} is of size {size:.0e}, and {powers} of it "
+                f"{'overflow' if size > 1 else 'vanish'}; multiply {name} by a factor first"
+            )
+
     def _choice(self, name: str, value: Any, choices: Sequence[Any]) -> Any:
         if value not in choices:
             raise ValueError(f"{type(self).__name__}: {name} must be one of {list(choices)}, got {value!r}")
@@ -167,7 +185,12 @@ def _fits(problem: Problem, last: Result) -> bool:
 def column_scales(X: Any, centre: np.ndarray | None = None) -> np.ndarray:
     """Root mean square of each column of X less `centre`; 1 for columns that are constant there."""
     if sp.issparse(X):
-        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        m, d = X.shape
+        entries, centre = sp.coo_array(X), np.zeros(d) if centre is None else centre
+        column = entries.coords[1]
+        stored = np.bincount(column, minlength=d)
+        squares = np.bincount(column, (entries.data - centre[column]) ** 2, d)
+        squares = (squares + (m - stored) * centre**2) / m
     else:
         squares = np.mean((X if centre is None else X - centre) ** 2, axis=0)
     return unit_scales(squares)

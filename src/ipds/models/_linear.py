@@ -121,7 +121,9 @@ class StructuredLinear(Estimator):
             y_numeric=not _is_classifier(self),
             ensure_min_samples=2,
         )
+        self._in_range("X", X)
         if not _is_classifier(self):
+            self._in_range("y", y)
             return X, np.asarray(y, dtype=float)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)

@@ -129,6 +129,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             X = features_of(self, X, reset=True, least=2)
         else:
             X = np.asarray(validate_data(self, X, dtype=float, ensure_min_samples=2, ensure_min_features=2))
+            self._in_range("X", X)
         self._count("n_codimensions", self.n_codimensions, X.shape[1] - 1, "features less one")
         return X
 

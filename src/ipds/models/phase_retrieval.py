@@ -122,6 +122,8 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
         else:
             G, z = validate_data(self, X, y, dtype=float, y_numeric=True, ensure_min_samples=2)
             z = np.asarray(z, dtype=float)
+        self._in_range("X", G, power=4)
+        self._in_range("y", z)
         if self.n_nonzero is not None:
             self._count("n_nonzero", self.n_nonzero, G.shape[1], "features")
         if self.D is None:

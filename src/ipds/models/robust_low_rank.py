@@ -172,6 +172,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             self._count("rank", self.rank, min(X.shape), "the shorter side of the matrix")
             return X, None
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", ensure_min_samples=2)
+        self._in_range("X", X)
         self._count("rank", self.rank, min(X.shape), "the shorter side of the matrix")
         observed = ~np.isnan(X)
         if mask is not None:

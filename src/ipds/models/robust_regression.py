@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._array import zeros
 from ..functions import L1, Cardinality
 from ..functions.row_covariance import RowCovariance
-from ..operators import RowMatrix
+from ..operators import Matrix, RowMatrix
 from ..problem import Block, Problem
 from ._base import Estimator, column_scales, unit_scales
 from ._dask import aligned, features_of, is_dask
@@ -34,8 +34,9 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
 
         min_{v,t} ‖G v + t·1 - y‖₁   subject to   ‖v‖₀ ≤ s
 
-    Solved as min ι(‖v‖₀ ≤ s) + ‖u‖₁ over -G v - t·1 + u = -y, columns of G centred (dense X only, which changes
-    the intercept alone) and scaled to unit root mean square, so that the choice of support does not depend on units.
+    Solved as min ι(‖v‖₀ ≤ s) + ‖u‖₁ over -G v - t·1 + u = -y, columns of G centred (which changes the
+    intercept alone; sparse X stays sparse) and scaled to unit root mean square, so that the choice of support does not
+    depend on units.
 
     Parameters
     ----------
@@ -107,7 +108,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         """The optimisation problem behind `fit`, in the scaled columns; `sparsity`: s where the model has no number."""
         s = self.sparsity if sparsity is None else sparsity
         X, y = self._aside()._validated(X, y)
-        return self._problem(self._standardised(X)[0], y, self._count("sparsity", s, X.shape[1], "features"))
+        d = X.shape[1]
+        return self._problem(self._standardised(X)[0], y, self._count("sparsity", s, d, "features"), d)
 
     def fit(self, X: Any, y: Any) -> RobustSparseRegressor:
         """Fit to samples X (dense or sparse) and targets y."""
@@ -146,28 +148,34 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
                     "choose it by a fit of a sample of the rows"
                 )
             return X, aligned("RobustSparseRegressor", "y", y, X)
-        return validate_data(
+        X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=float, y_numeric=True, ensure_min_samples=2
         )
+        self._in_range("X", X)
+        self._in_range("y", y)
+        return X, y
 
     @staticmethod
     def _linear(X: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
         return np.asarray(X @ coef) + intercept
 
     def _standardised(self, X: Any) -> tuple[Any, np.ndarray]:
-        """(columns centred where that costs nothing, of unit root mean square; the scales)."""
+        """(columns centred where there is an intercept, of unit root mean square; the scales)."""
         if is_dask(X):
             data = RowCovariance("RobustSparseRegressor", X, center=self.fit_intercept, gram=False)
             scales = unit_scales(data.diagonal / data.samples)
             return RowMatrix(data.D, data.mean if self.fit_intercept else None, scales), scales
-        centre = X.mean(axis=0) if self.fit_intercept and not sp.issparse(X) else None
+        centre = np.asarray(X.mean(axis=0)).ravel() if self.fit_intercept else None
         scales = column_scales(X, centre)
         if sp.issparse(X):
-            return sp.csr_array(X @ sp.diags_array(1 / scales)), scales
+            G: Any = Matrix(sp.csr_array(X @ sp.diags_array(1 / scales)))
+            if centre is not None:  # by a map of rank one, so that X stays sparse
+                G = G - Matrix(np.ones((X.shape[0], 1))) @ Matrix((centre / scales)[None])
+            return G, scales
         return (X if centre is None else X - centre) / scales, scales
 
-    def _problem(self, G: Any, y: Any, s: int) -> Problem:
-        m, d = G.matrix.shape if isinstance(G, RowMatrix) else G.shape
+    def _problem(self, G: Any, y: Any, s: int, d: int) -> Problem:
+        m = y.shape[0]
         blocks = [Block(h=Cardinality(s), A=-G, shape=d, name="v")]
         if self.fit_intercept:
             ones = zeros((m, 1), G.matrix if isinstance(G, RowMatrix) else y) - 1.0
@@ -177,7 +185,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     def _fitted(self, X: Any, y: np.ndarray, s: int, trial: bool = False) -> tuple[np.ndarray, float]:
         """(v, t) for one s."""
         G, scales = self._standardised(X)
-        found = self._solve(self._problem(G, y, s), trial=TRIAL if trial else None)
+        found = self._solve(self._problem(G, y, s, X.shape[1]), trial=TRIAL if trial else None)
         v = np.asarray(found.x[0]) / scales
         support = np.flatnonzero(v)
         if self.refit is None:

@@ -194,6 +194,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             X = RowCovariance("SparsePCA", features_of(self, X, reset=True), center=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=float, ensure_min_samples=2)
+            self._in_range("X", X)
         m, d = X.shape
         r = (
             min(m, d)
