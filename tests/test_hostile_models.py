@@ -33,7 +33,6 @@ MODELS = {
     "RobustSparseRegressor": (RobustSparseRegressor(1, max_iter=FEW), Y),
     "RobustSparseRegressor, as solved": (RobustSparseRegressor(1, refit=None, max_iter=FEW), Y),
     "DualPCP": (DualPCP(1, max_iter=FEW), None),
-    "DualPCP, raw": (DualPCP(1, normalize=False, max_iter=FEW), None),
     "RobustLowRank": (RobustLowRank(1, max_iter=FEW), None),
     "SparsePhaseRetrieval": (SparsePhaseRetrieval(max_iter=FEW), Y**2),
     "SparsePhaseRetrieval, heavy": (SparsePhaseRetrieval(alpha=1e150, max_iter=FEW), Y**2),

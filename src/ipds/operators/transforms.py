@@ -82,7 +82,8 @@ class Convolution(Operator):
         points = [64 * k for k in self.kernel.shape]
         if math.prod(points) > 2**24:  # large kernels: Young's bound instead of a huge transform
             return float(np.sum(np.abs(self.kernel)))
-        peak = float(np.max(np.abs(np.fft.fftn(self.kernel.astype(float), points)))) ** 2
+        response = np.fft.fftn(self.kernel.astype(float), points, axes=range(self.kernel.ndim))
+        peak = float(np.max(np.abs(response))) ** 2
         for k, n in zip(self.kernel.shape, points, strict=True):
             peak /= math.cos(math.pi * (k - 1) / n)
         return min(math.sqrt(peak), float(np.sum(np.abs(self.kernel))))
