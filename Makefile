@@ -89,11 +89,12 @@ audit: $(READY)
 	$(PIP) pip-audit
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements-ci.lock
 
-# random problems and damaged files, for MINUTES
+# random problems for MINUTES, damaged files, hostile arguments
 MINUTES ?= 15
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) --seed $$(date +%s)
 	$(BIN)/python tests/fuzz_files.py --cases 5000 --seed $$(date +%s)
+	$(BIN)/python tests/fuzz_arguments.py --cases 1000 --seed $$(date +%s)
 
 # the site, with the gallery run: open build/site/index.html
 docs: $(READY)
