@@ -174,6 +174,20 @@ def test_bad_options_are_one_line_with_the_remedy(data, options, words):
     assert not os.path.exists("fit.npz")
 
 
+def test_numbers_are_real_and_targets_no_text_unless_the_model_takes_them(here):
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((40, 4)) + 1j * rng.standard_normal((40, 4))
+    np.savez(here / "complex.npz", X=G, y=np.abs(G @ [1.0, 0.0, 0.0, 0.5]) ** 2)
+    refused = run("sparse-pca", "complex.npz", "--key", "X")
+    assert (refused.exit_code, "real and imaginary parts" in refused.stderr) == (2, True)
+    assert run("phase-retrieval", "complex.npz", "--alpha", "0.001").exit_code == 0
+    rows = "".join(f"{a:.3f},{b:.3f},{'yes' if a > 0 else 'no'}\n" for a, b in G[:, :2].real)
+    (here / "classes.csv").write_text("a,b,y\n" + rows)
+    refused = run("robust-regression", "classes.csv", "--target", "y")
+    assert (refused.exit_code, "the target holds text ('" in refused.stderr) == (2, True)
+    assert run("fused-lasso", "classes.csv", "--target", "y", "--loss", "logistic").exit_code == 0
+
+
 def test_a_folder_without_permission_is_refused_before_the_solve(data, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     result = run("sparse-pca", *data["sparse-pca"], "--out", "fit.npz")

@@ -36,6 +36,8 @@ class Model:
     """What the target is, for models that want one."""
     sparse: bool = False
     missing: bool = False
+    complex: bool = False
+    """Whether the model takes such data."""
 
 
 def matrix(text: str) -> Any:
@@ -150,6 +152,7 @@ MODELS = {
         1e-6,
         "ipds solve phase-retrieval measurements.npz --key G --target z --alpha 0.002",
         target="the squared measurements",
+        complex=True,
     ),
     "fused-lasso": Model(
         "FusedLasso",

@@ -284,11 +284,7 @@ def _place(path: Path, column: str, names: Sequence[str], width: int, option: st
 
 
 def _numbers(path: Path, X: Any) -> Any:
-    if X.dtype.kind == "c":
-        raise DataError(
-            f"{path}: complex numbers; put real and imaginary parts side by side, as real columns"
-        )
-    if X.dtype.kind not in "buif" or X.ndim == 0 or 0 in X.shape:
+    if X.dtype.kind not in "buifc" or X.ndim == 0 or 0 in X.shape:
         raise DataError(f"{path}: an array of numbers is wanted, got {X.dtype} of shape {X.shape}")
     return X
 

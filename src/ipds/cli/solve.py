@@ -152,6 +152,10 @@ def _prepared(
         raise ValueError(
             f"{file}: a matrix of samples and features is wanted, got shape {tuple(X.shape)}; rows are samples"
         )
+    if np.iscomplexobj(X) and not model.complex:
+        raise ValueError(
+            f"{file}: complex numbers; put real and imaginary parts side by side, as real columns"
+        )
     if model.target is not None and y is None:
         names = ", ".join(data.names[:12]) + (", ..." if len(data.names) > 12 else "")
         there = f"columns: {names}" if data.names else f"columns are 0 to {X.shape[1] - 1}"
@@ -160,6 +164,8 @@ def _prepared(
         )
     if y is not None and len(y) != X.shape[0]:
         raise ValueError(f"{file}: {X.shape[0]} samples, but the target has {len(y)} entries")
+    if y is not None and y.dtype.kind not in "buif" and getattr(estimator, "loss", None) != "logistic":
+        raise ValueError(f"{file}: the target holds text ({str(y[0])[:30]!r}), and numbers are wanted")
     if sp.issparse(X) and (not model.sparse or 3 * X.nnz > X.shape[0] * X.shape[1]):  # not worth being sparse
         check_size(X.shape[0] * X.shape[1], 8, f"{file}, made dense")
         X = X.toarray()
@@ -178,7 +184,8 @@ def _check_finite(model: Model, file: Path, names: tuple[str, ...], X: Any, y: A
         where = ""
         if not sp.issparse(X):
             row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
-            where = f" (first: column {names[column] if names else column} of sample {row}, from 0)"
+            label = (names and names[column]) or column
+            where = f" (first: column {label} of sample {row}, from 0)"
         count = int((~np.isfinite(values)).sum())
         raise ValueError(
             f"{file}: {count} missing or infinite values{where}; remove these samples, or --drop the column "

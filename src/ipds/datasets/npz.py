@@ -62,7 +62,9 @@ def read_npz(path: str | Path, name: str) -> np.ndarray:
         shape, fortran, dtype = reader(stream)
     except (ValueError, KeyError, TypeError, TokenError) as error:  # NumPy parses the header as Python text
         raise DataError(f"{path}: {name!r} is not an array ({error})") from error
+    if dtype.kind not in "buifc":
+        raise DataError(f"{path}: {name!r} is an array of {dtype}, and numbers are wanted")
     left = len(content) - stream.tell()
-    if dtype.hasobject or dtype.kind not in "buif" or math.prod(shape) * dtype.itemsize != left:
+    if math.prod(shape) * dtype.itemsize != left:
         raise DataError(f"{path}: {name!r} claims shape {shape} of {dtype}, the file holds {left} bytes")
     return np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
