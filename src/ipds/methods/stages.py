@@ -41,7 +41,7 @@ DEEP, HIGH, WARM, MILD = (
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
 EFFORTS = {
     "fast": Effort(1.05, math.inf, ()),
-    "balanced": Effort(1.05, 450, CYCLES),
+    "balanced": Effort(1.05, 200, CYCLES),
     "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
 }
 HASTE = 100
