@@ -187,7 +187,8 @@ class L1Ball(Indicator):
 
         def shrunk(v: Array) -> Array:
             a = xp.abs(v)
-            a = a - scalar(xp.max(a))  # as for the simplex: else entries ≫ radius leave few digits, and the sum is off
+            # as for the simplex: else entries ≫ radius leave few digits, and the sum is off
+            a = a - scalar(xp.max(a))
             level = simplex_level(xp.reshape(a, (-1,)), self.radius)
             return xp.asarray(xp.copysign(xp.clip(a - level, 0.0, None), v))
 
