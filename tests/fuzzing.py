@@ -395,7 +395,8 @@ def check_numbers(case: Case, result: Result) -> None:
         assert math.isfinite(result.fun)
     parts = [M @ x.reshape(-1).astype(float) for M, x in zip(case.maps, result.x, strict=True)]
     residual = np.linalg.norm(sum(parts) - case.b.reshape(-1))
-    terms = [np.linalg.norm(M) * np.linalg.norm(x) for M, x in zip(case.maps, result.x, strict=True)]
+    sizes = [np.linalg.norm(x.astype(float)) for x in result.x]
+    terms = [np.linalg.norm(M) * size for M, size in zip(case.maps, sizes, strict=True)]
     room = SUMS * case.eps * (sum(terms) + np.linalg.norm(case.b))
     assert abs(residual - certificate.feasibility) <= room + 1e-3 * case.eps, (
         residual,
