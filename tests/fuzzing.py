@@ -406,15 +406,15 @@ def check_numbers(case: Case, result: Result) -> None:
         case.problem.blocks, case.maps, result.x, certificate.stationarity, strict=True
     ):
         x, z = x.astype(float), result.z.reshape(-1).astype(float)
-        if (
-            block.h.is_set
-        ):  # a point of the set to its own last digits; from here on the nearest one in the set
+        moved = 0.0
+        if block.h.is_set:
+            # a point of the set to its own last digits; from here on the nearest one in the set
             inside = np.asarray(block.h.prox(x, 1.0))
             assert np.linalg.norm(x - inside) <= SUMS * case.eps * np.linalg.norm(x), (x, block.h)
-            x = inside
+            x, moved = inside, case.eps * float(np.linalg.norm(x))
         pull = (M.T @ z).reshape(block.shape)
         slope = 0.0 * x if block.f is None else np.asarray(block.f.grad(x))
-        least = criticality(block.h, x, slope + pull)
+        least = criticality(block.h, x, slope + pull, moved)
         room = rounding(case, block.h, M, x, z, slope)
         assert least <= claimed * (1 + 1e-6) + room, (least, claimed, room, block.h, x, slope, pull)
 
@@ -438,15 +438,16 @@ def rounding(case: Case, h: Any, M: np.ndarray, x: np.ndarray, z: np.ndarray, sl
 STEPS = (1e-2, 1.0, 1e2)
 
 
-def criticality(h: Any, x: np.ndarray, force: np.ndarray) -> float:
+def criticality(h: Any, x: np.ndarray, force: np.ndarray, moved: float = 0.0) -> float:
     """A lower bound on dist(-force, ∂h(x)) that needs no subgradient of the solver.
 
     Convex h: x = prox(x + t s, t) for s ∈ ∂h(x), and a prox does not expand distances, so that
-    ‖x - prox(x - t·force, t)‖ ≤ t‖s + force‖ for every t. On manifolds the tangent part of the force; for entrywise
+    ‖x - prox(x - t·force, t)‖ ≤ t‖s + force‖ for every t, or 2·moved more, where the solver's x, with a radius rounded to
+    its own precision, lies that far from a point to which s belongs. On manifolds the tangent part of the force; for entrywise
     nonconvex penalties and for cardinalities the entries where ∂h is known. 0 where nothing is.
     """
     if h.is_convex:
-        return max(float(np.linalg.norm(x - h.prox(x - t * force, t))) / t for t in STEPS)
+        return max((float(np.linalg.norm(x - h.prox(x - t * force, t))) - 2 * moved) / t for t in STEPS)
     if isinstance(h, Sphere):
         return float(np.linalg.norm(force - x * (np.sum(x * force) / np.sum(x * x))))
     if isinstance(h, Stiefel):
