@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import problems
-from ipds import Block, Problem, iterate, solve, solve_batch
+from ipds import AssumptionError, Block, Problem, iterate, solve, solve_batch
 from ipds._array import fetch, is_jax, to_numpy
 from ipds.advance import Advance
 from ipds.functions import (
@@ -35,7 +35,9 @@ from ipds.functions import (
     NonNegative,
     NonzeroRows,
     Nuclear,
+    PCAReconstruction,
     PCAVariance,
+    PhaseRetrieval,
     Rank,
     RowCardinality,
     Simplex,
@@ -45,7 +47,17 @@ from ipds.functions import (
     TotalVariation1D,
     smooth,
 )
-from ipds.methods import IPDS, RADMM, SPGM, AcceleratedIPDS, FixedPenaltyADMM, Subgradient
+from ipds.methods import (
+    IPDS,
+    RADMM,
+    SPGM,
+    AcceleratedIPDS,
+    FixedPenaltyADMM,
+    ManPG,
+    RiemannianALM,
+    Subgradient,
+)
+from ipds.operators import FiniteDifference, Sampling
 
 
 @pytest.fixture
@@ -85,6 +97,49 @@ def regression(make, dtype="float64"):
     return Problem(blocks, b=y), None
 
 
+def sparse_regression(make):
+    """The problem of RobustSparseRegressor: three blocks, one without h."""
+    g = problems.rng(5)
+    G, y, ones = make(g.standard_normal((15, 6))), make(g.standard_normal(15)), make(np.ones((15, 1)))
+    blocks = [Block(h=Cardinality(2), A=-G, shape=6), Block(A=-ones, shape=1), Block(h=L1(1.0), shape=15)]
+    return Problem(blocks, b=-y), None
+
+
+def dual_pcp(make):
+    """The problem of DualPCP, from a start of its own."""
+    g = problems.rng(6)
+    G, V = g.standard_normal((20, 4)), np.eye(4, 1)
+    blocks = [Block(h=Stiefel(), A=-make(G), shape=(4, 1)), Block(h=L21(1.0), shape=(20, 1))]
+    return Problem(blocks), [make(V), make(G @ V)]
+
+
+def low_rank(make):
+    """The problem of RobustLowRank with missing entries."""
+    M = problems.rng(7).standard_normal((5, 4))
+    seen = np.arange(20).reshape(5, 4) % 7 > 0
+    blocks = [Block(h=Rank(1), A=-Sampling(seen), shape=(5, 4)), Block(h=L1(1.0), shape=int(seen.sum()))]
+    return Problem(blocks, b=make(-M[seen])), None
+
+
+def fused(make):
+    """The problem of FusedLasso: a difference operator and two penalties."""
+    g = problems.rng(8)
+    f = LeastSquares(make(g.standard_normal((15, 6))), make(g.standard_normal(15)))
+    blocks = [Block(f=f, h=L1(0.1), A=-FiniteDifference(), shape=6), Block(h=L1(0.3), shape=5)]
+    return Problem(blocks), [make(np.ones(6)), make(np.zeros(5))]
+
+
+def phases(make):
+    """The problem of SparsePhaseRetrieval: f without a Lipschitz constant."""
+    g = problems.rng(9)
+    G, x = g.standard_normal((20, 5)), np.array([1.0, -1.0, 0.0, 0.0, 0.5])
+    blocks = [
+        Block(f=PhaseRetrieval(make(G), make((G @ x) ** 2)), A=-1.0, shape=5),
+        Block(h=L1(0.1), shape=5),
+    ]
+    return Problem(blocks), [make(x + 0.1), make(x + 0.1)]
+
+
 CASES = {
     "auto": (pca, "auto"),
     "sound": (pca, IPDS("sound")),
@@ -94,6 +149,13 @@ CASES = {
     "spgm": (pca, SPGM("tuned")),
     "subgradient": (pca, Subgradient("published")),
     "fixed penalty": (regression, FixedPenaltyADMM("he-yuan-2012")),
+    "manpg": (pca, ManPG()),
+    "rialm": (pca, RiemannianALM()),
+    "sparse regression": (sparse_regression, "auto"),
+    "dual pcp": (dual_pcp, "auto"),
+    "low rank": (low_rank, "auto"),
+    "fused": (fused, "auto"),
+    "phases": (phases, "auto"),
 }
 
 
@@ -145,6 +207,15 @@ def test_jax_without_double_precision():
     result = solve(problem, start, method="ipds", max_iter=30)
     assert result.x[0].dtype == "float32"
     assert np.isfinite(result.fun)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_a_local_lipschitz_constant_is_found_in_single_precision(library, request):
+    make, g = arrays(library, request), problems.rng(3)
+    f = PCAReconstruction(make(g.standard_normal((20, 8)).astype("float32")))
+    start = make(Stiefel().prox(g.standard_normal((8, 2)), 1.0).astype("float32"))
+    blocks = [Block(f=f, h=Stiefel(), A=-1.0, shape=(8, 2)), Block(h=L1(0.1), shape=(8, 2))]
+    assert solve(Problem(blocks), [start, start], method="ipds", tol=1e-3, max_iter=1000).success
 
 
 def test_data_of_f_decide_the_library(request):
@@ -210,6 +281,16 @@ def test_check_every_and_max_iter_hold_in_compiled_loops(jax):
     )
     assert seen == [1, 7, 14, 21, 23]
     assert result.nit == 23
+
+
+def test_a_compiled_solve_is_resumed_from_its_checkpoint(jax, tmp_path):
+    def part(**options):
+        return solve(*regression(jax.numpy.asarray), method="ipds", tol=0.0, **options)
+
+    whole = part(max_iter=40)
+    part(max_iter=20, checkpoint=tmp_path / "run.ckpt")
+    rest = part(max_iter=40, checkpoint=tmp_path / "run.ckpt")
+    np.testing.assert_array_equal(rest.x[0], whole.x[0])
 
 
 FUNCTIONS = {
@@ -303,12 +384,28 @@ def test_a_batch_gives_what_single_solves_give(jax):
         assert result.fun == pytest.approx(single.fun, rel=1e-12)
         assert result.certificate.relative == pytest.approx(single.certificate.relative, rel=1e-3)
         np.testing.assert_allclose(result.x[1], single.x[1], rtol=1e-7, atol=1e-9)
+    assert solve_batch(made, (parameters[0][:0], parameters[1][:0])) == []
     with pytest.raises(TypeError, match="JAX arrays"):
         solve_batch(made, [0.1, 0.2])
     with pytest.raises(ValueError, match="first axis"):
         solve_batch(made, (parameters[0][:1], parameters[1]))
     with pytest.raises(ValueError, match="seeds has 3 entries"):
         solve_batch(made, parameters, seeds=[0, 1, 2])
+
+
+def test_a_batch_of_seeds(jax):
+    (problem, _), seeds = pca(jax.numpy.asarray), [3, 4]
+    found = solve_batch(lambda _: problem, jax.numpy.asarray(seeds), seeds=seeds, max_iter=50)
+    for result, seed in zip(found, seeds, strict=True):
+        single = solve(problem, method="ipds", seed=seed, max_iter=50, check_every=50)
+        np.testing.assert_allclose(result.x[0], single.x[0], rtol=1e-7, atol=1e-9)
+
+
+def test_a_batch_needs_lipschitz_constants(jax):
+    f = smooth(lambda x: (x**4).sum())
+    blocks = [Block(f=f, A=-1.0, shape=2, name="x"), Block(h=L1(1.0), shape=2)]
+    with pytest.raises(AssumptionError, match=r"block 'x'.*Lipschitz"):
+        solve_batch(lambda b: Problem(blocks, b=b), jax.numpy.ones((2, 2)))
 
 
 # other libraries

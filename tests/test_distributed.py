@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import subprocess
 import sys
 
@@ -16,8 +17,14 @@ from ipds.distributed import Rows, rows, to_dask  # noqa: E402
 from ipds.distributed.cluster import current  # noqa: E402
 from ipds.functions import (  # noqa: E402
     L1,
+    L2,
     L21,
+    MCP,
+    SCAD,
+    Box,
     Cardinality,
+    ElasticNet,
+    Huber,
     HuberLoss,
     LeastSquares,
     Logistic,
@@ -75,6 +82,8 @@ def test_arrays_cut_by_rows_compute_what_numpy_computes():
             np.sum(X, axis=0),
             np.sum(X, axis=1),
             np.mean(X, axis=0, keepdims=True),
+            np.mean(X, axis=1),
+            np.mean(X),
             np.where(u > 0, u, 0.0)[:, None] * X,
             np.reshape(X, (300, 2, 3))[..., 1],
             np.count_nonzero(u > 0.3),
@@ -272,14 +281,33 @@ def test_models_refuse_with_advice():
         RobustSparseRegressor("bic").fit(X, da.ones(140, chunks=70))
     with pytest.raises(ValueError, match="mask"):
         RobustLowRank(1).fit(X, mask=np.ones((140, 3), dtype=bool))
-    with pytest.raises(ValueError, match="NaN"):
-        SparsePCA(1).fit(X * np.nan)
+    for model in (SparsePCA(1), DualPCP(1), RobustLowRank(1)):
+        with pytest.raises(ValueError, match=f"{type(model).__name__}.*NaN"):
+            model.fit(X * np.nan)
+    with pytest.raises(ValueError, match=r"'v'.*must be a Dask array cut like it"):
+        solve(Problem([Block(A=np.ones((140, 3)), shape=3, name="v"), Block(shape=140)], b=X[:, 0]))
     with pytest.raises(ValueError, match="different chunks"):
         Problem([Block(A=X, shape=3), Block(shape=140)], b=da.ones(140, chunks=35)).residual(
             [np.ones(3), 0.0]
         )
     with pytest.raises(TypeError, match="row by row"):
         np.sort(rows(X))
+
+
+@pytest.mark.parametrize(
+    "h", [MCP(0.5, 2.0), SCAD(0.5, 3.0), ElasticNet(0.1, 0.2), Huber(1.0), L2(1.0), Box(-1, 1)]
+)
+def test_functions_of_long_blocks(h):
+    v = np.random.default_rng(0).standard_normal(140) * 3
+    np.testing.assert_allclose(np.asarray(h.prox(rows(cut(v)), 0.4)), h.prox(v, 0.4), atol=1e-12)
+    assert float(h(rows(cut(v)))) == pytest.approx(h(v))
+
+
+def test_results_can_be_pickled():
+    result = solve(robust(*regression(), distributed=True), seed=0, max_iter=5, tol=0.0)
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(again.x[2], result.x[2])
+    np.testing.assert_array_equal(again.state.z, result.state.z)
 
 
 def test_checkpoint_of_a_distributed_solve(tmp_path):

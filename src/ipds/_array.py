@@ -167,7 +167,7 @@ def increased(own: Array, x: Any) -> Array:
     return own + x
 
 
-PIECE = 16_384
+PIECE = 8192
 """Entries that stay in the cache between one pass and the next."""
 
 
@@ -224,10 +224,6 @@ def absolute_sum(x: Array) -> Any:
             piece = room[: piece.shape[0]]
         total += float(dasum(piece))
     return total
-
-
-PIECE = 2**13
-"""Entries that `absolute_sum` treats at once: few enough to stay in the cache."""
 
 
 def _address(x: np.ndarray) -> int:

@@ -10,6 +10,7 @@ from ._array import Array, is_jax
 from ._compile import compiled, in_dtype
 from .advance import parts, repeated, with_states
 from .diagnostics import certify, objective
+from .errors import AssumptionError
 from .methods import IPDS, State
 from .options import Options, check_options, check_problem
 from .problem import Problem
@@ -69,6 +70,8 @@ def solve_batch(
     if not leaves or not all(is_jax(leaf) and leaf.ndim for leaf in leaves):
         raise TypeError("solve_batch: parameters must be JAX arrays whose first axis counts the problems")
     count = leaves[0].shape[0]
+    if count == 0:
+        return []
     if any(leaf.shape[0] != count for leaf in leaves):
         raise ValueError(
             f"solve_batch: parameters must agree in their first axis, got {[a.shape[0] for a in leaves]}"
@@ -81,9 +84,10 @@ def solve_batch(
     for k in range(count):
         problem = make_problem(jax.tree.map(lambda a, k=k: a[k], parameters))
         check_problem(problem)
+        _require_lipschitz(problem)
         seed = None if seeds is None else seeds[k]
         x, z = starting_point(problem, None if x0 is None else x0[k], None, seed)
-        x, z = jax.tree.map(lambda a: jax.numpy.asarray(a, dtype=leaves[0].dtype), (x, z))
+        x, z = jax.tree.map(jax.numpy.asarray, (x, z))
         start = method.init(problem, x, z)
         problems.append(problem)
         runs.append(Run.begin(problem, start, units(problem, z, seed)))
@@ -95,6 +99,16 @@ def solve_batch(
                 _look(problem, run, batch.state(k), options, clock.seconds())
         batch.to(options.next_check(batch.t))
     return [result_of(problem, method, run) for problem, run in zip(problems, runs, strict=True)]
+
+
+def _require_lipschitz(problem: Problem) -> None:
+    """Refuse an f without a Lipschitz constant: the search for a local one looks at numbers."""
+    for name, block in zip(problem.names, problem.blocks, strict=True):
+        if block.f is not None and block.f.lipschitz is None:
+            raise AssumptionError(
+                f"solve_batch: f of block {name!r}, {block.f!r}, states no Lipschitz constant; give it one, or "
+                "call solve for each problem"
+            )
 
 
 def _look(problem: Problem, run: Run, state: State, options: Options, seconds: float) -> None:

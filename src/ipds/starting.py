@@ -67,7 +67,15 @@ def _held(owner: Any, depth: int = 2) -> Iterator[Array]:
 
 def block_prototype(problem: Problem, i: int, like: Array) -> Array:
     """The prototype of block i: NumPy where A_i maps a short block to a distributed constraint."""
-    return like if problem.operators[i].rows is None else np.zeros(0, dtype=like.dtype)
+    if problem.operators[i].rows is not None:
+        return np.zeros(0, dtype=like.dtype)
+    shape = problem.blocks[i].shape
+    if isinstance(like, Rows) and shape[:1] != like.shape[:1]:
+        raise ValueError(
+            f"block {problem.names[i]!r} of shape {shape}: the constraint is distributed by rows, so A must be a Dask "
+            "array cut like it, e.g. da.from_array(A, chunks=(b.chunks[0], -1))"
+        )
+    return like
 
 
 def _require_blocks(problem: Problem, x0: Any) -> None:

@@ -106,6 +106,9 @@ class Lazy(NDArrayOperatorsMixin):
 
     __slots__ = ("__weakref__", "node")
     __hash__ = object.__hash__
+    # nothing is ever changed in place: x += y makes a new x
+    __iadd__, __isub__ = NDArrayOperatorsMixin.__add__, NDArrayOperatorsMixin.__sub__
+    __imul__, __itruediv__ = NDArrayOperatorsMixin.__mul__, NDArrayOperatorsMixin.__truediv__
 
     def __init__(self, node: Node):
         self.node = node
@@ -179,6 +182,9 @@ class Later(Lazy):
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return np
 
+    def __reduce__(self) -> Any:
+        return np.asarray, (np.asarray(self),)
+
     @property
     def T(self) -> Any:
         """The transpose."""
@@ -220,6 +226,12 @@ class Rows(Lazy):
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return namespace
+
+    def __reduce__(self) -> Any:
+        """Pickled as a Dask array is: with its chunks without a client, with references to them else."""
+        from .rows import rows, to_dask
+
+        return rows, (to_dask(self),)
 
     def reduce(self, function: Any, combine: Any, *others: Any, **keywords: Any) -> Later:
         """combine over the chunks of function(chunk of rows, *others): of other `Rows` their chunks."""
@@ -290,7 +302,8 @@ def record(function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
             return _reduced(function, arguments, keywords, COMBINE[function])
         return _mapped(function, arguments, keywords)
     if function is np.mean and isinstance(first, Rows):
-        return np.sum(first, *arguments[1:], **keywords) / first.shape[0]
+        total = np.sum(first, *arguments[1:], **keywords)
+        return total * (total.size / first.size)
     if function is np.vdot:
         return np.sum(arguments[0] * arguments[1])
     if function is np.reshape:

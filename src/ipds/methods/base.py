@@ -92,7 +92,8 @@ def lipschitz_at(f: Smooth | None, x: Array) -> tuple[float, bool]:
         return float(f.lipschitz), False
     gradient = f.grad(x)
     direction = gradient if norm(gradient) > 0 else gradient + 1.0
-    step = 1e-6 * (norm(x) or 1.0) / norm(direction)
+    # far enough for a difference of gradients to rise above rounding
+    step = max(1e-6, 4 * math.sqrt(precision(x))) * (norm(x) or 1.0) / norm(direction)
     return norm(f.grad(x - step * direction) - gradient) / (step * norm(direction)), True
 
 
@@ -120,7 +121,7 @@ def majorised(f: Any, x: Array, new: Array, value: float, gradient: Array, lipsc
     if not math.isfinite(square) or not math.isfinite(lipschitz):
         return True  # nothing to find any more: the loop reports the divergence
     excess = float(f(new)) - value - float(dot(gradient, change)) - lipschitz / 2 * square
-    return excess <= 1e-12 * abs(value) or square == 0.0
+    return excess <= max(1e-12, 50 * precision(x)) * abs(value) or square == 0.0
 
 
 def require_last_block(problem: Problem) -> None:

@@ -32,6 +32,14 @@ def features_of(model: Any, X: Any, reset: bool, least: int = 1) -> Any:
     return X
 
 
+def require_finite(owner: str, X: Any, advice: str) -> None:
+    """One pass over X, which must hold no NaN and no infinity."""
+    import dask.array as da
+
+    if not bool(da.isfinite(X).all()):
+        raise ValueError(f"{owner}: X contains NaN or infinity; {advice}")
+
+
 def aligned(owner: str, name: str, y: Any, X: Any) -> Any:
     """y as a Dask array cut like the rows of X."""
     import dask.array as da

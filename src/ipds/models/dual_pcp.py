@@ -12,7 +12,7 @@ from ..functions import L21, Stiefel
 from ..operators import RowMatrix
 from ..problem import Block, Problem
 from ._base import Estimator
-from ._dask import features_of, is_dask
+from ._dask import features_of, is_dask, require_finite
 
 
 class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -103,7 +103,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The points of the subspace with the given coordinates."""
         check_is_fitted(self)
-        return np.asarray(X, dtype=float) @ self.components_
+        return (X if is_dask(X) else np.asarray(X, dtype=float)) @ self.components_
 
     def distance(self, X: Any) -> np.ndarray:
         """Distance of each sample to the subspace, after `normalize`: compare with `threshold_`."""
@@ -127,6 +127,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _validated(self, X: Any) -> Any:
         if is_dask(X):
             X = features_of(self, X, reset=True, least=2)
+            require_finite("DualPCP", X, "leave such rows out")
         else:
             X = np.asarray(validate_data(self, X, dtype=float, ensure_min_samples=2, ensure_min_features=2))
             self._in_range("X", X)

@@ -15,7 +15,7 @@ from ..functions.row_rank import joined, triangle
 from ..operators import Operator, Sampling, from_linear_operator
 from ..problem import Block, Problem
 from ._base import Estimator
-from ._dask import features_of, is_dask
+from ._dask import features_of, is_dask, require_finite
 from ._lad import least_absolute_deviations
 
 
@@ -155,7 +155,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows with the given coefficients."""
         check_is_fitted(self)
-        return np.asarray(X, dtype=float) @ self.components_
+        return (X if is_dask(X) else np.asarray(X, dtype=float)) @ self.components_
 
     @property
     def _n_features_out(self) -> int:
@@ -169,6 +169,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
                     "RobustLowRank: a mask is not supported with Dask arrays; pass X without missing entries"
                 )
             features_of(self, X, reset=True)
+            require_finite("RobustLowRank", X, "missing entries are not supported with Dask arrays")
             self._count("rank", self.rank, min(X.shape), "the shorter side of the matrix")
             return X, None
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", ensure_min_samples=2)

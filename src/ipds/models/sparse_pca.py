@@ -140,7 +140,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The points with the given scores: X @ components_ + mean_."""
         check_is_fitted(self)
-        return np.asarray(X, dtype=float) @ self.components_ + self.mean_
+        return (X if is_dask(X) else np.asarray(X, dtype=float)) @ self.components_ + self.mean_
 
     def alpha_max(self, X: Any) -> float:
         """An alpha from which single features of largest variance are a solution: ½ c (√d + 1), c = max_{i≠j}|C_ij|.

@@ -100,10 +100,14 @@ class Matrix(Operator):
         # in large dense matrices the columns of a sparse x are worth picking out
         self._may_gather = type(matrix) is np.ndarray and matrix.size > 100_000
 
-    @cached_property
+    @property
     def _transpose(self) -> Any:
-        # held in row form where sparse: a CSC product is twice as slow
-        return sp.csr_array(self.matrix.T) if self._is_sparse else self.matrix.T
+        # not kept where dense: made while JAX traces, it would be of no use once that is over
+        return self._sparse_transpose if self._is_sparse else self.matrix.T
+
+    @cached_property
+    def _sparse_transpose(self) -> Any:
+        return sp.csr_array(self.matrix.T)  # in row form: a CSC product is twice as slow
 
     @property
     def _numeric(self) -> Any:
