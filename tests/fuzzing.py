@@ -442,9 +442,9 @@ def criticality(h: Any, x: np.ndarray, force: np.ndarray, moved: float = 0.0) ->
     """A lower bound on dist(-force, ∂h(x)) that needs no subgradient of the solver.
 
     Convex h: x = prox(x + t s, t) for s ∈ ∂h(x), and a prox does not expand distances, so that
-    ‖x - prox(x - t·force, t)‖ ≤ t‖s + force‖ for every t, or 2·moved more, where the solver's x, with a radius rounded to
-    its own precision, lies that far from a point to which s belongs. On manifolds the tangent part of the force; for entrywise
-    nonconvex penalties and for cardinalities the entries where ∂h is known. 0 where nothing is.
+    ‖x - prox(x - t·force, t)‖ ≤ t‖s + force‖ for every t; or 2·moved more, where the solver's x, with a radius rounded
+    to its own precision, lies that far from a point to which s belongs. On manifolds the tangent part of the force;
+    for entrywise nonconvex penalties and for cardinalities the entries where ∂h is known. 0 where nothing is.
     """
     if h.is_convex:
         return max((float(np.linalg.norm(x - h.prox(x - t * force, t))) - 2 * moved) / t for t in STEPS)
