@@ -164,7 +164,16 @@ was first stated as 1 to 2; a run gave 0.62, outside it, and it was widened afte
 """
 MEMORY = """### Memory
 
-The highest sum of all arrays that a solve makes beside its inputs, in copies of the blocks.
+The highest sum of all arrays that a solve makes beside its inputs, what functions and operators use for themselves
+included, in copies of the blocks: one copy is Σ|x_i| numbers. Where no time limit is set: with one, the state before
+the step stays whole, as it would be checked if the step ran out of time.
+
+What cannot be less, for two blocks of one size (a copy is two arrays), a smooth f and a manifold, as in sparse PCA:
+the point with its gradient and b - z/β (3 arrays), the trial with ∇f, x̆, z and its gradient, the tangent part beside
+it (6), and the last certified point (x, x̆, z: 3), for a run that diverges or is interrupted: 12 arrays, 6 copies. A
+search that may anneal keeps the point of lowest objective too (3 arrays: 1.5 copies). Where one block is as good as all
+(dual PCP: y ≫ x), a copy is one array, and the trial (Ax, u or z, x̆, b - z/β), the last certified point (x̆, z)
+and the feasible point at which a check evaluates the objective make 7.
 """
 
 

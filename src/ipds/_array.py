@@ -160,11 +160,24 @@ def add_scaled(x: Array, factor: float, y: Array) -> Array:
     return x + factor * y
 
 
+def _fits(own: Any, x: Any) -> bool:
+    """Whether a sum with x fits into `own`."""
+    plain = type(own) is np.ndarray and isinstance(x, np.ndarray | float)
+    return plain and np.result_type(own, x) == own.dtype
+
+
 def increased(own: Array, x: Any) -> Array:
     """own + x, where `own` is a temporary of the caller's: in place in NumPy."""
-    if type(own) is np.ndarray and np.result_type(own, x) == own.dtype:
+    if _fits(own, x):
         return np.add(own, x, out=own)
     return own + x
+
+
+def decreased(own: Array, x: Any) -> Array:
+    """own - x, where `own` is a temporary of the caller's: in place in NumPy."""
+    if _fits(own, x):
+        return np.subtract(own, x, out=own)
+    return own - x
 
 
 PIECE = 8192
@@ -194,10 +207,11 @@ def products_of_differences(a: Array, b: Array, c: Array, d: Array) -> tuple[Any
     return moved, crossed, bent
 
 
-def scaled_difference(x: Array, y: Array, factor: float) -> Array:
-    """factor·(x - y), with one temporary less in NumPy."""
+def scaled_difference(x: Array, y: Array, factor: float, into_second: bool = False) -> Array:
+    """factor·(x - y), with one temporary less in NumPy; with none where y is a temporary and x no part of it."""
     if type(y) is np.ndarray:
-        out = x - y
+        free = into_second and np.result_type(x, y) == y.dtype and not np.may_share_memory(x, y)
+        out = np.subtract(x, y, out=y if free else None)
         out *= factor
         return out
     return factor * (x - y)

@@ -80,7 +80,7 @@ def solve_batch(
         if given is not None and len(given) != count:
             raise ValueError(f"solve_batch: {name} has {len(given)} entries for {count} problems")
     options, clock = Options(max_iter, tol, None, None, False, check_every), Stopwatch()
-    problems, runs, states = [], [], []
+    problems, runs, states, parameters_used = [], [], [], []
     for k in range(count):
         problem = make_problem(jax.tree.map(lambda a, k=k: a[k], parameters))
         check_problem(problem)
@@ -90,7 +90,9 @@ def solve_batch(
         x, z = jax.tree.map(jax.numpy.asarray, (x, z))
         start = method.init(problem, x, z)
         problems.append(problem)
-        runs.append(Run.begin(problem, start, units(problem, z, seed)))
+        parameters_used.append(method.parameters_of(start))
+        scales = units(problem, x, z, seed, invent=x0 is not None)
+        runs.append(Run.begin(problem, method, start, scales))
         states.append(method.step(problem, start))
     batch = _Batch(make_problem, parameters, method, states)
     while any(run.status is None for run in runs):
@@ -98,7 +100,8 @@ def solve_batch(
             if run.status is None:
                 _look(problem, run, batch.state(k), options, clock.seconds())
         batch.to(options.next_check(batch.t))
-    return [result_of(problem, method, run) for problem, run in zip(problems, runs, strict=True)]
+    ended = zip(problems, runs, parameters_used, strict=True)
+    return [result_of(problem, method, run, used) for problem, run, used in ended]
 
 
 def _require_lipschitz(problem: Problem) -> None:

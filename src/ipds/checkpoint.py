@@ -17,8 +17,8 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -28,7 +28,7 @@ from . import encoding
 from ._array import Array
 from .errors import CheckpointError, CheckpointWarning
 from .fingerprint import differences, identity
-from .methods import Method
+from .methods import Method, State
 from .problem import Problem
 from .run import Run
 from .status import Status
@@ -98,17 +98,20 @@ class Checkpoint:
 class Journal:
     """What a solve keeps of itself: nothing. The loop talks to this; `FileJournal` writes it down."""
 
+    lasting = False
+    """Whether a run may have to go on from its last check anew."""
+
     def __init__(self) -> None:
         self.tried: list[Result] = []
         """Results of the methods tried before the one that runs."""
         self.candidate = 0
         """The number of the method that runs."""
 
-    def start(self, start: Start, count: int) -> Start:
+    def start(self, make: Callable[[], Start], count: int) -> Start:
         """The starting point of the solve, for which `count` methods are there to be tried."""
-        return start
+        return make()
 
-    def resume(self, problem: Problem, method: Method, start: Start, fresh: Run) -> Run:
+    def resume(self, problem: Problem, method: Method, fresh: Run) -> Run:
         """Where the run of this method goes on."""
         return fresh
 
@@ -127,10 +130,13 @@ def journal(checkpoint: Any, problem: Problem, x0: Any, z0: Any, method: Any, se
 class FileJournal(Journal):
     """A journal in a file and its predecessor."""
 
+    lasting = True
+
     def __init__(self, settings: Checkpoint, problem: Problem, identity: dict[str, list[str]]):
         super().__init__()
         self._settings, self._problem, self._identity = settings, problem, identity
         self._known: encoding.Context | None = None
+        self._lighter: Callable[[State], State]
         self._started: Start | None = None
         self._last = -math.inf
         self._written: tuple[int, Status | None] = (0, None)
@@ -140,10 +146,13 @@ class FileJournal(Journal):
                 leftover.unlink()
         self._saved = self._read(problem)
 
-    def start(self, start: Start, count: int) -> Start:
-        """The starting point in the file, or else the one given."""
+    def start(self, make: Callable[[], Start], count: int) -> Start:
+        """The starting point in the file, or else the one made."""
         from .result import Result
 
+        if self._started is not None:
+            return self._started
+        start = make()
         if self._saved is not None:
             tree, arrays = self._saved
             known = encoding.context(self._problem, start)
@@ -158,21 +167,28 @@ class FileJournal(Journal):
         self._started = start
         return start
 
-    def resume(self, problem: Problem, method: Method, start: Start, fresh: Run) -> Run:
+    def resume(self, problem: Problem, method: Method, fresh: Run) -> Run:
         """The run in the file, or else the fresh one."""
-        self._known = encoding.context(problem, start, method, fresh.good.state)
+        assert self._started is not None
+        self._known = encoding.context(problem, self._started, method, fresh.state)
+        self._lighter = method.lighter
         self._written = (0, None)
         if self._saved is None:
             return fresh
         (tree, arrays), self._saved = self._saved, None
         with self._refusing():
             run = encoding.decode(tree["run"], self._known, arrays)
-            encoding.alike(run, fresh, "run")
+            encoding.alike(run, self._lean(fresh, bool(run.good.state.prox_points)), "run")
             encoding.alike(run.largest, run.largest and fresh.caps, "scales")
-            for other in (run.lowest, run.watcher.since):
-                encoding.alike(other, other and fresh.best, "run")
+            encoding.alike(run.lowest, run.lowest and fresh.best, "run")
+            encoding.alike(run.watcher.since, run.watcher.since and fresh.best.mark(), "run")
         self._last, self._written = time.perf_counter(), (run.good.state.t, run.status)
         return run
+
+    def _lean(self, run: Run, ended: bool) -> Run:
+        """The run with what it needs to go on, and, where it has ended, all that its result shows."""
+        assert run.state is not None
+        return replace(run, good=run.good if ended else run.good.kept(), state=self._lighter(run.state))
 
     def keep(self, run: Run) -> None:
         """Write where it is time to."""
@@ -186,7 +202,7 @@ class FileJournal(Journal):
             return
         arrays: list[np.ndarray] = []
         try:
-            content = [self._started, self.tried, self.candidate, run]
+            content = [self._started, self.tried, self.candidate, self._lean(run, run.status is not None)]
             saved = encoding.encode(content, self._known, arrays)
             names = ("start", "tried", "candidate", "run")
             self._write({"identity": self._identity, **dict(zip(names, saved, strict=True))}, arrays)

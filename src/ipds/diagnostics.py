@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._array import Array, add_scaled, dot, fetch, increased, magnitude, norm, precision, scaled_difference
+from ._array import (
+    Array,
+    add_scaled,
+    decreased,
+    dot,
+    fetch,
+    increased,
+    magnitude,
+    norm,
+    precision,
+    scaled_difference,
+)
 from .advance import measured
 from .errors import AssumptionError
 from .functions import Nonsmooth
@@ -168,23 +179,16 @@ def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
     for block, op, qi, (v, step) in zip(
         problem.blocks, problem.operators, state.q, state.prox_points, strict=True
     ):
-        gradient = block.f.grad(qi) if v is None and block.f is not None else None
-        found.append(_subgradient(block, qi, v, step, op.adjoint(state.z), gradient))
+        if v is not None:
+            found.append(scaled_difference(v, qi, 1 / step))
+            continue
+        g = op.adjoint(state.z)
+        if block.h.is_manifold:
+            g = g if block.f is None else g + block.f.grad(qi)
+            found.append(block.h.tangent(qi, g) - g)
+        else:
+            found.append(-g)
     return tuple(found)
-
-
-def _subgradient(
-    block: Block, q: Array, v: Array | None, step: float, pull: Array, gradient: Array | None
-) -> Array:
-    if v is not None:
-        return scaled_difference(v, q, 1 / step)
-    return _normal(block, q, pull, gradient) if block.h.is_manifold else -pull
-
-
-def _normal(block: Block, q: Array, pull: Array, gradient: Array | None) -> Array:
-    """On a manifold every normal vector is a subgradient: the one nearest to -(∇f_i + A_iᵀz)."""
-    g = pull if gradient is None else gradient + pull
-    return block.h.tangent(q, g) - g
 
 
 def certify(problem: Problem, state: State, largest: Sequence[float] = ()) -> Certificate:
@@ -204,25 +208,42 @@ def _magnitudes_at(problem: Problem, state: State) -> list[Any]:
 def _products(problem: Problem, state: State) -> list[Array | None]:
     """A_i q_i; None where A_i = c·I and it is not at hand."""
     known, j = list(state.products), state.last % len(state.x)
-    known[j] = None if isinstance(problem.operators[j], Identity) else problem.operators[j].apply(state.x_breve)
+    known[j] = (
+        None if isinstance(problem.operators[j], Identity) else problem.operators[j].apply(state.x_breve)
+    )
     return known
 
 
 def _block_at(problem: Problem, state: State, i: int, q: Array, product: Array | None) -> list[Any]:
     """The `_magnitudes` of block i, and a bound on the rounding of s_i."""
     block, op, (v, step) = problem.blocks[i], problem.operators[i], state.prox_points[i]
-    pull = None if state.adjoints is None else state.adjoints[i]
-    pull = op.adjoint(state.z) if pull is None else pull
     gradient = None if state.gradients is None else state.gradients[i]
     gradient = block.f.grad(q) if gradient is None and block.f is not None else gradient
-    if block.h.is_manifold:
-        s, rounding = _normal(block, q, pull, gradient), 0.0
-    else:
-        s = _subgradient(block, q, v, step, pull, gradient)
-        v = add_scaled(q, step, s) if v is None else v
+    pull = None if state.adjoints is None else state.adjoints[i]
+    if v is not None and not block.h.is_manifold:
+        s = scaled_difference(v, q, 1 / step)
         rounding = ROUNDING * precision(v) * (block.h.prox_size(v) / step + magnitude(s))
-        v = None
-    return [*_magnitudes(block, op, q, state.z, s, gradient, pull, product), rounding]
+        return [*_magnitudes(block, op, q, state.z, s, gradient, pull, product), rounding]
+    # these s_i are made from A_iᵀz: fewer arrays will do
+    size = magnitude(op.adjoint(state.z) if pull is None else pull)
+    rest = [magnitude(q), magnitude(op.apply(q) if product is None else product)]
+    if block.h.is_manifold:
+        left, normal = _parts(block, q, gradient, op.adjoint(state.z) if pull is None else pull)
+        return [left, normal, size, *rest, 0.0 if gradient is None else magnitude(gradient), 0.0]
+    v = add_scaled(q, -step, op.adjoint(state.z) if pull is None else pull)
+    rounding = ROUNDING * precision(v) * (block.h.prox_size(v) / step + size)
+    return [0.0, size, size, *rest, 0.0, rounding]
+
+
+def _parts(block: Block, q: Array, gradient: Array | None, pull: Array) -> tuple[Any, Any]:
+    """The norms of the tangent and the normal part of ∇f_i + A_iᵀz on a manifold."""
+    if gradient is None:
+        tangent = block.h.tangent(q, pull)
+        return magnitude(tangent), magnitude(pull - tangent)
+    g = gradient + pull
+    del pull  # and what is `g` from here on is a temporary: its normal part may take its place
+    tangent = block.h.tangent(q, g)
+    return magnitude(tangent), magnitude(decreased(g, tangent))
 
 
 def uncertified(problem: Problem, state: State) -> Certificate:

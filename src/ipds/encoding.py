@@ -178,8 +178,8 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
 def alike(value: Any, fresh: Any, where: str = "state") -> None:
     """Refuse a restored value that is not built like a fresh one: records, arrays and numbers in the same places.
 
-    A fresh None says nothing, an empty tuple that numbers or arrays will follow; a number may stand where an array was
-    (a multiplier that is zero), and None where that is what a record has by default (a phase that is over).
+    A fresh None says nothing, an empty tuple that numbers or arrays may follow; a number may stand where an array was
+    (a multiplier that is zero), and nothing where a record has that by default (a phase that is over).
     """
     if fresh is None:
         return
@@ -192,10 +192,13 @@ def alike(value: Any, fresh: Any, where: str = "state") -> None:
     elif _is_record(fresh):
         fine = type(value) is type(fresh)
         for name, part in _fields(fresh) if fine else ():
-            if getattr(value, name) is not None or not _is_optional(type(fresh), name):
-                alike(getattr(value, name), part, f"{where}.{name}")
+            given = getattr(value, name)
+            absent = given is None or (type(given) is tuple and not given)
+            if not absent or given != _default(type(fresh), name):
+                alike(given, part, f"{where}.{name}")
     elif fresh == ():
-        fine = type(value) is tuple and all(isinstance(part, int | float) or is_array(part) for part in value)
+        plain = int | float | None
+        fine = type(value) is tuple and all(isinstance(part, plain) or is_array(part) for part in value)
     elif isinstance(fresh, tuple | list):
         fine = type(value) is type(fresh) and len(value) == len(fresh)
         for i, (part, other) in enumerate(zip(value, fresh, strict=True) if fine else ()):
@@ -223,11 +226,11 @@ def _fields(record: Any) -> list[tuple[str, Any]]:
     return [(name, getattr(record, name)) for name in names]
 
 
-def _is_optional(kind: Any, name: str) -> bool:
-    """Whether a field of a record is None where nothing is given."""
+def _default(kind: Any, name: str) -> Any:
+    """The value of a field of a record where none is given."""
     if hasattr(kind, "_field_defaults"):
-        return kind._field_defaults.get(name, name) is None
-    return kind.__dataclass_fields__[name].default is None
+        return kind._field_defaults.get(name, name)
+    return kind.__dataclass_fields__[name].default
 
 
 def _name(kind: type) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from ._array import Array, Shape, adopted, all_finite, increased, is_array, norm
+from ._array import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .operators import Identity, Operator, as_operator, from_linear_operator
@@ -219,8 +219,12 @@ class Problem:
                 o.apply(xi) if i != j else xi for i, (o, xi) in enumerate(zip(self.operators, x, strict=True))
             ]
         others = [p for i, p in enumerate(products) if i != j]
-        rest = -sum_products(others, self.b) if others else self.b - 0.0 * x[j]
-        return tuple(rest / op.scale if i == j else xi for i, xi in enumerate(x))
+        rest = self.b - (others[0] if others else 0.0 * x[j])
+        for other in others[1:]:
+            rest = decreased(rest, other)
+        if op.scale != 1.0:
+            rest = rest / op.scale
+        return tuple(rest if i == j else xi for i, xi in enumerate(x))
 
     def check(self) -> Assumptions:
         """Which assumptions of the theory hold here, with remedies for those that do not."""

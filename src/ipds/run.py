@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .diagnostics import objective, uncertified
 from .history import History
-from .methods import State
+from .methods import Method, State
 from .options import Options
 from .problem import Problem
 from .status import Status
@@ -23,11 +23,15 @@ class Run:
     caps: tuple[float, ...]
     """The scale of a certificate may be as large as this where larger ones were seen before (`scales.units`)."""
     good: Check
-    """The last finite check: the run goes on from its state."""
+    """The last finite check; once the run has gone on from it, only `kept`."""
     best: Check
     """The check of lowest relative certificate."""
+    state: State | None
+    """The state of the last finite check; None once the run has gone on and no journal may have to go back."""
+    smooths: bool
+    """Whether the method may smooth on purpose."""
     lowest: Check | None = None
-    """The check of lowest objective."""
+    """The check of lowest objective, where a smoothed point may have to be replaced."""
     largest: tuple[float, ...] = ()
     """The largest scales of certificates so far."""
     watcher: Stagnation = field(default_factory=Stagnation)
@@ -37,17 +41,18 @@ class Run:
     """Why the run ended; None while it goes on."""
 
     @classmethod
-    def begin(cls, problem: Problem, state: State, caps: tuple[float, ...]) -> Run:
+    def begin(cls, problem: Problem, method: Method, state: State, caps: tuple[float, ...]) -> Run:
         """The run at t = 0."""
         check = Check(state, uncertified(problem, state), float(objective(problem, state)))
-        return cls(caps, check, check.kept())
+        smooths = method.may_smooth(state) and problem.restorable is not None
+        return cls(caps, check, check.kept(), state, smooths)
 
     def note(self, check: Check, seconds: float) -> None:
         """Take a finite check into account."""
         certificate, seen = check.certificate, check.certificate.scales
-        self.good, self.seconds = check, seconds
-        if self.lowest is None or check.fun < self.lowest.fun:
+        if self.smooths and (self.lowest is None or check.fun < self.lowest.fun):
             self.lowest = check.kept()
+        self.good, self.state, self.seconds = check, check.state, seconds
         self.largest = tuple(map(min, self.caps, map(max, seen, self.largest or seen)))
         if certificate.relative <= self.best.certificate.relative or self.best.state.t == 0:
             self.best = check.kept()
@@ -63,6 +68,10 @@ class Run:
             mu=check.state.mu,
         )
 
+    def leave(self, state: State | None) -> None:
+        """Go on from the last check, which may still be the answer; `state` is what to keep of its state."""
+        self.good, self.state = self.good.kept(), state
+
     def limits(self, options: Options) -> Status | None:
         """The status at the last check by tolerance and limits alone; None where they let the run go on."""
         if self.good.certificate.relative <= options.tol and self.good.state.settled:
@@ -73,9 +82,9 @@ class Run:
             return Status.TIME_LIMIT
         return None
 
-    def answer(self, problem: Problem) -> Check:
+    def answer(self) -> Check:
         """The check to report."""
         good = self.best if self.status is Status.INTERRUPTED else self.good
-        if good.state.transient and self.lowest is not None and problem.restorable is not None:
+        if good.state.transient and self.lowest is not None:
             good = self.lowest  # stopped while smoothed on purpose: the best feasible objective seen
         return self.good if good.state.t == self.good.state.t else good

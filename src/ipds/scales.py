@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,14 @@ from .problem import Problem
 from .starting import invented
 
 
-def units(problem: Problem, like: Array, seed: int | None = None) -> tuple[float, ...]:
+def units(
+    problem: Problem, x0: Sequence[Array], like: Array, seed: Any = None, *, invent: bool = True
+) -> tuple[float, ...]:
     """Scales of the constraint and of the forces in every block at the start made for the problem; inf where unknown.
 
     A certificate is relative to the size of what it adds up, which may vanish at a solution; so a fraction of the
     largest size seen counts too. These units cap that size: a start far out would else make every point look critical.
+    `x0` is the start of the solve; with `invent` it is the caller's, and the one made for the problem is found here.
 
     - Forces: F_i = max(‖∇f_i‖, C_{h_i}); the constraint carries F_k of block k to g_i F_k/g_k in block i, with the
       gains g_i = ‖A_i d‖/‖d‖.
@@ -24,7 +28,7 @@ def units(problem: Problem, like: Array, seed: int | None = None) -> tuple[float
     """
     try:
         with np.errstate(all="ignore"):
-            return _units_at(problem, invented(problem, like, seed))
+            return _units_at(problem, invented(problem, like, seed) if invent else x0)
     except (TypeError, ValueError, ArithmeticError):  # who gives x0 may do so because f is undefined here
         return (math.inf,) * (1 + len(problem.blocks))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._array import Array, outward
+from ._array import outward
 from .advance import Advance
 from .checkpoint import Checkpoint, Journal, journal
 from .deadline import OutOfTime, deadline
@@ -20,7 +20,7 @@ from .problem import Problem
 from .progress import Progress
 from .run import FINAL, Run
 from .scales import units
-from .starting import starting_point
+from .starting import Start, starting_point
 from .status import Status
 from .stopping import Check, Stopwatch
 
@@ -83,8 +83,9 @@ def solve(
     with naming_blocks(problem):
         log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed)
         choices = candidates(problem) if chosen is None else [chosen]
-        start = log.start(starting_point(problem, x0, z0, seed), len(choices))
-        scales = units(problem, start[1], seed)
+        fixed: Any = np.random.SeedSequence(seed).entropy  # so that a start made again is the same
+        start = Start(lambda: log.start(lambda: starting_point(problem, x0, z0, fixed), len(choices)))
+        scales = units(problem, *start.look(), fixed, invent=x0 is not None)
         if chosen is not None:
             return _run(problem, start, chosen, options, scales, log)
         return _first_answer(problem, start, choices, options, scales, log)
@@ -92,7 +93,7 @@ def solve(
 
 def _first_answer(
     problem: Problem,
-    start: tuple[tuple[Array, ...], Array],
+    start: Start,
     choices: Sequence[Method],
     options: Options,
     scales: tuple[float, ...],
@@ -159,7 +160,7 @@ def iterate(
 
 def _run(
     problem: Problem,
-    start: tuple[tuple[Array, ...], Array],
+    start: Start,
     method: Method,
     options: Options,
     scales: tuple[float, ...],
@@ -168,8 +169,9 @@ def _run(
     """A method from its start, or from where it was saved, to its end; `scales` cap those of the certificate."""
     begun = Stopwatch()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
-        fresh = Run.begin(problem, method.init(problem, *start), scales)
-        run = log.resume(problem, method, start, fresh)
+        run = Run.begin(problem, method, method.init(problem, *start.take()), scales)
+        parameters = method.parameters_of(run.good.state)
+        run = log.resume(problem, method, run)
         clock = Stopwatch(run.seconds + begun.seconds(), options.time_limit)
         if run.status not in FINAL:  # an earlier part of the solve may have ended where this one may go on
             run.status = run.limits(options)
@@ -183,10 +185,10 @@ def _run(
             log.keep(run)
         except Exception as error:  # of the caller's functions, operators or callback, or of the disk
             run.status = run.status or Status.FAILED
-            with_result(error, result_of(problem, method, run))
+            with_result(error, result_of(problem, method, run, parameters))
             log.keep(run)
             raise
-    return result_of(problem, method, run)
+    return result_of(problem, method, run, parameters)
 
 
 def _loop(
@@ -199,31 +201,46 @@ def _loop(
     log: Journal,
 ) -> None:
     """Step, check, record, call back, save; ends by giving the run a status."""
-    state, advance = run.good.state, Advance(problem, method)
+    assert run.state is not None
+    state, advance = run.state, Advance(problem, method)
+    lighter: State | None
     while run.status is None:
+        at_check = state.t == run.good.state.t
+        if at_check:
+            run.leave(state if log.lasting else None)
+        # a state whose next step a time limit may cut off will be checked, and stays whole
+        while options.time_limit is None and (lighter := method.lighter(state)) is not state:
+            assert lighter is not None
+            state = lighter
+            if at_check and log.lasting:
+                run.state = state
+        lighter = None  # or it would hold the old state while the new one is checked
         try:
             state = advance(state, options.next_check(state.t))
         except OutOfTime:  # in the middle of a step, which then did not happen
-            if state is run.good.state:
+            if at_check:
                 run.status = Status.TIME_LIMIT
                 break
         done = state.t >= options.max_iter or clock.over()
-        if state.t % options.check_every and state.t != 1 and not done:
-            continue
-        fun = objective(
-            problem, state
-        )  # where it is a number still to come, it comes with those of the certificate
-        check = Check(state, certify(problem, state, run.largest), float(fun))
-        if not check.finite:
-            run.status = Status.DIVERGED
-            break
-        run.note(check, clock.seconds())
-        bar.show(check, run.seconds)
-        status = run.limits(options) or run.watcher.status(check, options.tol)
-        if options.callback is not None and not _goes_on(clock, options.callback, check):
-            status = Status.CALLBACK
-        run.status = status
-        log.keep(run)
+        if state.t % options.check_every == 0 or state.t == 1 or done:
+            run.status = _checked(problem, options, run, state, clock, bar)
+            log.keep(run)
+
+
+def _checked(
+    problem: Problem, options: Options, run: Run, state: State, clock: Stopwatch, bar: Progress
+) -> Status | None:
+    """Certify and record a state, show it, call back; the status that ends the run there, or None."""
+    fun = objective(problem, state)  # a number still to come is there with those of the certificate
+    check = Check(state, certify(problem, state, run.largest), float(fun))
+    if not check.finite:
+        return Status.DIVERGED
+    run.note(check, clock.seconds())
+    bar.show(check, run.seconds)
+    status = run.limits(options) or run.watcher.status(check, options.tol)
+    if options.callback is not None and not _goes_on(clock, options.callback, check):
+        return Status.CALLBACK
+    return status
 
 
 def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
@@ -245,11 +262,11 @@ def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
     return True
 
 
-def result_of(problem: Problem, method: Method, run: Run) -> Result:
+def result_of(problem: Problem, method: Method, run: Run, parameters: Any) -> Result:
     """What a run has found."""
     from .result import Result
 
-    check, status = run.answer(problem), run.status or Status.FAILED
+    check, status = run.answer(), run.status or Status.FAILED
     state = check.state
     return Result(
         x=tuple(map(outward, state.q)),
@@ -263,7 +280,7 @@ def result_of(problem: Problem, method: Method, run: Run) -> Result:
         certificate=check.certificate,
         history=run.history,
         state=state,
-        parameters=method.parameters_of(run.good.state),
+        parameters=parameters,
         method=method.name,
     )
 

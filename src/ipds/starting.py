@@ -14,6 +14,24 @@ from .operators import Matrix
 from .problem import Block, Problem
 
 
+class Start:
+    """The starting point (x0, z0) of a solve: let go once a method has taken it, made anew where a further one asks."""
+
+    def __init__(self, make: Callable[[], tuple[tuple[Array, ...], Array]]):
+        self._make = make
+        self._made: tuple[tuple[Array, ...], Array] | None = make()
+
+    def take(self) -> tuple[tuple[Array, ...], Array]:
+        """(x0, z0)."""
+        made, self._made = self._made or self._make(), None
+        return made
+
+    def look(self) -> tuple[tuple[Array, ...], Array]:
+        """(x0, z0), still to be taken."""
+        self._made = self.take()
+        return self._made
+
+
 def starting_point(
     problem: Problem, x0: Sequence[Any] | None, z0: Any, seed: int | None
 ) -> tuple[tuple[Array, ...], Array]:

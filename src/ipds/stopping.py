@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from ._array import norm, precision
+from ._array import Array, norm, precision
 from .diagnostics import Certificate
 from .methods import State
 from .status import Status
@@ -56,8 +56,23 @@ class Check:
         return math.isfinite(self.certificate.critical) and self.fun > -math.inf
 
     def kept(self) -> Check:
-        """The same without what only a next step needs: for points that may be the answer but are not gone on from."""
-        return replace(self, state=replace(self.state, gradients=None, adjoints=None, memory=None))
+        """The same with the point and its multiplier alone: for points that may be the answer, and not gone on from."""
+        state = self.state
+        point = State(state.t, state.q, state.x_breve, state.z, state.beta, state.mu, (), (), state.last)
+        return replace(self, state=replace(point, settled=state.settled, transient=state.transient))
+
+    def mark(self) -> Mark:
+        """What later checks are compared with."""
+        return Mark(self.state.t, self.state.z, self.certificate.relative, self.fun)
+
+
+class Mark(NamedTuple):
+    """What is remembered of a check to see whether anything has moved since."""
+
+    t: int
+    z: Array
+    relative: float
+    fun: float
 
 
 @dataclass
@@ -67,7 +82,7 @@ class Stagnation:
     CHECKS: ClassVar[int] = 30
     ITERATIONS: ClassVar[int] = 300
 
-    since: Check | None = None
+    since: Mark | None = None
     """The check at which something last moved."""
     count: int = 0
     """Checks since then."""
@@ -76,21 +91,21 @@ class Stagnation:
         """A stalled status once neither certificate nor objective has moved for long, else None."""
         since = self.since
         if since is None or self._moved(since, check):
-            self.since, self.count = check.kept(), 0
+            self.since, self.count = check.mark(), 0
             return None
         self.count += 1
-        if self.count < self.CHECKS or check.state.t - since.state.t < self.ITERATIONS:
+        if self.count < self.CHECKS or check.state.t - since.t < self.ITERATIONS:
             return None
         if check.certificate.feasibility <= tol * check.certificate.scales[0]:
             return Status.STALLED_FEASIBLE
-        if norm(check.state.z - since.state.z) > 0.01 * norm(since.state.z):
+        if norm(check.state.z - since.z) > 0.01 * norm(since.z):
             # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
-            self.since, self.count = check.kept(), 0
+            self.since, self.count = check.mark(), 0
             return None
         return Status.STALLED
 
     @staticmethod
-    def _moved(since: Check, check: Check) -> bool:
-        better = check.certificate.relative < 0.98 * since.certificate.relative
+    def _moved(since: Mark, check: Check) -> bool:
+        better = check.certificate.relative < 0.98 * since.relative
         noise = max(1e-9, 50 * precision(check.state.z))
         return better or abs(check.fun - since.fun) > noise * max(abs(check.fun), abs(since.fun))

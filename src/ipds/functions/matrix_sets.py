@@ -11,7 +11,7 @@ import scipy.linalg
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dsyevd
 
-from .._array import Array, either, magnitude, namespace, norm, precision, truth
+from .._array import Array, either, increased, magnitude, namespace, norm, precision, truth
 from ..distributed import Rows
 from ._arguments import count
 from .row_rank import truncate_rows
@@ -57,7 +57,7 @@ class Stiefel(Indicator):
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x sym(xᵀg)."""
         cross = x.T @ g
-        return g - x @ (0.5 * (cross + cross.T))
+        return increased(x @ (-0.5 * (cross + cross.T)), g)
 
 
 def _polar_by_gram(v: Array) -> Array:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 from .._array import Array, norm, precision
 from .._compile import pure
@@ -37,7 +38,7 @@ from .reduction import (
     without,
 )
 from .spectral import Reference, barzilai_borwein
-from .stages import EFFORTS, INNER, ROUNDING, Cycle, Effort, Memory, next_stage
+from .stages import EFFORTS, INNER, ROUNDING, Cycle, Effort, Memory, begin, next_stage, ready
 
 SHARP_START, SHARP_GROWTH, SHARP_FAR = 10.0, 2.0, 0.05
 """First penalty (in units of C_h/‖x_n‖), growth, and the residual above which it grows at every dual step, where no
@@ -127,7 +128,7 @@ class AcceleratedIPDS(Method):
             tau=tuple(largest / curvature for curvature in curved),
             point=point.bare(),
             warm=(None,) * len(R.blocks),
-            z=z0,
+            z=z0 if norm(z0) > 0 else None,
             target=target,
             beta=beta,
             mu=0.0,
@@ -136,16 +137,18 @@ class AcceleratedIPDS(Method):
             tolerance=0.1 * slope,
             cooling=cooling,
         )
-        return assemble(0, R, point, [(xi, 1.0) for xi in x], (point.u, s), beta, 0.0, memory, memory.settled)
+        points = [(None if block.h.is_manifold else xi, 1.0) for block, xi in zip(R.blocks, x, strict=True)]
+        return assemble(0, R, point, points, s, beta, 0.0, memory, memory.settled)
 
     def step(self, problem: Problem, state: State) -> State:
         """One prox-gradient step on the reduced problem; every few steps a dual step."""
-        m: Memory = state.memory
+        m = ready(state.memory, state.t)
         if state.t % VERIFY == VERIFY - 1:
             m = _verified(m)
         R, p, alpha = m.reduction, m.point, m.alpha
         level = m.reference.value + ROUNDING * m.eps * abs(m.reference.value)
         for _ in range(20):
+            tried: Any = None  # so that a step that was refused is not kept while the next is tried
             steps = tuple([alpha * ti for ti in m.tau])
             tried = fetched(pure(attempt, R, p.x, p.g, m.target, m.s, steps, m.warm, like=p.x[0]))
             moved = sum([square / ti for square, ti in zip(tried.moved, m.tau, strict=True)])
@@ -169,7 +172,7 @@ class AcceleratedIPDS(Method):
             R,
             q,
             list(zip(tried.v, steps, strict=True)),
-            (q.u, m.s),
+            m.s,
             m.beta,
             m.mu,
             m,
@@ -184,8 +187,25 @@ class AcceleratedIPDS(Method):
             rest += gg if block.h.is_manifold else apart
         rest = math.sqrt(rest)
         if rest <= m.tolerance or m.inner >= (m.cooling.inner if m.cooling else INNER):
-            return replace(new, memory=next_stage(m, state.t + 1, rest))
-        return new
+            m = m._replace(point=q._replace(g=()), due=rest)
+        else:
+            m = m._replace(point=q.bare())
+        return replace(new, memory=m)
+
+    def lighter(self, state: State) -> State:
+        """The memory alone, which says where the next step starts; then the parts of a stage that is due."""
+        if state.prox_points:
+            return State(
+                state.t, (), None, None, state.beta, state.mu, (), (), state.last, memory=state.memory
+            )
+        m: Memory = state.memory
+        if m.due is not None:
+            return replace(state, memory=next_stage(m, state.t))
+        return state if m.point.g else replace(state, memory=begin(m))
+
+    def may_smooth(self, state: State) -> bool:
+        """Whether it may anneal."""
+        return state.memory.may_anneal and bool(state.memory.effort.cycles)
 
     def parameters_of(self, state: State) -> Effort:
         """The numbers behind the effort."""

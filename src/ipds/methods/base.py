@@ -28,8 +28,10 @@ class State:
     mu: float
     products: tuple[Array | None, ...]
     """A_i x_i, carried along so that each A_i is applied once per iteration; None where not at hand."""
-    prox_points: tuple[tuple[Array, float], ...]
-    """(v_i, s_i) of the last prox of each block: (v_i - q_i)/s_i ∈ ∂h_i(q_i) is what the certificate needs."""
+    prox_points: tuple[tuple[Array | None, float], ...]
+    """(v_i, s_i) of the last prox of each block: (v_i - q_i)/s_i ∈ ∂h_i(q_i) is what the certificate needs.
+
+    v_i may be None on a manifold, and where z was made so that -A_iᵀz is that subgradient."""
     last: int = -1
     """Index of the smoothed block, whose entry of the critical point is x̆."""
     gradients: tuple[Array | None, ...] | None = None
@@ -64,6 +66,18 @@ class Method(ABC):
     @abstractmethod
     def step(self, problem: Problem, state: State) -> State:
         """One iteration."""
+
+    def lighter(self, state: State) -> State:
+        """The State with less of what its next step does not need; itself where there is nothing more to drop.
+
+        A solve asks again and again before it goes on, and holds only the last answer. Every State that comes out here
+        leads to the same next one; it may do a part of the way there.
+        """
+        return state
+
+    def may_smooth(self, state: State) -> bool:
+        """Whether a later State may be transient."""
+        return False
 
     def parameters_of(self, state: State) -> Any:
         """The parameters in force, for the record."""
@@ -136,4 +150,5 @@ def require_last_block(problem: Problem) -> None:
 
 def residual_of(problem: Problem, state: State) -> Array:
     """Σ A_i x_i - b from the carried products."""
-    return sum_products(state.products, problem.b)
+    terms = zip(problem.operators, state.x, state.products, strict=True)
+    return sum_products([op.apply(xi) if a is None else a for op, xi, a in terms], problem.b)

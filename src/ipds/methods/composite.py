@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._array import Array, dot, fetch, magnitude
+from .._array import Array, add_scaled, dot, fetch, magnitude
 from ..errors import AssumptionError
 from ..functions import Zero
 from ..operators import Identity
@@ -111,15 +111,17 @@ def assemble(
     t: int,
     R: Reduction,
     p: Point,
-    points: list[tuple[Array, float]],
-    own: tuple[Array, float],
+    points: list[tuple[Array | None, float]],
+    s: float,
     beta: float,
     mu: float,
     memory: Any,
     settled: bool = True,
     transient: bool = False,
 ) -> State:
-    """The State of a point of the reduced problem, block j put back; `own` is its prox point (u, s)."""
+    """The State of a point of the reduced problem, block j put back; x̆ is a prox with step `s`."""
+    # z was made from x̆ and its prox point, which can be made from them again, unless f_j has moved
+    u = None if p.push is None else add_scaled(p.x_breve, -s, R.own.adjoint(p.split))
     # a value found by the formula for quadratics serves searches, not reports
     known = tuple([None if isinstance(one, OneCall) else fi for one, fi in zip(R.smooth, p.f, strict=True)])
     return State(
@@ -130,7 +132,7 @@ def assemble(
         beta,
         mu,
         insert(p.products, R.j, None),
-        insert(tuple(points), R.j, own),
+        insert(tuple(points), R.j, (u, s)),
         last=R.j,
         gradients=insert(p.df, R.j, None),
         adjoints=insert(p.pulls, R.j, None),

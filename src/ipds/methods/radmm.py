@@ -17,7 +17,7 @@ from .composite import (
     lipschitz,
     slope,
 )
-from .reduction import Arrays, Point, Reduction, evaluate, tangent, without
+from .reduction import Arrays, Point, Reduction, adjoints, evaluate, tangent, total, without
 
 GAMMA = 1e-8
 """The authors' smoothing: as good as none."""
@@ -87,13 +87,12 @@ class RADMM(Method):
         eta = self.length
         if eta is None:
             eta = 1 / (6 * beta * norm_squared) if self.rule == "published" else 1 / (L + beta * norm_squared)
-        ahead = z0 + beta * (p.total + R.c * x0[R.j] - R.b)
+        ahead = z0 + beta * (total(R, p) + R.c * x0[R.j] - R.b)
         pulls = tuple([op.adjoint(ahead) for op in R.operators])
         s = gamma + 1 / (beta * R.c**2)
         # State 0 shows z0; the prox points of a start are never used
-        state = assemble(
-            0, R, p, [(xi, 1.0) for xi in x], (p.u, s), beta, gamma, Memory(R, p, pulls, beta, gamma, eta)
-        )
+        memory = Memory(R, p, pulls, beta, gamma, eta)
+        state = assemble(0, R, p, [(xi, 1.0) for xi in x], s, beta, gamma, memory)
         return _with_start(state, x0, z0)
 
     def step(self, problem: Problem, state: State) -> State:
@@ -107,15 +106,10 @@ class RADMM(Method):
         s = m.gamma + 1 / (m.beta * R.c**2)
         q = evaluate(R, x, R.b - state.z / m.beta, s)
         # z⁺ + β(Ax⁺ - b) = 2z⁺ - z, so the pulls need no further adjoint
-        before = (
-            [op.adjoint(state.z) for op in R.operators]
-            if state.adjoints is None
-            else without(state.adjoints, R.j)
-        )
-        pulls = tuple([2 * new - old for new, old in zip(q.pulls, before, strict=True)])
-        return assemble(
-            state.t + 1, R, q, points, (q.u, s), m.beta, m.gamma, m._replace(point=q, pulls=pulls)
-        )
+        known = (None,) * len(x) if state.adjoints is None else without(state.adjoints, R.j)
+        before = adjoints(R, p._replace(z=state.z, pulls=known))
+        pulls = tuple([2 * new - old for new, old in zip(adjoints(R, q), before, strict=True)])
+        return assemble(state.t + 1, R, q, points, s, m.beta, m.gamma, m._replace(point=q, pulls=pulls))
 
 
 def _with_start(state: State, x0: Arrays, z0: Array) -> State:

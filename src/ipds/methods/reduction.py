@@ -66,9 +66,9 @@ class Reduction:
         return x * (1 / self.c) if isinstance(self.own, Identity) else self.own.apply(x) * (1 / self.c**2)
 
     def multiplier(self, x_breve: Array, u: Array, s: float) -> Array:
-        """z = -A_j⁻ᵀd with d = (u - x̆)/s."""
+        """z = -A_j⁻ᵀd with d = (u - x̆)/s; may take the place of u."""
         if isinstance(self.own, Identity):
-            return scaled_difference(x_breve, u, 1 / (self.c * s))
+            return scaled_difference(x_breve, u, 1 / (self.c * s), into_second=True)
         return self.own.apply(scaled_difference(x_breve, u, 1 / (self.c**2 * s)))
 
 
@@ -76,13 +76,12 @@ class Place(NamedTuple):
     """What is known at x before any smoothing."""
 
     x: Arrays
-    products: Arrays
-    total: Array
-    """Σ A_i x_i over the remaining blocks."""
+    products: tuple[Array | None, ...]
+    """A_i x_i; None where A_i = c·I: such a product takes less time than its memory is worth."""
     f: tuple[Any, ...]
     df: tuple[Array | None, ...]
-    own_f: Any
-    push: Array | None
+    own_f: Any = 0.0
+    push: Array | None = None
     """f_j(y) and -A_j⁻ᵀ∇f_j(y), where f_j has moved."""
 
 
@@ -90,28 +89,31 @@ class Point(NamedTuple):
     """The reduced function at x: a `Place`, and what depends on the smoothing."""
 
     x: Arrays
-    products: Arrays
-    total: Array
+    products: tuple[Array | None, ...]
     f: tuple[Any, ...]
     df: tuple[Array | None, ...]
-    own_f: Any
-    push: Array | None
-    value: Any
+    own_f: Any = 0.0
+    push: Array | None = None
+    value: Any = 0.0
     """Φ(x) + Σ h_i(x_i)."""
-    u: Array
-    x_breve: Array
-    split: Array
+    x_breve: Array = None
+    split: Array = None
     """The multiplier -A_j⁻ᵀd of the reduced problem."""
-    z: Array
+    z: Array = None
     """The multiplier of the problem as stated: the same unless f_j has moved."""
-    pulls: Arrays
-    """A_iᵀz."""
-    g: Arrays
+    pulls: tuple[Array | None, ...] = ()
+    """A_iᵀz; None where A_i = c·I, unless it is the gradient itself."""
+    g: Arrays = ()
     """∇_iΦ; its tangent part on manifolds."""
 
+    def place(self) -> Point:
+        """What does not depend on the smoothing."""
+        return Point(*self[:6])
+
     def bare(self) -> Point:
-        """What a next step starts from: the same without the eliminated block and the multiplier."""
-        return self._replace(u=None, x_breve=None, split=None, z=None, pulls=())
+        """What a next step starts from: x, the gradient, and the values of the f_i."""
+        nothing = (None,) * len(self.x)
+        return Point(self.x, nothing, self.f, nothing, self.own_f, value=self.value, g=self.g)
 
 
 def eliminable(problem: Problem) -> int | None:
@@ -142,44 +144,78 @@ def eliminate(problem: Problem, j: int, x0: Arrays) -> Reduction:
 
 def evaluate(R: Reduction, x: Arrays, target: Any, s: float) -> Point:
     """Φ and its gradient at x: each A_i, A_iᵀ and f_i once; `target` is b - z/β."""
-    products = tuple([op.apply(xi) for op, xi in zip(R.operators, x, strict=True)])
-    total = products[0]
-    for product in products[1:]:
-        total = total + product
+    products = tuple([placed(op, xi) for op, xi in zip(R.operators, x, strict=True)])
     pairs = [smooth(xi) for smooth, xi in zip(R.smooth, x, strict=True)]
     f, df = tuple([value for value, _ in pairs]), tuple([gradient for _, gradient in pairs])
-    own_f, push = 0.0, None
+    p = Place(x, products, f, df)
     if R.own_smooth is not None:
-        own_f, own_df = R.own_smooth(R.invert(R.b - total))
-        push = R.invert_adjoint(-own_df)  # type: ignore[operator]
-    return resmooth(R, Place(x, products, total, f, df, own_f, push), target, s)
+        own_f, own_df = R.own_smooth(solved(R, p))
+        p = p._replace(own_f=own_f, push=R.invert_adjoint(-own_df))  # type: ignore[operator]
+    return resmooth(R, p, target, s)
+
+
+def placed(op: Operator, x: Array) -> Array | None:
+    """A x, unless A = c·I."""
+    return None if isinstance(op, Identity) else op.apply(x)
+
+
+def total(R: Reduction, p: Place | Point) -> Array:
+    """Σ A_i x_i over the remaining blocks."""
+    terms = zip(R.operators, p.x, p.products, strict=True)
+    return sum_products([op.apply(xi) if product is None else product for op, xi, product in terms], 0.0)
+
+
+def solved(R: Reduction, p: Place | Point) -> Array:
+    """y(x) = A_j⁻¹(b - Σ A_i x_i)."""
+    return R.invert(R.b - total(R, p))
+
+
+def adjoints(R: Reduction, p: Point) -> Arrays:
+    """A_iᵀz."""
+    known = zip(R.operators, p.pulls, strict=True)
+    return tuple([op.adjoint(p.z) if pull is None else pull for op, pull in known])
+
+
+def smoothed(R: Reduction, p: Place | Point, target: Any, s: float) -> tuple[Array, Array]:
+    """x̆ = prox_{h_j}(u, s) and the multiplier -A_j⁻ᵀ(u - x̆)/s."""
+    u = R.invert(target - total(R, p))
+    x_breve = R.h.prox(u, s)
+    return x_breve, R.multiplier(x_breve, u, s)
 
 
 def resmooth(R: Reduction, p: Place | Point, target: Any, s: float) -> Point:
     """Φ at a place, for a (new) target b - z/β and smoothing s."""
-    u = R.invert(target - p.total)
-    x_breve = R.h.prox(u, s)
-    split = R.multiplier(x_breve, u, s)
+    x_breve, split = smoothed(R, p, target, s)
     z = split if p.push is None else split + p.push
     value = sum(p.f) + p.own_f if R.h.is_set else sum(p.f) + p.own_f + R.h(x_breve)
     value = value + (s * R.c * R.c / 2) * dot(split, split)
-    pulls, g = [], []
-    for block, op, xi, dfi in zip(R.blocks, R.operators, p.x, p.df, strict=True):
-        pull = op.adjoint(z)
-        gi = pull if dfi is None else dfi + pull
-        pulls.append(pull)
-        g.append(tangent(block, xi, gi))
+    pulls = tuple([pulled(*given, z) for given in zip(R.blocks, R.operators, p.df, strict=True)])
+    g = []
+    for block, op, xi, dfi, pull in zip(R.blocks, R.operators, p.x, p.df, pulls, strict=True):
+        g.append(tangent(block, xi, gradient(op, z, pull, dfi)))
         if not block.h.is_set:
             value = value + block.h(xi)
-    return Point(*p[:7], value, u, x_breve, split, z, tuple(pulls), tuple(g))
+    return Point(*p[:6], value, x_breve, split, z, pulls, tuple(g))
+
+
+def pulled(block: Block, op: Operator, df: Array | None, z: Array) -> Array | None:
+    """A_iᵀz, unless A = c·I and that is not yet the gradient."""
+    more = df is not None or block.h.is_manifold
+    return None if more and isinstance(op, Identity) else op.adjoint(z)
+
+
+def gradient(op: Operator, z: Array, pull: Array | None, df: Array | None) -> Array:
+    """∇f_i + A_iᵀz."""
+    pull = op.adjoint(z) if pull is None else pull
+    return pull if df is None else df + pull
 
 
 class Trial(NamedTuple):
     """A step that was tried, and the numbers that judge it; those of the blocks are tuples."""
 
     point: Point
-    v: Arrays
-    """Prox points: x_i = prox_{h_i}(v_i, α_i)."""
+    v: tuple[Array | None, ...]
+    """Prox points: x_i = prox_{h_i}(v_i, α_i); None on manifolds, whose normal vectors are known without."""
     value: Any
     moved: tuple[Any, ...]
     """‖Δx_i‖²."""
@@ -200,6 +236,7 @@ def attempt(
     v = tuple([add_scaled(xi, -step, gi) for xi, gi, step in zip(old, g, steps, strict=True)])
     found = [block.h.prox_warm(*given) for block, *given in zip(R.blocks, v, steps, warm, strict=True)]
     x, warm = zip(*found, strict=True)
+    v = tuple([None if block.h.is_manifold else vi for block, vi in zip(R.blocks, v, strict=True)])
     q = evaluate(R, x, target, s)
     changes = [products_of_differences(*four) for four in zip(x, old, q.g, g, strict=True)]
     slopes = [dot(gi, gi) if block.h.is_manifold else 0.0 for block, gi in zip(R.blocks, q.g, strict=True)]
@@ -224,14 +261,14 @@ def tangent(block: Block, x: Array, g: Array) -> Array:
 def restored_value(R: Reduction, p: Point) -> Any:
     """The objective at the feasible point with x_j = (b - Σ A_i x_i)/c."""
     others = [block.h(xi) for block, xi in zip(R.blocks, p.x, strict=True) if not block.h.is_set]
-    return sum(p.f) + p.own_f + sum(others) + R.h(R.invert(R.b - p.total))
+    return sum(p.f) + p.own_f + sum(others) + R.h(solved(R, p))
 
 
 def constraint_and_pulls(R: Reduction, p: Point) -> tuple[Any, ...]:
     """‖Ax - b‖, ‖Σ_{i≠j} A_i x_i‖, ‖A_j x̆_j‖, and all ‖A_iᵀz‖."""
-    placed = R.own.apply(p.x_breve)
-    constraint = magnitude(sum_products((p.total, placed), R.b)), magnitude(p.total), magnitude(placed)
-    return (*constraint, *[magnitude(pull) for pull in p.pulls])
+    rest, own = total(R, p), R.own.apply(p.x_breve)
+    constraint = magnitude(sum_products((rest, own), R.b)), magnitude(rest), magnitude(own)
+    return (*constraint, *map(magnitude, adjoints(R, p)))
 
 
 def curvatures(R: Reduction, point: Point, s: float, own_bend: float = 0.0) -> list[float]:
@@ -304,11 +341,7 @@ def verified(R: Reduction, p: Point) -> Reduction:
         return smooth.f.value_and_grad if fails else smooth
 
     smooth = tuple([tried(one, xi, fi) for one, xi, fi in zip(R.smooth, p.x, p.f, strict=True)])
-    own = (
-        tried(R.own_smooth, R.invert(R.b - p.total), p.own_f)
-        if isinstance(R.own_smooth, OneCall)
-        else R.own_smooth
-    )
+    own = tried(R.own_smooth, solved(R, p), p.own_f) if isinstance(R.own_smooth, OneCall) else R.own_smooth
     same = own is R.own_smooth and all(new is old for new, old in zip(smooth, R.smooth, strict=True))
     return R if same else replace(R, smooth=smooth, own_smooth=own)
 

@@ -9,7 +9,7 @@ from .._array import Array, dot, norm
 from ..problem import Problem
 from .base import Method, State, checked
 from .composite import assemble, composite, descend, length, lipschitz, slope, square
-from .reduction import Arrays, Point, Reduction, evaluate, resmooth, without
+from .reduction import Arrays, Point, Reduction, evaluate, resmooth, total, without
 from .spectral import Reference, barzilai_borwein
 
 ARMIJO, SHRINK, TRIES = 1e-6, 0.2, 3
@@ -79,7 +79,7 @@ class RiemannianALM(Method):
         p = evaluate(R, x, R.b - z0 / beta, s)
         alpha = 1 / (L + beta * squared)
         memory = Memory(R, p, z0, beta, beta, alpha, Reference(float(p.value)), 0.2 * length(p.g), INNER)
-        return assemble(0, R, p, [(xi, 1.0) for xi in x], (p.u, s), beta, 0.0, memory)
+        return assemble(0, R, p, [(xi, 1.0) for xi in x], s, beta, 0.0, memory)
 
     def step(self, problem: Problem, state: State) -> State:
         """One inner step; where the subproblem is solved well enough, the dual step after it."""
@@ -104,12 +104,12 @@ class RiemannianALM(Method):
         solved = length(q.g) <= m.tolerance
         if solved or m.inner >= m.allowance:
             m = self._dual_step(m, solved)
-        return assemble(state.t + 1, R, q, points, (q.u, s), state.memory.beta, 0.0, m)
+        return assemble(state.t + 1, R, q, points, s, state.memory.beta, 0.0, m)
 
     def _dual_step(self, m: Memory, solved: bool) -> Memory:
         """z ← the point's multiplier; β grows if the constraint lags; Φ anew without any product A_i x_i."""
         R, p = m.reduction, m.point
-        feasibility = norm(p.total + R.c * p.x_breve - R.b)
+        feasibility = norm(total(R, p) + R.c * p.x_breve - R.b)
         lags = feasibility > LAG * m.feasibility
         beta = min(self.growth * m.beta, CEILING * m.first) if lags else m.beta
         q = resmooth(R, p, R.b - p.z / beta, 1 / (beta * R.c**2))

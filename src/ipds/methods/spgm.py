@@ -57,7 +57,7 @@ class SPGM(Method):
             mu0 = WIDTH * unit(problem, R, x0)
         p = evaluate(R, x, R.b, mu0)
         memory = Memory(R, p, mu0, *lipschitz(R, x))
-        return assemble(0, R, p, [(xi, 1.0) for xi in x], (p.u, mu0), 0.0, mu0, memory)
+        return assemble(0, R, p, [(xi, 1.0) for xi in x], mu0, 0.0, mu0, memory)
 
     def step(self, problem: Problem, state: State) -> State:
         """A gradient step at the smoothing μ_t."""
@@ -67,4 +67,4 @@ class SPGM(Method):
         p = resmooth(R, p, R.b, mu)
         x, points = descend(R, p.x, p.g, 1 / (m.lipschitz + m.gain / mu))
         q = evaluate(R, x, R.b, mu)
-        return assemble(t, R, q, points, (q.u, mu), 0.0, mu, m._replace(point=q))
+        return assemble(t, R, q, points, mu, 0.0, mu, m._replace(point=q))

@@ -78,11 +78,9 @@ class Memory(NamedTuple):
     tau: tuple[float, ...]
     """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
     point: Point
-    """Where the next step starts, bare after a stage."""
+    """Where the next step starts; without a gradient where a stage has changed Φ, to be evaluated then."""
     warm: tuple[Any, ...]
     """What the next prox of each block may start from."""
-    z: Any
-    """Multiplier of the augmented Lagrangian (the number 0 while annealing)."""
     target: Any
     """b - z/β."""
     beta: float
@@ -93,12 +91,16 @@ class Memory(NamedTuple):
     feasibility: float = math.inf
     inner: int = 0
     """Steps since the last stage began."""
+    due: float | None = None
+    """Where the next step begins with a stage: what is left of the gradient."""
     cycle: int = -1
     """Annealing we are in; -1 before the first."""
     cooling: Cycle | None = None
     """How the smoothing shrinks at present; None while dual steps sharpen the point."""
     rounds: int = 0
     """Dual steps since the last annealing."""
+    z: Any = None
+    """Multiplier of the augmented Lagrangian; None where it is zero, and where no stage will ask for it again."""
     incumbent: tuple[float, Arrays] = (math.inf, ())
     """The best point between annealings, by the objective with the constraint solved for x_n."""
 
@@ -118,11 +120,19 @@ class Memory(NamedTuple):
         return 1 / (self.beta * self.reduction.c**2) + self.mu
 
 
-def next_stage(m: Memory, t: int, rest: float) -> Memory:
-    """A dual step, or a new smoothing; Φ is evaluated anew, without any product A_i x_i."""
-    before = m.s
+def ready(m: Memory, t: int) -> Memory:
+    """The memory with all that is due at iteration t."""
+    if m.due is not None:
+        m = next_stage(m, t)
+    return m if m.point.g else begin(m)
+
+
+def next_stage(m: Memory, t: int) -> Memory:
+    """A dual step, or a new smoothing; Φ is left for `begin` to evaluate."""
+    assert m.due is not None
+    before, rest, m = m.s, m.due, m._replace(due=None)
     if m.cooling and m.s * m.cooling.factor > m.cooling.cold * m.unit:
-        return _resmooth(_smoothing(m, m.s * m.cooling.factor), before)
+        return _at(_smoothing(m, m.s * m.cooling.factor), m.point.place(), before)
     if m.may_anneal and not m.cooling and m.cycle < len(m.effort.cycles):
         waiting = t < m.effort.patience if m.cycle < 0 else m.rounds < ROUNDS
         if not waiting:
@@ -130,7 +140,7 @@ def next_stage(m: Memory, t: int, rest: float) -> Memory:
     if m.cooling:  # cold enough: from here on the multiplier does the rest
         beta = 1 / (m.s * m.reduction.c**2)
         m = m._replace(cooling=None, rounds=0, mu=0.0, beta=beta, tolerance=0.1 * m.slope)
-    return _resmooth(_dual_step(m, rest), before)
+    return _at(_dual_step(m, rest), m.point.place(), before)
 
 
 def _anneal(m: Memory) -> Memory:
@@ -138,7 +148,7 @@ def _anneal(m: Memory) -> Memory:
     R, p, before, cycle = m.reduction, m.point, m.s, m.cycle + 1
     value = float(restored_value(R, p))
     incumbent = (value, p.x) if value < m.incumbent[0] else m.incumbent
-    m = m._replace(incumbent=incumbent, cycle=cycle, z=0.0)
+    m = m._replace(incumbent=incumbent, cycle=cycle, z=None)
     if cycle < len(m.effort.cycles):
         cooling = m.effort.cycles[cycle]
         m = _smoothing(m._replace(cooling=cooling, tolerance=0.002 * m.slope), cooling.hot * m.unit)
@@ -146,17 +156,27 @@ def _anneal(m: Memory) -> Memory:
         m = m._replace(
             beta=10 / (m.effort.cycles[-1].cold * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope
         )
-    m = m._replace(target=R.b)
-    return _at(m, pure(evaluate, R, incumbent[1], m.target, m.s, like=p.z), before)
+    return _at(m, Point(incumbent[1], (), (), ()), before)
 
 
-def _at(m: Memory, point: Point, before: float) -> Memory:
-    """A new search from `point`; `before` is the smoothing so far."""
-    (value,), point = fetch((point.value,), point)
+def _at(m: Memory, place: Point, before: float) -> Memory:
+    """A new search from `place`; `before` is the smoothing so far."""
+    target = m.reduction.b if m.z is None else add_scaled(m.reduction.b, -1 / m.beta, m.z)
+    # only a smoothing that changes comes back to z; a dual step takes that of its point
+    m = m._replace(point=place, target=target, z=m.z if m.cooling else None, inner=0)
     # where the smoothing shrinks, the curvature grows by as much
-    return m._replace(
-        point=point.bare(), alpha=m.alpha * min(1.0, m.s / before), reference=Reference(value), inner=0
-    )
+    return m._replace(alpha=m.alpha * min(1.0, m.s / before))
+
+
+def begin(m: Memory) -> Memory:
+    """The reduced function for the (z, β, μ) of a stage: where x is the same, without any product A_i x_i."""
+    R, p = m.reduction, m.point
+    if p.f:
+        point = pure(resmooth, R, p, m.target, m.s, like=p.x[0])
+    else:
+        point = pure(evaluate, R, p.x, m.target, m.s, like=p.x[0])
+    (value,), point = fetch((point.value,), point.bare())
+    return m._replace(point=point, reference=Reference(value))
 
 
 def _smoothing(m: Memory, s: float) -> Memory:
@@ -164,13 +184,6 @@ def _smoothing(m: Memory, s: float) -> Memory:
     assert m.cooling is not None
     beta = max(m.beta, 10 / (m.cooling.cold * m.unit * m.reduction.c**2))
     return m._replace(beta=beta, mu=s - 1 / (beta * m.reduction.c**2))
-
-
-def _resmooth(m: Memory, before: float) -> Memory:
-    """The reduced function at the same x for the new (z, β, μ)."""
-    R, p = m.reduction, m.point
-    m = m._replace(target=add_scaled(R.b, -1 / m.beta, m.z))
-    return _at(m, pure(resmooth, R, p, m.target, m.s, like=p.z), before)
 
 
 def _dual_step(m: Memory, rest: float) -> Memory:

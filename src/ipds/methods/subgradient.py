@@ -18,7 +18,7 @@ from .composite import (
     length,
     unit,
 )
-from .reduction import Arrays, Point, Reduction, evaluate, tangent, without
+from .reduction import Arrays, Point, Reduction, evaluate, solved, tangent, without
 
 DECAYS = ("harmonic", "diminishing", "geometric")
 
@@ -89,13 +89,13 @@ class Subgradient(Method):
         width = unit(problem, R, x0) * (gain or 1.0)  # A = 0 where f alone moves the block
         p = evaluate(R, x, R.b, width)
         memory = Memory(R, p, width, length(x) or 1.0)
-        return assemble(0, R, p, [(xi, 1.0) for xi in x], (p.u, width), 0.0, width, memory)
+        return assemble(0, R, p, [(xi, 1.0) for xi in x], width, 0.0, width, memory)
 
     def step(self, problem: Problem, state: State) -> State:
         """One subgradient step."""
         m: Memory = state.memory
         R, p, t = m.reduction, m.point, state.t + 1
-        s = R.h.subgradient(p.u)  # u = y(x), as there is no multiplier
+        s = R.h.subgradient(solved(R, p))
         g = []
         for block, op, xi, df in zip(R.blocks, R.operators, p.x, p.df, strict=True):
             pull = op.adjoint(s) * (-1 / R.c)
@@ -105,7 +105,7 @@ class Subgradient(Method):
         x, points = descend(R, p.x, tuple(g), alpha)
         smoothing = alpha**0.5 * m.width**0.5  # the product itself may underflow
         q = evaluate(R, x, R.b, smoothing)
-        return assemble(t, R, q, points, (q.u, smoothing), 0.0, smoothing, m._replace(point=q))
+        return assemble(t, R, q, points, smoothing, 0.0, smoothing, m._replace(point=q))
 
     def _length(self, t: int, unit: float, g: list[Array]) -> float:
         """α_t."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._array import Array, Shape, all_finite, asarray, is_array, namespace, to_numpy
+from .._array import PIECE, Array, Shape, all_finite, asarray, is_array, namespace, to_numpy
 from . import spectrum
 from .base import Operator
 
@@ -147,7 +147,15 @@ class Matrix(Operator):
         """A x for an x that vanishes outside the indices `support` of its first axis, from those columns alone."""
         if self._is_sparse:
             return self._transpose[support].T @ x[support]
-        return self.matrix[:, support] @ x[support]
+        part, rows = x[support], max(1, PIECE // max(1, support.size))
+        if type(self.matrix) is not np.ndarray or part.ndim > 1:
+            return self.matrix[:, support] @ part
+        out = np.empty(self.matrix.shape[0], np.result_type(self.matrix, part))
+        for begin in range(0, out.size, rows):  # a few rows at a time: what is picked out stays in the cache
+            np.dot(
+                self.matrix[begin : begin + rows].take(support, axis=1), part, out=out[begin : begin + rows]
+            )
+        return out
 
     @cached_property
     def is_zero(self) -> bool:
