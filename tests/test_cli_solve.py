@@ -130,6 +130,7 @@ def test_files_are_written_in_the_format_of_their_suffix(data):
     record = json.loads(Path("fit.json").read_text())
     assert record["fitted"]["support_"] == [0, 3]
     assert record["parameters"]["sparsity"] == 2
+    assert record["history"]["iteration"][0] == 1
 
 
 def test_components_are_written_as_a_table(data):

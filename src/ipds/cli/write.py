@@ -71,7 +71,8 @@ def save(path: Path, summary: dict[str, Any], fitted: Fitted, names: tuple[str, 
     """Write what was found in the format of the suffix; the file appears only once it is complete."""
     kind = path.suffix.lower()
     if kind == ".json":
-        _replace(path, lambda file: file.write(as_json({**summary, "fitted": record(fitted)[0]}).encode()))
+        everything = {**summary, "fitted": record(fitted)[0], "history": plain(dict(result.history))}
+        _replace(path, lambda file: file.write(as_json(everything).encode()))
     elif kind == ".csv":
         _replace(path, lambda file: _csv(file, fitted, names))
     else:
