@@ -170,7 +170,7 @@ The highest sum of all arrays that a solve makes beside its inputs, what functio
 included, in copies of the blocks: one copy is Σ|x_i| numbers. Where no time limit is set: with one, the state before
 the step stays whole, as it would be checked if the step ran out of time.
 
-What is held at the peak, for two blocks of one size (a copy is two arrays), a smooth f and a manifold, as in sparse PCA:
+Held at the peak, for two blocks of one size (a copy is two arrays), a smooth f and a manifold, as in sparse PCA:
 the point with its gradient and b - z/β (3 arrays), the trial with ∇f, x̆, z and its gradient, the tangent part beside
 it (6), and the last certified point (x, x̆, z: 3), for a run that diverges or is interrupted: 12 arrays, 6 copies, and
 some bookkeeping. Less would mean to evaluate something twice. A
