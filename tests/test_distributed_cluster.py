@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 
 import numpy as np
@@ -13,6 +14,7 @@ distributed = pytest.importorskip("distributed", reason="Dask is an extra")
 from ipds import solve  # noqa: E402
 from ipds.distributed import cluster as clusters  # noqa: E402
 from ipds.distributed import rows  # noqa: E402
+from ipds.models import DualPCP  # noqa: E402
 from test_distributed import cut, regression, robust  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning:tornado")
@@ -43,6 +45,15 @@ def test_worker_processes_give_the_same_and_hold_the_long_arrays(client):
     X = rows(cut(G))
     held = client.who_has(distributed.wait(X.node.value.held).done)
     assert len({address for places in held.values() for address in places}) == 2  # one group on each worker
+
+
+def test_fitted_models_look_at_data_on_the_workers(client):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    model = DualPCP(1, tol=0.1).fit(cut(X, 20))
+    np.testing.assert_allclose(model.distance(cut(X, 20)).compute(), model.distance(X), atol=1e-10)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.result_.state.z, model.result_.z)
 
 
 def test_the_scheduler_does_not_accumulate_tasks(client, monkeypatch):

@@ -121,6 +121,10 @@ class Lazy(NDArrayOperatorsMixin):
             return NotImplemented
         return record(ufunc, inputs, keywords)
 
+    def __reduce__(self) -> Any:
+        """Pickled as the NumPy array it stands for: who reads it may have no cluster."""
+        return np.asarray, (np.asarray(self),)
+
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
         return record(function, arguments, keywords)
 
@@ -182,9 +186,6 @@ class Later(Lazy):
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return np
 
-    def __reduce__(self) -> Any:
-        return np.asarray, (np.asarray(self),)
-
     @property
     def T(self) -> Any:
         """The transpose."""
@@ -226,12 +227,6 @@ class Rows(Lazy):
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return namespace
-
-    def __reduce__(self) -> Any:
-        """Pickled as a Dask array is: with its chunks without a client, with references to them else."""
-        from .rows import rows, to_dask
-
-        return rows, (to_dask(self),)
 
     def reduce(self, function: Any, combine: Any, *others: Any, **keywords: Any) -> Later:
         """combine over the chunks of function(chunk of rows, *others): of other `Rows` their chunks."""

@@ -137,16 +137,19 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _unit(self, X: Any) -> Any:
         if not self.normalize:
             return X
-        if is_dask(X):
-            return X.map_blocks(self._unit, dtype=float)
-        norms = np.linalg.norm(X, axis=1, keepdims=True)
-        return X / np.where(norms > 0, norms, 1.0)
+        return X.map_blocks(unit_rows, dtype=float) if is_dask(X) else unit_rows(X)
 
     def _problem(self, G: Any) -> Problem:
         (m, d), c = G.shape, self.n_codimensions
         return Problem(
             [Block(h=Stiefel(), A=-G, shape=(d, c), name="V"), Block(h=L21(1.0), shape=(m, c), name="Y")]
         )
+
+
+def unit_rows(X: np.ndarray) -> np.ndarray:
+    """X with rows of norm 1, or 0."""
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(norms > 0, norms, 1.0)
 
 
 def gap(distances: np.ndarray, ratio: float = 5.0) -> float:

@@ -140,17 +140,14 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         if is_dask(X):
             X = features_of(self, X, reset=False)
             return X.map_blocks(
-                self.transform,
+                _coefficients,
+                self.components_.T,
                 chunks=(X.chunks[0], (self._n_features_out,)),
                 dtype=float,
                 meta=np.empty((0, 0)),
             )
         X = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
-        W = self.components_.T
-        observed = ~np.isnan(X)
-        return np.array(
-            [least_absolute_deviations(W[o], x[o]) for x, o in zip(X, observed, strict=True)]
-        ).reshape(len(X), W.shape[1])
+        return _coefficients(X, self.components_.T)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows with the given coefficients."""
@@ -241,6 +238,13 @@ def separate_video(frames: Any, rank: int = 1, **options: Any) -> Separation:
         )
     model = RobustLowRank(rank, **{"tol": 1e-3, **options}).fit(frames.reshape(len(frames), -1).astype(float))
     return Separation(model.low_rank_.reshape(frames.shape), model.residual_.reshape(frames.shape), model)
+
+
+def _coefficients(X: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """The least absolute deviations min_a ‖x - W a‖₁ over the observed entries of each row x of X."""
+    observed = ~np.isnan(X)
+    found = [least_absolute_deviations(W[o], x[o]) for x, o in zip(X, observed, strict=True)]
+    return np.array(found).reshape(len(X), W.shape[1])
 
 
 def _on_matrices(G: Any, shape: tuple[int, int]) -> Operator:
