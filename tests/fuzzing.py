@@ -380,6 +380,12 @@ def check_types(case: Case, result: Result) -> None:
     assert len(lengths) <= 1
 
 
+def length(a: Any) -> float:
+    """‖a‖, safe from overflow: some methods diverge, and are judged where they were last finite."""
+    top = float(np.max(np.abs(a), initial=0.0))
+    return top * float(np.linalg.norm(np.asarray(a, dtype=float) / top)) if 0 < top < math.inf else top
+
+
 def check_numbers(case: Case, result: Result) -> None:
     """Everything finite; the certificate no smaller than what an outsider computes."""
     for array in (*result.x, result.z):
@@ -394,10 +400,10 @@ def check_numbers(case: Case, result: Result) -> None:
         assert certificate.relative <= case.options["tol"]
         assert math.isfinite(result.fun)
     parts = [M @ x.reshape(-1).astype(float) for M, x in zip(case.maps, result.x, strict=True)]
-    residual = np.linalg.norm(sum(parts) - case.b.reshape(-1))
-    sizes = [np.linalg.norm(x.astype(float)) for x in result.x]
-    terms = [np.linalg.norm(M) * size for M, size in zip(case.maps, sizes, strict=True)]
-    room = SUMS * case.eps * (sum(terms) + np.linalg.norm(case.b))
+    residual = length(sum(parts) - case.b.reshape(-1))
+    sizes = [length(x.astype(float)) for x in result.x]
+    terms = [length(M) * size for M, size in zip(case.maps, sizes, strict=True)]
+    room = SUMS * case.eps * (sum(terms) + length(case.b))
     assert abs(residual - certificate.feasibility) <= room + 1e-3 * case.eps, (
         residual,
         certificate.feasibility,
@@ -410,8 +416,8 @@ def check_numbers(case: Case, result: Result) -> None:
         if block.h.is_set:
             # a point of the set to its own last digits; from here on the nearest one in the set
             inside = np.asarray(block.h.prox(x, 1.0))
-            assert np.linalg.norm(x - inside) <= SUMS * case.eps * np.linalg.norm(x), (x, block.h)
-            x, moved = inside, case.eps * float(np.linalg.norm(x))
+            assert length(x - inside) <= SUMS * case.eps * length(x), (x, block.h)
+            x, moved = inside, case.eps * length(x)
         pull = (M.T @ z).reshape(block.shape)
         slope = 0.0 * x if block.f is None else np.asarray(block.f.grad(x))
         least = criticality(block.h, x, slope + pull, moved)
@@ -430,8 +436,8 @@ def rounding(case: Case, h: Any, M: np.ndarray, x: np.ndarray, z: np.ndarray, sl
     All else is double: a prox at the shortest step magnifies the rounding of x and of the constants of h. The solver's
     own prox gets no allowance: its rounding is the certificate's to count.
     """
-    size = np.linalg.norm(slope) + np.linalg.norm(M) * np.linalg.norm(z)
-    constants = np.linalg.norm(x) + np.linalg.norm(getattr(h, "t", 1.0))
+    size = length(slope) + length(M) * length(z)
+    constants = length(x) + length(getattr(h, "t", 1.0))
     return float(case.eps * size + 4 * np.finfo(float).eps * (size + constants / min(STEPS)))
 
 
@@ -447,15 +453,15 @@ def criticality(h: Any, x: np.ndarray, force: np.ndarray, moved: float = 0.0) ->
     for entrywise nonconvex penalties and for cardinalities the entries where ∂h is known. 0 where nothing is.
     """
     if h.is_convex:
-        return max((float(np.linalg.norm(x - h.prox(x - t * force, t))) - 2 * moved) / t for t in STEPS)
+        return max((length(x - h.prox(x - t * force, t)) - 2 * moved) / t for t in STEPS)
     if isinstance(h, Sphere):
-        return float(np.linalg.norm(force - x * (np.sum(x * force) / np.sum(x * x))))
+        return length(force - x * (np.sum(x * force) / np.sum(x * x)))
     if isinstance(h, Stiefel):
-        return float(np.linalg.norm(force - x @ (x.T @ force + force.T @ x) / 2))
+        return length(force - x @ (x.T @ force + force.T @ x) / 2)
     if isinstance(h, Cardinality | NonzeroRows):
-        return float(np.linalg.norm(force[x != 0]))
+        return length(force[x != 0])
     if isinstance(h, L0 | LHalf | LogSum | MCP | SCAD | CappedL1):
         away = np.abs(np.abs(x) - getattr(h, "theta", -1.0)) > 1e-6  # ∂h is a point away from the kinks
         on = (x != 0) & away & (np.abs(x) > 1e-9)
-        return float(np.linalg.norm((force + h.subgradient(x))[on]))
+        return length((force + h.subgradient(x))[on])
     return 0.0

@@ -84,6 +84,8 @@ class Run:
 
     def answer(self) -> Check:
         """The check to report."""
+        if self.status is Status.CONVERGED:
+            return self.good
         good = self.best if self.status is Status.INTERRUPTED else self.good
         if good.state.transient and self.lowest is not None:
             good = self.lowest  # stopped while smoothed on purpose: the best feasible objective seen
