@@ -180,7 +180,7 @@ def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
         problem.blocks, problem.operators, state.q, state.prox_points, strict=True
     ):
         if v is not None:
-            found.append(scaled_difference(v, qi, 1 / step))
+            found.append(scaled_difference(v, qi, _inverse(step)))
             continue
         g = op.adjoint(state.z)
         if block.h.is_manifold:
@@ -214,6 +214,11 @@ def _products(problem: Problem, state: State) -> list[Array | None]:
     return known
 
 
+def _inverse(step: Any) -> Any:
+    """1/step; where a step of a diverging method has vanished, ∞, and nothing is certified."""
+    return math.inf if type(step) is float and step == 0.0 else 1 / step
+
+
 def _block_at(problem: Problem, state: State, i: int, q: Array, product: Array | None) -> list[Any]:
     """The `_magnitudes` of block i, and a bound on the rounding of s_i."""
     block, op, (v, step) = problem.blocks[i], problem.operators[i], state.prox_points[i]
@@ -221,8 +226,8 @@ def _block_at(problem: Problem, state: State, i: int, q: Array, product: Array |
     gradient = block.f.grad(q) if gradient is None and block.f is not None else gradient
     pull = None if state.adjoints is None else state.adjoints[i]
     if v is not None and not block.h.is_manifold:
-        s = scaled_difference(v, q, 1 / step)
-        rounding = ROUNDING * precision(v) * (block.h.prox_size(v) / step + magnitude(s))
+        s = scaled_difference(v, q, _inverse(step))
+        rounding = ROUNDING * precision(v) * (block.h.prox_size(v) * _inverse(step) + magnitude(s))
         return [*_magnitudes(block, op, q, state.z, s, gradient, pull, product), rounding]
     # these s_i are made from A_iᵀz: fewer arrays will do
     size = magnitude(op.adjoint(state.z) if pull is None else pull)
