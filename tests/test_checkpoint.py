@@ -204,7 +204,7 @@ def test_stopped_by_the_callback_by_ctrl_c_or_by_an_error_it_goes_on(stop, tmp_p
     assert_same(result, run(None, check_every=7))
 
 
-@pytest.mark.parametrize("make", [problems.robust_regression, problems.sparse_pca])
+@pytest.mark.parametrize("make", [problems.robust_regression, piecewise])
 def test_auto_resumes_in_its_second_method(make, tmp_path, monkeypatch):
     """The answer is that of the second method on the one problem, of the first one on the other."""
     monkeypatch.setattr(Stagnation, "CHECKS", 3)
@@ -222,7 +222,7 @@ def test_auto_resumes_in_its_second_method(make, tmp_path, monkeypatch):
         run(Checkpoint(path, every=0.0), callback=callback, **options)
     assert b'"candidate":1' in path.read_bytes()
     result = run(path, **options)
-    if make is problems.sparse_pca:  # what a method that has ended carries for itself is not kept
+    if make is piecewise:  # what a method that has ended carries for itself is not kept
         assert result.state.memory is None
         undisturbed.state = replace(undisturbed.state, memory=None)
     assert_same(result, undisturbed)

@@ -172,7 +172,7 @@ def test_arrays_beyond_what_the_problem_calls_for_are_refused(tmp_path, monkeypa
     path = tmp_path / "a"
     run(path)
     monkeypatch.setattr(checkpoint, "HISTORY_LIMIT", 0)
-    monkeypatch.setattr(checkpoint, "COPIES", 2)
+    monkeypatch.setattr(checkpoint, "COPIES", 1)
     with pytest.raises(CheckpointError, match="larger than this problem calls for"):
         run(path)
 

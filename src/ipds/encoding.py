@@ -178,12 +178,12 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
 def alike(value: Any, fresh: Any, where: str = "state") -> None:
     """Refuse a restored value that is not built like a fresh one: records, arrays and numbers in the same places.
 
-    A fresh None says nothing, an empty tuple that numbers or arrays may follow; a number may stand where an array was
+    A fresh None says little, an empty tuple that numbers or arrays may follow; a number may stand where an array was
     (a multiplier that is zero), and nothing where a record has that by default (a phase that is over).
     """
     if fresh is None:
-        return
-    if is_array(fresh):
+        fine = _may_follow_none(value)
+    elif is_array(fresh):
         fine = value.shape == fresh.shape if is_array(value) else isinstance(value, int | float)
     elif isinstance(fresh, bool | str):
         fine = type(value) is type(fresh)
@@ -207,6 +207,13 @@ def alike(value: Any, fresh: Any, where: str = "state") -> None:
         fine = isinstance(value, type(fresh)) or callable(value)
     if not fine:
         raise EncodingError(f"{where} is not what this method makes of this problem")
+
+
+def _may_follow_none(value: Any) -> bool:
+    """Whether a run may put a value where there was nothing at first."""
+    if type(value) is tuple:
+        return all(map(_may_follow_none, value))
+    return value is None or isinstance(value, float | Status) or is_array(value) or _is_record(value)
 
 
 def _is_bound(value: Any) -> bool:
