@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ._array import Array, is_jax
 from ._compile import compiled, in_dtype
 from .advance import parts, repeated, with_states
-from .diagnostics import certify, objective
 from .errors import AssumptionError
 from .methods import IPDS, State
 from .options import Options, check_options, check_problem
@@ -18,8 +17,7 @@ from .run import Run
 from .scales import units
 from .solve import result_of
 from .starting import starting_point
-from .status import Status
-from .stopping import Check, Stopwatch
+from .stopping import Stopwatch
 
 if TYPE_CHECKING:
     from .result import Result
@@ -98,7 +96,7 @@ def solve_batch(
     while any(run.status is None for run in runs):
         for k, (problem, run) in enumerate(zip(problems, runs, strict=True)):
             if run.status is None:
-                _look(problem, run, batch.state(k), options, clock.seconds())
+                run.status = run.look(problem, batch.state(k), options, clock)
         batch.to(options.next_check(batch.t))
     ended = zip(problems, runs, parameters_used, strict=True)
     return [result_of(problem, method, run, used) for problem, run, used in ended]
@@ -112,16 +110,6 @@ def _require_lipschitz(problem: Problem) -> None:
                 f"solve_batch: f of block {name!r}, {block.f!r}, states no Lipschitz constant; give it one, or "
                 "call solve for each problem"
             )
-
-
-def _look(problem: Problem, run: Run, state: State, options: Options, seconds: float) -> None:
-    """Certify a state and see whether its run has ended."""
-    check = Check(state, certify(problem, state, run.largest), float(objective(problem, state)))
-    if not check.finite:
-        run.status = Status.DIVERGED
-        return
-    run.note(check, seconds)
-    run.status = run.limits(options) or run.watcher.status(check, options.tol)
 
 
 class _Batch:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .diagnostics import objective, uncertified
+from .diagnostics import certify, objective, uncertified
 from .history import History
 from .methods import Method, State
 from .options import Options
 from .problem import Problem
 from .status import Status
-from .stopping import Check, Stagnation
+from .stopping import Check, Stagnation, Stopwatch
 
 FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE)
 """Ends that higher limits would not change."""
@@ -46,6 +46,15 @@ class Run:
         check = Check(state, uncertified(problem, state), float(objective(problem, state)))
         smooths = method.may_smooth(state) and problem.restorable is not None
         return cls(caps, check, check.kept(), state, smooths)
+
+    def look(self, problem: Problem, state: State, options: Options, clock: Stopwatch) -> Status | None:
+        """Certify and note a state; the status that ends the run there, or None."""
+        fun = objective(problem, state)  # a number still to come is there with those of the certificate
+        check = Check(state, certify(problem, state, self.largest), float(fun))
+        if not check.finite:
+            return Status.DIVERGED
+        self.note(check, clock.seconds())
+        return self.limits(options) or self.watcher.status(check, options.tol)
 
     def note(self, check: Check, seconds: float) -> None:
         """Take a finite check into account."""

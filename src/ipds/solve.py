@@ -12,7 +12,6 @@ from ._array import outward
 from .advance import Advance
 from .checkpoint import Checkpoint, Journal, journal
 from .deadline import OutOfTime, deadline
-from .diagnostics import certify, objective
 from .errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from .methods import Method, State, candidates, named
 from .options import Callback, Options, check_options, check_problem, convention
@@ -230,15 +229,12 @@ def _loop(
 def _checked(
     problem: Problem, options: Options, run: Run, state: State, clock: Stopwatch, bar: Progress
 ) -> Status | None:
-    """Certify and record a state, show it, call back; the status that ends the run there, or None."""
-    fun = objective(problem, state)  # a number still to come is there with those of the certificate
-    check = Check(state, certify(problem, state, run.largest), float(fun))
-    if not check.finite:
-        return Status.DIVERGED
-    run.note(check, clock.seconds())
-    bar.show(check, run.seconds)
-    status = run.limits(options) or run.watcher.status(check, options.tol)
-    if options.callback is not None and not _goes_on(clock, options.callback, check):
+    """Look at a state, show it, call back; the status that ends the run there, or None."""
+    status = run.look(problem, state, options, clock)
+    if status is Status.DIVERGED:
+        return status
+    bar.show(run.good, run.seconds)
+    if options.callback is not None and not _goes_on(clock, options.callback, run.good):
         return Status.CALLBACK
     return status
 

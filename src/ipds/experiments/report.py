@@ -65,9 +65,9 @@ def write_report(study: Study, folder: Path) -> Path:
 
 
 def publish_report(folder: Path, target: Path) -> None:
-    """Copy what is small enough for version control: page, tables of the runs, PNG figures."""
+    """Copy what is small enough for version control: the short report, tables of the runs, PNG figures."""
     _clear(target / "figures")
-    chosen = [folder / name for name in ("README.md", "report.html", "results.csv", "panels.csv")]
+    chosen = [folder / name for name in ("README.md", "results.csv", "panels.csv")]
     for path in [*chosen, *sorted((folder / "figures").glob("*.png"))]:
         shutil.copyfile(path, target / path.relative_to(folder))
 
