@@ -79,7 +79,8 @@ class Run:
 
     def leave(self, state: State | None) -> None:
         """Go on from the last check, which may still be the answer; `state` is what to keep of its state."""
-        self.good, self.state = self.good.kept(), state
+        latest = self.best.state.t == self.good.state.t
+        self.good, self.state = self.best if latest else self.good.kept(), state
 
     def limits(self, options: Options) -> Status | None:
         """The status at the last check by tolerance and limits alone; None where they let the run go on."""

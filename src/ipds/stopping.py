@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ._array import Array, norm, precision
@@ -58,8 +58,20 @@ class Check:
     def kept(self) -> Check:
         """The same with the point and its multiplier alone: for points that may be the answer, and not gone on from."""
         state = self.state
-        point = State(state.t, state.q, state.x_breve, state.z, state.beta, state.mu, (), (), state.last)
-        return replace(self, state=replace(point, settled=state.settled, transient=state.transient))
+        point = State(
+            state.t,
+            state.q,
+            state.x_breve,
+            state.z,
+            state.beta,
+            state.mu,
+            products=(),
+            prox_points=(),
+            last=state.last,
+            settled=state.settled,
+            transient=state.transient,
+        )
+        return Check(point, self.certificate, self.fun)
 
     def mark(self) -> Mark:
         """What later checks are compared with."""
