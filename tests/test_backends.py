@@ -421,7 +421,8 @@ def test_one_round_trip_for_dask():
 
 
 def test_import_loads_nothing_that_is_optional_or_slow():
-    heavy = "{'jax', 'torch', 'cupy', 'dask', 'sklearn', 'matplotlib', 'pandas', 'rich', 'typer'}"
+    heavy = {"jax", "torch", "cupy", "dask", "sklearn", "matplotlib", "pandas", "rich", "typer"}
+    heavy |= {"scipy.linalg", "scipy.sparse", "scipy.optimize"}
     code = f"import sys, ipds; print(sorted({heavy} & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

@@ -17,7 +17,7 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-from scipy.linalg.blas import dasum
+import scipy  # here and elsewhere without its parts, which load where they are first used
 
 from .distributed import Later, Rows, cut_like, rows, to_dask
 
@@ -228,7 +228,7 @@ def absolute_sum(x: Array) -> Any:
         return xp.sum(xp.abs(x))
     if x.dtype != np.float64 or x.size <= PIECE:
         return float(np.abs(x).sum())
-    flat, total = x.reshape(-1, order="A"), 0.0
+    flat, total, dasum = x.reshape(-1, order="A"), 0.0, scipy.linalg.blas.dasum
     aligned, room = _address(flat) % 64 == 0, np.empty(PIECE + 7)
     room = room[-(_address(room) // 8) % 8 :]
     for begin in range(0, flat.shape[0], PIECE):

@@ -17,7 +17,7 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from ._array import is_array, to_numpy
 from ._version import __version__
@@ -95,8 +95,8 @@ def _parts(value: Any) -> Iterator[Any]:
         plain = np.ascontiguousarray(to_numpy(value))
         yield from (plain.dtype.str, tuple(value.shape))
         yield plain.tolist() if plain.dtype.hasobject else plain.reshape(-1).view(np.uint8).data
-    elif sp.issparse(value):
-        rows = sp.csr_array(value, copy=True)
+    elif scipy.sparse.issparse(value):
+        rows = scipy.sparse.csr_array(value, copy=True)
         rows.sum_duplicates()
         yield from (value.shape, rows.data, rows.indices, rows.indptr)
     elif isinstance(value, tuple | list):

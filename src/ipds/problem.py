@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import scipy.sparse as sp
-import scipy.sparse.linalg as spla
+import scipy
 
 from ._array import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm
 from .functions import Nonsmooth, Smooth, Zero
@@ -61,8 +60,8 @@ class Block:
                 f"{label}: A is the class {self.A.__name__}; pass an object, e.g. {self.A.__name__}(...)"
             )
         if isinstance(self.A, bool) or not (
-            isinstance(self.A, numbers.Real | Operator | spla.LinearOperator)
-            or sp.issparse(self.A)
+            isinstance(self.A, numbers.Real | Operator | scipy.sparse.linalg.LinearOperator)
+            or scipy.sparse.issparse(self.A)
             or (is_array(self.A) and self.A.ndim in (0, 2))
             or _acts_linearly(self.A)
         ):
@@ -136,7 +135,7 @@ class Problem:
         resolved: list[Operator | None] = []
         outputs: list[tuple[str, Shape]] = [("b", given)] if given is not None else []
         for name, block in zip(self.names, self.blocks, strict=True):
-            if isinstance(block.A, spla.LinearOperator):
+            if isinstance(block.A, scipy.sparse.linalg.LinearOperator):
                 if block.A.shape[1] != math.prod(block.shape):
                     raise ValueError(
                         f"block {name!r}: a LinearOperator of shape {block.A.shape} acts on the flattened block, which "
@@ -263,7 +262,7 @@ def _as_operator(A: Any, shape: Shape) -> Operator:
         return A
     if isinstance(A, numbers.Real) or (is_array(A) and A.ndim == 0):
         return Identity(float(A))
-    return as_operator(A) if sp.issparse(A) or is_array(A) else UserOperator(A, shape)
+    return as_operator(A) if scipy.sparse.issparse(A) or is_array(A) else UserOperator(A, shape)
 
 
 def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:

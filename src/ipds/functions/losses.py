@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from .._array import Array, adopted, all_finite, choose, dot, is_array, is_traced, namespace, scalar, truth
 from ..operators import Matrix, Operator, as_operator
@@ -231,7 +231,7 @@ class Linear(Smooth):
 
 def _data(name: str, argument: str, value: Any, G: Operator | None, parts: int = 1) -> Array:
     """`value` as a finite float array (numbers stay numbers) that fits the rows of G where known."""
-    if sp.issparse(value):
+    if scipy.sparse.issparse(value):
         raise TypeError(
             f"{name}: {argument} must be a dense array, got a sparse one; pass {argument}.toarray()"
         )
@@ -258,25 +258,25 @@ def _data(name: str, argument: str, value: Any, G: Operator | None, parts: int =
 
 
 def _is_complex(G: Any) -> bool:
-    if type(G) is np.ndarray or sp.issparse(G):
+    if type(G) is np.ndarray or scipy.sparse.issparse(G):
         return bool(np.issubdtype(G.dtype, np.complexfloating))
     return is_array(G) and bool(namespace(G).isdtype(G.dtype, "complex floating"))
 
 
 def _stack_parts(G: Any) -> Any:
-    if sp.issparse(G):
-        return sp.vstack([G.real, G.imag])
+    if scipy.sparse.issparse(G):
+        return scipy.sparse.vstack([G.real, G.imag])
     xp = namespace(G)
     return xp.concat([xp.real(G), xp.imag(G)])
 
 
 def _require_symmetric(Q: Any) -> None:
-    if not (sp.issparse(Q) or is_array(Q)) or Q.ndim != 2:
+    if not (scipy.sparse.issparse(Q) or is_array(Q)) or Q.ndim != 2:
         return
     if Q.shape[0] != Q.shape[1]:
         raise ValueError(f"Quadratic: Q must be square, got shape {tuple(Q.shape)}")
     gap, size = abs(Q - Q.T), abs(Q)
-    largest = gap.max() if sp.issparse(Q) else namespace(Q).max(gap)
-    scale = size.max() if sp.issparse(Q) else namespace(Q).max(size)
+    largest = gap.max() if scipy.sparse.issparse(Q) else namespace(Q).max(gap)
+    scale = size.max() if scipy.sparse.issparse(Q) else namespace(Q).max(size)
     if not is_traced(largest) and float(largest) > 1e-6 * float(scale):
         raise ValueError("Quadratic: Q must be symmetric; pass (Q + Q.T) / 2, which gives the same function")

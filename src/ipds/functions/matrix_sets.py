@@ -7,9 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dsyevd
+import scipy
 
 from .._array import Array, either, increased, magnitude, namespace, norm, precision, truth
 from ..distributed import Rows
@@ -42,10 +40,10 @@ class Stiefel(Indicator):
             return _polar_by_gram(v)
         if v.dtype != np.float64:
             return _polar_by_svd(v)
-        gram = dsyrk(1.0, v.T)  # upper half of vᵀv, without NumPy's overflow warnings
+        gram = scipy.linalg.blas.dsyrk(1.0, v.T)  # upper half of vᵀv, without NumPy's overflow warnings
         if not 1e-250 < gram.trace() < 1e250:  # also catches NaN
             return _polar_by_svd(v)
-        w, q, _ = dsyevd(gram, lower=0, overwrite_a=1)
+        w, q, _ = scipy.linalg.lapack.dsyevd(gram, lower=0, overwrite_a=1)
         condition = w[0] / w[-1]
         if condition < 1e-8:
             return _polar_by_svd(v)

@@ -8,8 +8,7 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-import scipy.sparse as sp
-import scipy.sparse.linalg as spla
+import scipy
 
 from .._array import Array, all_finite, dot, is_array, namespace, to_numpy
 from ..operators import Matrix, from_linear_operator, spectrum
@@ -24,21 +23,21 @@ class _Covariance:
     """
 
     def __init__(self, name: str, D: Any, center: bool):
-        if sp.issparse(D):
-            D = sp.csr_array(D)
+        if scipy.sparse.issparse(D):
+            D = scipy.sparse.csr_array(D)
         elif not is_array(D):
             D = np.asarray(D, dtype=float)
         if D.ndim != 2 or 0 in D.shape:
             raise ValueError(
                 f"{name}: D must be a non-empty 2-D array (samples, features), got shape {tuple(D.shape)}"
             )
-        if (sp.issparse(D) or type(D) is np.ndarray) and not np.issubdtype(D.dtype, np.floating):
+        if (scipy.sparse.issparse(D) or type(D) is np.ndarray) and not np.issubdtype(D.dtype, np.floating):
             D = D.astype(float)
-        if not all_finite(D.data if sp.issparse(D) else D):
+        if not all_finite(D.data if scipy.sparse.issparse(D) else D):
             raise ValueError(f"{name}: D contains NaN or infinity")
         self.samples, features = D.shape
         self.mean: Any = None
-        if sp.issparse(D):
+        if scipy.sparse.issparse(D):
             entries = D.nnz
             if center:
                 self.mean = np.asarray(D.mean(axis=0), dtype=D.dtype).reshape(-1)
@@ -46,13 +45,13 @@ class _Covariance:
             entries = self.samples * features
             if center:
                 D = D - namespace(D).mean(D, axis=0, keepdims=True)
-        self.D, self._transpose = D, sp.csr_array(D.T) if sp.issparse(D) else D.T
+        self.D, self._transpose = D, scipy.sparse.csr_array(D.T) if scipy.sparse.issparse(D) else D.T
         # C V costs features² per column of V, DᵀDV twice the entries of D
         self.C = self._gram() if features**2 <= 2 * entries else None
 
     def _gram(self) -> Array:
         product = self._transpose @ self.D
-        if not sp.issparse(product):
+        if not scipy.sparse.issparse(product):
             return product
         dense = product.toarray()
         return dense if self.mean is None else dense - self.samples * np.outer(self.mean, self.mean)
@@ -72,7 +71,7 @@ class _Covariance:
     @cached_property
     def total(self) -> float:
         """‖D‖² = tr C."""
-        if not sp.issparse(self.D):
+        if not scipy.sparse.issparse(self.D):
             return float(dot(self.D, self.D))
         square = float(np.dot(self.D.data, self.D.data))
         return square if self.mean is None else square - self.samples * float(np.dot(self.mean, self.mean))
@@ -86,7 +85,7 @@ class _Covariance:
             return Matrix(self.D).norm() ** 2
         n = self.D.shape[1]
         mean, D, Dt = self.mean, self.D, self._transpose
-        centred = spla.LinearOperator(
+        centred = scipy.sparse.linalg.LinearOperator(
             self.D.shape,
             matvec=lambda v: D @ v - mean @ v,
             rmatvec=lambda w: Dt @ w - mean * w.sum(),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse.linalg as spla
+import scipy
 
 from .._array import is_array, to_numpy
 from ..functions import (
@@ -161,8 +161,10 @@ def _in_image(indices: Sequence[int], problem: Problem, y: np.ndarray) -> bool:
     size = float(np.linalg.norm(flat))
     if size == 0:
         return True
-    stacked = spla.LinearOperator((flat.size, int(cuts[-1])), matvec=apply, rmatvec=adjoint, dtype=float)
-    solution = spla.lsmr(
+    stacked = scipy.sparse.linalg.LinearOperator(
+        (flat.size, int(cuts[-1])), matvec=apply, rmatvec=adjoint, dtype=float
+    )
+    solution = scipy.sparse.linalg.lsmr(
         stacked, flat, atol=1e-13, btol=1e-13, conlim=0, maxiter=min(2000, 10 * int(cuts[-1]))
     )[0]
     return bool(np.linalg.norm(apply(solution) - flat) <= 1e-8 * size)

@@ -8,7 +8,7 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from .._array import Array, Shape, namespace
 from .base import Operator
@@ -62,7 +62,7 @@ class FiniteDifference(Operator):
             raise ValueError(f"FiniteDifference.graph: weights of shape {w.shape} do not fit {count} edges")
         rows = np.repeat(np.arange(count), 2)
         values = np.stack([-w, w], axis=1).reshape(-1)
-        return Matrix(sp.csr_array((values, (rows, ends.reshape(-1))), shape=(count, n_nodes)))
+        return Matrix(scipy.sparse.csr_array((values, (rows, ends.reshape(-1))), shape=(count, n_nodes)))
 
     @staticmethod
     def from_adjacency(adjacency: Any) -> Matrix:
@@ -70,12 +70,12 @@ class FiniteDifference(Operator):
 
         Each pair i < j with W_ij ≠ 0 gives one row W_ij·(x[j] - x[i]); the diagonal is ignored.
         """
-        W = sp.coo_array(adjacency)
+        W = scipy.sparse.coo_array(adjacency)
         if W.ndim != 2 or W.shape[0] != W.shape[1]:
             raise ValueError(f"FiniteDifference.from_adjacency: expected a square matrix, got {W.shape}")
         if abs(W - W.T).max() > 1e-12 * abs(W).max():
             raise ValueError("FiniteDifference.from_adjacency: must be symmetric; pass (W + W.T) / 2")
-        upper = sp.coo_array(sp.triu(W, k=1))
+        upper = scipy.sparse.coo_array(scipy.sparse.triu(W, k=1))
         upper.eliminate_zeros()
         edges = np.stack([upper.row, upper.col], axis=1)
         return FiniteDifference.graph(edges, W.shape[0], upper.data)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from .._array import PIECE, Array, Shape, all_finite, asarray, is_array, namespace, to_numpy
 from . import spectrum
@@ -79,24 +79,24 @@ class Matrix(Operator):
     """
 
     def __init__(self, matrix: Any):
-        if sp.issparse(matrix):
-            matrix = sp.csr_array(matrix)
+        if scipy.sparse.issparse(matrix):
+            matrix = scipy.sparse.csr_array(matrix)
         elif not is_array(matrix):
             matrix = np.asarray(matrix)
         if matrix.ndim != 2:
             raise ValueError(f"Matrix: expected a 2-D array, got shape {tuple(matrix.shape)}")
-        if sp.issparse(matrix) or type(matrix) is np.ndarray:
+        if scipy.sparse.issparse(matrix) or type(matrix) is np.ndarray:
             if np.issubdtype(matrix.dtype, np.complexfloating):
                 raise TypeError("Matrix: must be real; stack its real and imaginary parts instead")
             if not np.issubdtype(matrix.dtype, np.floating):
                 matrix = matrix.astype(float)
-            entries = matrix.data if sp.issparse(matrix) else matrix
+            entries = matrix.data if scipy.sparse.issparse(matrix) else matrix
             top = max(float(np.max(entries, initial=0.0)), -float(np.min(entries, initial=0.0)))
             if not math.isfinite(top):
                 raise ValueError("Matrix: contains NaN or infinity")
             require_squares("Matrix: the largest entry is", top)
         self.matrix = matrix
-        self._is_sparse = sp.issparse(matrix)
+        self._is_sparse = scipy.sparse.issparse(matrix)
         # in large dense matrices the columns of a sparse x are worth picking out
         self._may_gather = type(matrix) is np.ndarray and matrix.size > 100_000
 
@@ -107,7 +107,7 @@ class Matrix(Operator):
 
     @cached_property
     def _sparse_transpose(self) -> Any:
-        return sp.csr_array(self.matrix.T)  # in row form: a CSC product is twice as slow
+        return scipy.sparse.csr_array(self.matrix.T)  # in row form: a CSC product is twice as slow
 
     @property
     def _numeric(self) -> Any:

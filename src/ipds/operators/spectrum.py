@@ -16,9 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse as sp
-import scipy.sparse.linalg as spla
+import scipy
 
 from .._array import Shape
 
@@ -136,14 +134,14 @@ def matrix_extremes(M: Any) -> tuple[float, float]:
     if min(rows, columns) == 0:
         return 0.0, 0.0
     if max(rows, columns) <= EXACT_LIMIT:
-        return dense_extremes(M.toarray() if sp.issparse(M) else M)
+        return dense_extremes(M.toarray() if scipy.sparse.issparse(M) else M)
     if rows > columns:
         return 0.0, matrix_norm_squared(M)
     if rows <= GRAM_LIMIT:
         values = _gram_eigenvalues(M)
         lower, upper = float(values[0]), max(0.0, float(values[-1]))
         return (lower if lower > 10 * rows * _EPS * upper else 0.0), upper
-    inverse = _inverse_of_sparse_gram(M) if sp.issparse(M) else None
+    inverse = _inverse_of_sparse_gram(M) if scipy.sparse.issparse(M) else None
     if inverse is not None:
         # λ_ is the inverse of the top of the inverse, which Lanczos finds quickly however small λ_ is
         upper = matrix_norm_squared(M)
@@ -155,11 +153,11 @@ def matrix_extremes(M: Any) -> tuple[float, float]:
 
 def _inverse_of_sparse_gram(M: Any) -> Callable[[np.ndarray], np.ndarray] | None:
     """v ↦ (M Mᵀ)⁻¹ v by a sparse factorisation; None where M Mᵀ is singular or would fill in."""
-    product = sp.csc_array(M @ M.T, dtype=float)
+    product = scipy.sparse.csc_array(M @ M.T, dtype=float)
     if product.nnz > 10 * product.shape[0]:
         return None
     try:
-        solve = spla.splu(product).solve
+        solve = scipy.sparse.linalg.splu(product).solve
     except RuntimeError:  # "Factor is exactly singular"
         return None
     # a singular one may pass with a pivot of rounding size, even a negative one: its solutions give it away
@@ -220,14 +218,14 @@ def holder_bound(matrix: Any) -> float:
     magnitude = abs(matrix)
     # sums in float64, with room for their rounding: a float32 sum may fall below the truth
     rows, columns = magnitude.sum(axis=1, dtype=float), magnitude.sum(axis=0, dtype=float)
-    entries = magnitude.data if sp.issparse(magnitude) else magnitude.reshape(-1)
+    entries = magnitude.data if scipy.sparse.issparse(magnitude) else magnitude.reshape(-1)
     square = np.sum(np.square(entries, dtype=float))
     return float(min(np.max(rows) * np.max(columns), square)) * (1 + 64 * _EPS)
 
 
 def _gram_of(M: Any) -> Callable[[np.ndarray], np.ndarray]:
     """v ↦ M Mᵀ v in the precision of M: a wider v would make NumPy widen the matrix at every product."""
-    transpose = sp.csr_array(M.T) if sp.issparse(M) else M.T
+    transpose = scipy.sparse.csr_array(M.T) if scipy.sparse.issparse(M) else M.T
     narrow = M.dtype if np.issubdtype(M.dtype, np.floating) else float
     return lambda v: M @ (transpose @ v.astype(narrow, copy=False))
 
@@ -235,7 +233,7 @@ def _gram_of(M: Any) -> Callable[[np.ndarray], np.ndarray]:
 def _gram_eigenvalues(M: Any) -> np.ndarray:
     """Eigenvalues, ascending, of the smaller of M Mᵀ and MᵀM."""
     product = M @ M.T if M.shape[0] <= M.shape[1] else M.T @ M
-    dense = product.toarray() if sp.issparse(product) else product
+    dense = product.toarray() if scipy.sparse.issparse(product) else product
     return np.asarray(scipy.linalg.eigvalsh(dense.astype(float, copy=False)))
 
 

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-import scipy.sparse.linalg as spla
+import scipy
 
 from .._array import Array, Shape, adopted, asarray, is_array, to_numpy
 from ..distributed import Rows
@@ -80,7 +79,7 @@ def from_linear_operator(
     >>> A.apply(np.ones((2, 3))).shape
     (6,)
     """
-    if not isinstance(linear, spla.LinearOperator) and not (
+    if not isinstance(linear, scipy.sparse.linalg.LinearOperator) and not (
         callable(getattr(linear, "matvec", None)) and callable(getattr(linear, "rmatvec", None))
     ):
         raise TypeError(
@@ -97,7 +96,7 @@ def as_operator(A: Any) -> Operator:
     """`A` as an operator: number (scaled identity), dense or sparse matrix, LinearOperator, operator."""
     if isinstance(A, Operator):
         return A
-    if sp.issparse(A) or isinstance(A, list | tuple):
+    if scipy.sparse.issparse(A) or isinstance(A, list | tuple):
         return Matrix(A)
     A = adopted(A, "the matrix")
     if isinstance(A, Rows):
@@ -106,7 +105,7 @@ def as_operator(A: Any) -> Operator:
         return Identity(float(A)) if A.ndim == 0 else Matrix(A)
     if isinstance(A, numbers.Real) and not isinstance(A, bool):
         return Identity(float(A))
-    if isinstance(A, spla.LinearOperator) or callable(getattr(A, "rmatvec", None)):
+    if isinstance(A, scipy.sparse.linalg.LinearOperator) or callable(getattr(A, "rmatvec", None)):
         return from_linear_operator(A)
     raise TypeError(
         "expected a number, a 2-D array, a sparse matrix, a LinearOperator or an ipds operator, "
