@@ -1,8 +1,10 @@
 """What people see while and after solving: progress in terminals and notebooks, HTML in notebooks."""
 
 import io
+import re
 import sys
 import types
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -158,6 +160,13 @@ def test_problems_and_their_assumptions_are_html_tables():
     assert "move block" in text
     assert "IPDS('sound')" in text
     assert repr(wrong.check()) == str(wrong.check())
+    row = re.compile(
+        r"<tr><th[^>]*>([^<]*)</th>(?:<td[^>]*>([^<]*)</td>){3}</tr>"
+    )  # its last cell: what it lacks
+    lacks = dict(row.findall(unescape(wrong.check()._repr_html_())))
+    assert lacks["AcceleratedIPDS()"] == "there is no theorem to apply"
+    assert lacks["IPDS('sound')"] == "h_n convex; h_n Lipschitz"
+    assert dict(row.findall(unescape(problem().check()._repr_html_())))["IPDS('sound')"] == "nothing"
 
 
 def test_names_are_escaped():

@@ -12,7 +12,8 @@ import pytest
 
 da = pytest.importorskip("dask.array", reason="Dask is an extra")
 
-from ipds import Block, Problem, solve  # noqa: E402
+from ipds import Block, Problem, iterate, solve  # noqa: E402
+from ipds.diagnostics import certify, lagrangian  # noqa: E402
 from ipds.distributed import Rows, rows, to_dask  # noqa: E402
 from ipds.distributed.cluster import current  # noqa: E402
 from ipds.functions import (  # noqa: E402
@@ -129,6 +130,19 @@ def test_regression_steps_are_those_in_memory():
     for ours, theirs in zip((*there.x, there.z), (*here.x, here.z), strict=True):
         np.testing.assert_allclose(np.asarray(ours), theirs, atol=1e-8)
     assert abs(there.fun - here.fun) < 1e-8
+
+
+@pytest.mark.parametrize("method", ["auto", "ipds", "sound"])
+def test_states_can_be_fetched_and_diagnosed(method):
+    G, y = regression()
+    here, there = robust(G, y), robust(G, y, True)
+    pairs = zip(iterate(here, method=method, seed=0), iterate(there, method=method, seed=0), strict=False)
+    for _, (near, far) in zip(range(3), pairs, strict=False):
+        for ours, theirs in zip((*far.x, far.x_breve, far.z), (*near.x, near.x_breve, near.z), strict=True):
+            np.testing.assert_allclose(np.asarray(ours), theirs, atol=1e-8)
+        assert certify(there, far).critical == pytest.approx(certify(here, near).critical)
+        if near.mu > 0:
+            assert lagrangian(there, far) == pytest.approx(lagrangian(here, near))
 
 
 @pytest.mark.parametrize("method", [IPDS(), "sound", "spgm", "radmm"])

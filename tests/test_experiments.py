@@ -5,6 +5,7 @@ import html
 import io
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -293,6 +294,7 @@ def test_end_to_end(tmp_path, tiny, monkeypatch):
     )
     study = reproduce(options, Console(file=said, width=200))
     assert "skipped: sector-1500-500: sector.scale.bz2 is not in" in said.getvalue()
+    assert said.getvalue().rstrip().endswith("report.html; skipped: sector-1500-500")
     assert str(tmp_path) not in (tmp_path / "results" / "README.md").read_text()
     assert "at most about" in said.getvalue()
     assert len(study.paper) == 2 * 2
@@ -356,6 +358,42 @@ def test_the_command_line(tmp_path):
         assert outcome.exit_code == 2
         assert message in outcome.output
     assert not (tmp_path / "out").exists()
+
+
+def test_nothing_to_run_is_no_success(tmp_path, monkeypatch):
+    monkeypatch.delenv("IPDS_DATA", raising=False)
+    monkeypatch.setenv("IPDS_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "out"
+    outcome = CliRunner().invoke(app, ["reproduce", "--out", str(out), "--dataset", "sector-1500-500"])
+    assert outcome.exit_code == 2
+    *_, last = outcome.output.strip().splitlines()
+    assert last.startswith(
+        "ipds: nothing was run: no data set asked for is at hand (sector-1500-500); put the files"
+    )
+    assert not out.exists()  # no report of nothing
+
+
+def test_report_only_measures_nothing(tmp_path, tiny, monkeypatch):
+    options = Options(tmp_path, quick=True, seconds=0.02, rhos=(10.0,))
+    reproduce(options, Console(file=io.StringIO(), width=200))
+    measured = tmp_path / "theory.json"
+    content = measured.read_text()
+
+    def refuse():
+        raise AssertionError("the theory was measured again")
+
+    monkeypatch.setattr(command.theory, "measure", refuse)
+    report = replace(options, report_only=True)
+    assert reproduce(report, Console(file=io.StringIO())).theory == json.loads(content)
+    measured.unlink()
+    said = io.StringIO()
+    assert reproduce(report, Console(file=said, width=200)).theory is None
+    assert "the theory was not measured here, and is left out" in said.getvalue()
+    assert not (tmp_path / "figures" / "theory.png").exists()
+    assert "On the grid, the relative distance" in (tmp_path / "report.html").read_text()
+    with pytest.raises(ValueError, match="--fresh forgets the runs that --report-only reports"):
+        reproduce(replace(report, fresh=True), Console(file=io.StringIO()))
+    assert list((tmp_path / "runs").iterdir())  # nothing was forgotten
 
 
 def test_defaults_are_the_papers_grid():

@@ -73,7 +73,7 @@ def assumptions_html(report: Assumptions) -> str:
             row.name,
             "yes" if row.guarantee else "no",
             row.complexity,
-            "; ".join(row.lacks) or "nothing" if row.needs else "has no theorem",
+            "; ".join(row.lacks) or ("nothing" if row.guarantee else "there is no theorem to apply"),
         )
         for row in report.methods
     ]

@@ -37,14 +37,18 @@ def reproduce(
         bool, typer.Option("--download", help="Fetch missing public files into the cache first.")
     ] = False,
     report_only: Annotated[
-        bool, typer.Option("--report-only", help="Run nothing; report what is there.")
+        bool, typer.Option("--report-only", help="Run and measure nothing; report what is there.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier runs in the folder.")] = False,
     publish: Annotated[
         Path | None, typer.Option(help="Also write a small version of the report into this folder.")
     ] = None,
 ) -> None:
-    """Run the paper's experiment and write a report. Interrupted, the same command goes on where it stopped."""
+    """Run the paper's experiment and write a report. Interrupted, the same command goes on where it stopped.
+
+    Exit codes: 0 a report was written (panels without data are skipped, the last line names them); 2 nothing could be
+    run, or wrong usage; 130 interrupted.
+    """
     from rich.console import Console
 
     from ..experiments.command import Options

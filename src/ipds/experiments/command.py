@@ -23,7 +23,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ..datasets import PAPER, DataError
+from ..datasets import PAPER, DataError, DataMissing
 from ..datasets.cache import locate
 from ..datasets.paper import FILES, parse
 from . import theory
@@ -70,6 +70,8 @@ def reproduce(options: Options, console: Console) -> Study:
     began, data_dir = time.time(), options.data_dir
     if data_dir is not None and not data_dir.is_dir():
         raise DataError(f"{data_dir}: no such folder")
+    if options.fresh and options.report_only:
+        raise ValueError("--fresh forgets the runs that --report-only reports; pass one of them")
     datasets = options.datasets or (QUICK if options.quick else PAPER)
     published = _published(options.curves, data_dir)
     if options.download:
@@ -78,6 +80,11 @@ def reproduce(options: Options, console: Console) -> Study:
     runnable, skipped = available(cells, data_dir)
     for name, reason in skipped.items():
         say(f"skipped: {name}: {reason}")
+    if not runnable:
+        raise DataMissing(
+            f"nothing was run: no data set asked for is at hand ({', '.join(skipped)}); put the files named above "
+            "into a folder and pass --data-dir, pass --download, or choose --quick, which needs no files"
+        )
     folder = options.out / "runs"
     if options.fresh:
         shutil.rmtree(folder, ignore_errors=True)
@@ -85,7 +92,7 @@ def reproduce(options: Options, console: Console) -> Study:
         _run(runnable, folder, data_dir, options.jobs, console, say)
     elif not finished(runnable, folder):
         raise DataError(f"{folder}: no finished run of these settings to report; leave out --report-only")
-    measured = _theory(options.out / "theory.json", options.fresh)
+    measured = _theory(options, say)
     left = len(missing(runnable, folder))
     study = Study(finished(runnable, folder), datasets, skipped, measured, published, settings, left)
     page = write_report(study, options.out)
@@ -93,7 +100,8 @@ def reproduce(options: Options, console: Console) -> Study:
         publish_report(options.out, options.publish)
     for text in verdict(study):
         say(text)
-    say(f"{time.time() - began:.0f} s; report: {page}")
+    left_out = f"; skipped: {', '.join(skipped)}" if skipped else ""
+    say(f"{time.time() - began:.0f} s; report: {page}{left_out}")
     return study
 
 
@@ -168,12 +176,17 @@ def _run(
         run_all(cells, folder, data_dir, jobs, done)
 
 
-def _theory(path: Path, fresh: bool) -> dict[str, Any]:
-    """Measured once, kept beside the runs."""
-    if fresh or not path.is_file():
+def _theory(options: Options, say: Callable[[str], None]) -> dict[str, Any] | None:
+    """Measured once, kept beside the runs; None where it was not measured and nothing is to be run."""
+    path = options.out / "theory.json"
+    if options.fresh or not path.is_file():
+        if options.report_only:
+            say("the theory was not measured here, and is left out; without --report-only it is measured")
+            return None
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(theory.measure()))
-    return json.loads(path.read_text(encoding="utf-8"))
+    measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return measured
 
 
 def _published(curves: Path | None, data_dir: Path | None) -> Published:

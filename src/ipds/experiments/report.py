@@ -36,7 +36,8 @@ class Study:
     """Of the paper's grid, those skipped included."""
     skipped: dict[str, str]
     """Data set → why it was not run."""
-    theory: dict[str, Any]
+    theory: dict[str, Any] | None
+    """None where it was not measured."""
     published: Published = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     unfinished: int = 0
@@ -81,7 +82,9 @@ def _clear(figures: Path) -> None:
 
 def _figures(study: Study) -> list[tuple[str, str, Any]]:
     """(file name, title, figure): the theory, the trade-off, then the paper's figures in its order."""
-    found: list[tuple[str, str, Any]] = [("theory", "Theory, measured", theory_figure(study.theory))]
+    found: list[tuple[str, str, Any]] = []
+    if study.theory is not None:
+        found.append(("theory", "Theory, measured", theory_figure(study.theory)))
     if study.trade_off:
         found.append(("trade-off", "Trade-off benchmark, first seed", trade_off_figure(study.trade_off)))
     first = [panel for panel in study.paper if panel.seed == 0]
@@ -148,16 +151,27 @@ def _standings(found: Sequence[Panel]) -> str:
 
 
 def finding(study: Study) -> list[str]:
-    """Where the printed parameters fail, and what the corrected ones do."""
-    s, sound, paper = study.theory["settings"], study.theory["sound"], study.theory["printed"]
-    own = study.theory["printed, paper's statement"]
+    """Where the printed parameters fail, and what the corrected ones do; on the grid, and in the paper's figures."""
+    texts = [] if study.theory is None else _finding_on_one_run(study.theory)
+    runs = [row for row in study.rows if row["family"] == "paper"]
+    if runs:
+        texts.append(_finding_on_the_grid(runs))
+    if study.published:
+        texts.append(_finding_in_the_figures(study.published))
+    return texts
+
+
+def _finding_on_one_run(measured: dict[str, Any]) -> list[str]:
+    """What `theory.measure` found, in sentences."""
+    s, sound, paper = measured["settings"], measured["sound"], measured["printed"]
+    own = measured["printed, paper's statement"]
     case = f"{s['dataset']}, r = {s['components']}, ρ = {s['rho']:g}, β⁰ = {s['multiple']:g}ρ"
     end = (
         f"‖Y - V‖ passes 1e100 at iteration {paper['blown_up']}"
         if paper["blown_up"] is not None
         else f"‖Y - V‖ is {paper['residual'][-1]:.1e} after {paper['t'][-1]} iterations"
     )
-    texts = [
+    return [
         f"The parameters printed for condition BI, {s['printed']}, do not satisfy the paper's own decrease inequality. "
         "Its proof bounds the norm of θ₂LI - βAᵀA by its largest eigenvalue alone; with θ₂ = 0.60 the smallest one is "
         f"larger in size. The margin θ₂ - ½ - χ is {s['printed margin']:.1f} and not {s['printed claim']:.1f}. Where h "
@@ -172,12 +186,6 @@ def finding(study: Study) -> list[str]:
         f"with the iterates; they do not converge either: ‖Y - V‖ wanders, up to {max(own['residual']):.1e}, and the "
         f"smallest certificate in {own['t'][-1]} iterations is {min(own['critical']):.2g}.",
     ]
-    runs = [row for row in study.rows if row["family"] == "paper"]
-    if runs:
-        texts.append(_finding_on_the_grid(runs))
-    if study.published:
-        texts.append(_finding_in_the_figures(study.published))
-    return texts
 
 
 def _finding_on_the_grid(runs: Sequence[Row]) -> str:
