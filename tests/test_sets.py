@@ -30,7 +30,7 @@ from ipds.functions import (
     Stiefel,
     check_prox,
 )
-from ipds.functions.matrix_sets import leading
+from ipds.functions.truncation import dominant, leading
 
 ANY_SHAPE: list[Nonsmooth] = [
     Box(-0.5, 0.7),
@@ -327,6 +327,31 @@ def test_krylov_gives_up_rather_than_guess() -> None:
     v = np.random.default_rng(0).standard_normal((150, 150))
     start = np.linalg.qr(np.random.default_rng(1).standard_normal((150, 11)))[0]
     assert leading(v, 5, start, blocks=2) is None
+
+
+def test_powers_find_the_leading_space() -> None:
+    v = _spectra(150, 170, 5)["low rank and noise"]
+    exact = np.linalg.svd(v)[0][:, :5]
+    q = dominant(v @ v.T, np.linalg.qr(np.random.default_rng(1).standard_normal((150, 5)))[0])
+    assert q is not None
+    assert np.linalg.norm(q - exact @ (exact.T @ q)) <= 1e-10
+
+
+@pytest.mark.parametrize("above", [1.01, 2.0, 30.0])
+def test_powers_tell_an_invariant_space_from_the_leading_one(above: float) -> None:
+    """The start is spanned by eigenvectors, but there is a larger one beside them, or one too near for a proof."""
+    u = np.linalg.qr(np.random.default_rng(0).standard_normal((150, 150)))[0]
+    w = np.full(150, 1e-3)
+    w[:3] = 3.0, 2.0, 1.0
+    assert dominant((u * w) @ u.T, u[:, :3]) is not None
+    w[50] = above
+    assert dominant((u * w) @ u.T, u[:, :3]) is None
+
+
+def test_powers_give_up_without_a_gap() -> None:
+    v = np.random.default_rng(0).standard_normal((150, 150))
+    start = np.linalg.qr(np.random.default_rng(1).standard_normal((150, 5)))[0]
+    assert dominant(v @ v.T, start) is None
 
 
 @pytest.mark.parametrize(("h", "shape"), EVERY, ids=str)
