@@ -55,6 +55,7 @@ def test_check_reports_and_its_exit_code_says_whether_the_theorem_applies(tmp_pa
     assert result.exit_code == code
     assert "last block" in result.output
     assert ("move block 'u' last" in result.output) == bool(code)
+    assert "AcceleratedIPDS(effort='balanced'), then IPDS(practical)" in result.output  # tried in any case
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,8 @@ def test_check_reports_and_its_exit_code_says_whether_the_theorem_applies(tmp_pa
             "pass --name mine",
         ),
         ("import no_such_module\n", "No module named 'no_such_module'"),
-        ("1/0\n", "division by zero"),
+        ("x = 3\n1/0\n", "file.py, line 2: ZeroDivisionError: division by zero"),
+        ("import json\njson.loads('{')\n", "file.py, line 2: JSONDecodeError: Expecting property name"),
         ("import sys; sys.exit(0)\n", "leaves Python"),
     ],
 )

@@ -133,6 +133,15 @@ def test_files_are_written_in_the_format_of_their_suffix(data):
     assert record["history"]["iteration"][0] == 1
 
 
+def test_features_are_called_by_their_names(data):
+    report = run("robust-regression", "table.csv", "--target", "price", "--sparsity", "2").output
+    assert any(line.split() == ["support_", "0", "3", "(a,", "d)"] for line in report.splitlines())
+    record = json.loads(run("sparse-pca", "table.csv", "--drop", "b", "--n-components", "1", "--json").stdout)
+    assert record["data"]["features"] == ["a", "c", "d", "e", "f", "price"]
+    record = json.loads(run("sparse-pca", "X.npy", "--n-components", "1", "--json").stdout)
+    assert "features" not in record["data"]
+
+
 def test_components_are_written_as_a_table(data):
     assert run("sparse-pca", "table.csv", "--n-components", 2, "--out", "c.csv").exit_code == 0
     head, *rows = Path("c.csv").read_text().splitlines()

@@ -86,6 +86,30 @@ def test_loadings_are_centred_on_zero():
         plot.loadings(components, features=["a", "b"])
 
 
+def test_features_have_names_or_whole_numbers():
+    ax = plot.coefficients([0.0, 2.0, -1.0], features=["a", "b", "c"])
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="2 names, but there are 3"):
+        plot.coefficients([0.0, 2.0, -1.0], features=["a", "b"])
+    many = plot.coefficients(np.ones(50), features=[f"feature {k}" for k in range(50)])
+    assert many.get_xlabel() == "feature"  # too many names to read
+    for drawn in (plot.coefficients([1.0, 0.0, 1.0]), plot.support([1.0, 0.0], [1.0, 1.0])):
+        assert all(float(tick).is_integer() for tick in drawn.get_xticks())
+
+
+def test_iterations_are_whole_numbers(results):
+    result = results["practical"]
+    short = {name: column[:2] for name, column in result.history.items()} | {"iteration": np.array([1, 4])}
+    ax = plot.certificate(replace_history(result, short))
+    assert all(float(tick).is_integer() for tick in ax.get_xticks())
+
+
+def replace_history(result, history):
+    copy = type(result)(result)
+    copy.history = history
+    return copy
+
+
 def test_images_show_each_row():
     rows = np.arange(24.0).reshape(4, 6)
     figure = plot.images(rows, (2, 3), columns=3, titles=["first"])

@@ -100,7 +100,15 @@ class Assumptions:
             ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
             ("L_i of the gradients", shown),
             ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
+            *([] if self.problem is None else [("solve() tries", _tried(self.problem))]),
         ]
+
+
+def _tried(problem: Problem) -> str:
+    """The methods of `method="auto"`, in their order: a theorem is not needed for a certified answer."""
+    from .methods import candidates
+
+    return ", then ".join(method.name for method in candidates(problem))
 
 
 def _columns(rows: list[tuple[str, str]]) -> str:

@@ -44,6 +44,8 @@ VALUES = {
     "beta": "penalty β",
     "mu": "smoothing μ",
 }
+NAMED = 40
+"""Features up to which their names fit below an axis."""
 Results: TypeAlias = "Result | Sequence[Result] | Mapping[str, Result]"
 
 
@@ -79,7 +81,7 @@ def convergence(
         history = result.history
         values = _gap(history, best) if y == "gap" and best is not None else history[y]
         _curve(ax, history[x], values, k, name if name else None)
-    ax.set_xlabel(TIMES[x])
+    _time_axis(ax, x)
     ax.set_ylabel(VALUES[y])
     if y != "objective" and any(np.any(np.asarray(line.get_ydata()) > 0) for line in ax.lines):
         ax.set_yscale("log")
@@ -99,7 +101,7 @@ def certificate(
     if tol is not None:
         ax.axhline(tol, color="0.4", lw=1, label=f"target of the relative one, {tol:g}")
     ax.set_yscale("log")
-    ax.set_xlabel(TIMES[x])
+    _time_axis(ax, x)
     ax.set_ylabel("certificate")
     ax.legend(frameon=False, fontsize="small")
     return ax
@@ -114,7 +116,7 @@ def schedule(result: Result, *, x: str = "iteration", ax: Axes | None = None) ->
         if np.any(values > 0):
             _curve(ax, result.history[x], values, k, VALUES[name])
     ax.set_yscale("log")
-    ax.set_xlabel(TIMES[x])
+    _time_axis(ax, x)
     ax.set_ylabel("β, μ")
     if ax.lines:
         ax.legend(frameon=False)
@@ -122,7 +124,7 @@ def schedule(result: Result, *, x: str = "iteration", ax: Axes | None = None) ->
 
 
 def loadings(components: Any, *, features: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-    """Heat map of (components, features); white is zero. `features` names the columns, where they fit."""
+    """Heat map of (components, features); white is zero. `features` names the columns, up to 40 of them."""
     values = _matrix("components", components)
     rows, columns = values.shape
     ax = _axes(ax, (min(14.0, max(4.0, 0.22 * columns + 1.5)), max(1.8, 0.3 * rows + 1.0)))
@@ -131,12 +133,7 @@ def loadings(components: Any, *, features: Sequence[str] | None = None, ax: Axes
     ax.figure.colorbar(picture, ax=ax, label="loading")
     ax.set_yticks(range(rows), [str(k + 1) for k in range(rows)])
     ax.set_ylabel("component")
-    if features is not None:
-        if len(features) != columns:
-            raise ValueError(f"features has {len(features)} names, but there are {columns} columns")
-        ax.set_xticks(range(columns), list(features), rotation=90, fontsize="small")
-    else:
-        ax.set_xlabel("feature")
+    _name_features(ax, features, columns)
     return ax
 
 
@@ -193,14 +190,18 @@ def separation(
     return figure
 
 
-def coefficients(values: Any, *, ax: Axes | None = None) -> Axes:
-    """A vector of coefficients as stems; zeros are left out."""
+def coefficients(values: Any, *, features: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+    """A vector of coefficients as stems, zeros left out; one long and dense, such as a signal, as points.
+
+    `features` names the entries, up to 40 of them.
+    """
     v = np.asarray(values).ravel()
     ax = _axes(ax)
     used = np.flatnonzero(v)
-    _stems(ax, used, v[used], 0, f"{len(used)} of {len(v)} nonzero")
+    dense = len(v) > NAMED and 2 * len(used) > len(v)
+    _stems(ax, used, v[used], 0, f"{len(used)} of {len(v)} nonzero", 0.0 if dense else 1.0)
     ax.set_xlim(-1, len(v))
-    ax.set_xlabel("feature")
+    _name_features(ax, features, len(v))
     ax.set_ylabel("coefficient")
     ax.legend(frameon=False)
     return ax
@@ -223,6 +224,7 @@ def support(estimate: Any, truth: Any, *, ax: Axes | None = None) -> Axes:
     where = np.flatnonzero(true)
     ax.plot(where, true[where], "o", mfc="none", mec="0.4", ms=8, label=f"truth: {len(where)}")
     ax.set_xlim(-1, len(true))
+    _whole_numbers(ax)
     ax.set_xlabel("index")
     ax.set_ylabel("coefficient")
     ax.legend(frameon=False, fontsize="small")
@@ -248,7 +250,7 @@ def fit(model: Any, *, features: Sequence[str] | None = None) -> Figure:
             loadings(getattr(model, name), features=features, ax=axes[0, 1])
             break
     else:
-        coefficients(model.coef_, ax=axes[0, 1])
+        coefficients(model.coef_, features=features, ax=axes[0, 1])
     figure.suptitle(f"{type(model).__name__}: {model.result_.message}", fontsize="medium")
     return figure
 
@@ -293,10 +295,33 @@ def _curve(ax: Axes, x: np.ndarray, y: np.ndarray, k: int, label: str | None) ->
     ax.plot(x, y, color=COLOURS[k % len(COLOURS)], ls=style, marker=marker, lw=1.6, label=label)
 
 
-def _stems(ax: Axes, where: np.ndarray, values: np.ndarray, k: int, label: str) -> None:
-    ax.vlines(where, 0.0, values, color=COLOURS[k], lw=1)
+def _stems(ax: Axes, where: np.ndarray, values: np.ndarray, k: int, label: str, width: float = 1.0) -> None:
+    ax.vlines(where, 0.0, values, color=COLOURS[k], lw=width)
     ax.plot(where, values, ".", color=COLOURS[k], ms=5, label=label)
     ax.axhline(0.0, color="0.7", lw=0.8, zorder=0)
+
+
+def _time_axis(ax: Axes, x: str) -> None:
+    if x == "iteration":
+        _whole_numbers(ax)
+    ax.set_xlabel(TIMES[x])
+
+
+def _whole_numbers(ax: Axes) -> None:
+    """No ticks at 2.5 where things are counted; an axis that is not linear keeps its own."""
+    if ax.get_xscale() == "linear":
+        ax.locator_params(axis="x", integer=True)
+
+
+def _name_features(ax: Axes, features: Sequence[str] | None, count: int) -> None:
+    """Names below the axis where there are any and they can be read, else whole numbers."""
+    if features is not None and len(features) != count:
+        raise ValueError(f"features has {len(features)} names, but there are {count} features")
+    if features is not None and count <= NAMED:
+        ax.set_xticks(range(count), list(features), rotation=90, fontsize="small")
+        return
+    _whole_numbers(ax)
+    ax.set_xlabel("feature")
 
 
 def _matrix(name: str, values: Any) -> np.ndarray:

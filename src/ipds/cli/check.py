@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +19,8 @@ def check(
 ) -> None:
     """Report which assumptions of the theory hold for the `problem` that FILE defines.
 
-    Exit codes: 0 the theorem applies, 1 some assumption fails (the report says which, and the remedy), 2 FILE defines
-    no such problem.
+    Exit codes: 0 the theorem applies, 1 some assumption fails (the report says which, and the remedy), 2 FILE fails
+    or defines no such problem.
     """
     from ..problem import Problem
 
@@ -46,5 +47,11 @@ def _executed(file: Path) -> dict[str, Any]:
         raise ValueError(
             f"{file} leaves Python (exit code {end.code}) before its problem is checked"
         ) from None
+    except Exception as error:  # of the file, which is not ours: say where
+        lines = [
+            frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
+        ]
+        where = f"{file}, line {lines[-1]}" if lines else str(file)
+        raise ValueError(f"{where}: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(folder)

@@ -95,9 +95,11 @@ def fit(
     fitted = write.fitted_arrays(estimator)
     if frames is not None:
         fitted |= {name: fitted.pop(old).reshape(frames) for name, old in VIDEO.items()}
+    features = found.names if len(found.names) == estimator.n_features_in_ else ()  # a signal has one name
     summary = {
         "model": estimator.__class__.__name__,
-        "data": {"file": str(data), "shape": list(frames or X.shape)},
+        "data": {"file": str(data), "shape": list(frames or X.shape)}
+        | ({"features": list(features)} if features else {}),
         "parameters": write.plain({name: estimator.get_params()[name] for name in parameters}),
         "tol": tol,
         **outcome(result),
@@ -105,7 +107,7 @@ def fit(
     if out is not None:
         write.save(out, summary, fitted, found.names, result)
     if plot is not None:
-        write.save_figure(plot, _figure(estimator, found, fitted))
+        write.save_figure(plot, _figure(estimator, features, found.X, fitted))
     if json:
         kept, left_out = write.record(fitted, write.LARGEST)
         typer.echo(write.as_json({**summary, "fitted": kept, "left_out": left_out}))
@@ -114,6 +116,8 @@ def fit(
     raise typer.Exit(exit_code(result))
 
 
+SHOWN = 8
+"""Entries up to which a vector is shown whole."""
 VIDEO = {"background": "low_rank_", "foreground": "residual_"}
 """What the parts of a fitted video are called, and where they come from."""
 
@@ -235,6 +239,9 @@ def _report(summary: dict[str, Any], fitted: dict[str, Any], result: Result, wri
             name: _brief(value) for name, value in fitted.items() if name not in ("n_iter_", "n_features_in_")
         },
     }
+    features = summary["data"].get("features")
+    if features and 0 < len(fitted.get("support_", ())) <= SHOWN:
+        rows["support_"] += f" ({', '.join(features[k] for k in fitted['support_'])})"
     width = max(map(len, rows))
     for name, value in rows.items():
         typer.echo(f"{name:<{width}}  {value}")
@@ -252,7 +259,7 @@ def _brief(value: Any) -> str:
         return "none"
     if array.ndim == 0:
         return f"{value:.6g}" if isinstance(value, float) else str(value)
-    if array.ndim == 1 and len(array) <= 8:
+    if array.ndim == 1 and len(array) <= SHOWN:
         return " ".join(f"{v:.4g}" if array.dtype.kind == "f" else str(v) for v in array)
     if array.dtype == bool:
         return f"{' x '.join(map(str, array.shape))}, {int(array.sum())} true"
@@ -262,15 +269,15 @@ def _brief(value: Any) -> str:
     return f"{size}, {np.count_nonzero(array)} nonzero" if array.dtype.kind == "f" else size
 
 
-def _figure(estimator: Any, data: Data, fitted: dict[str, Any]) -> Any:
+def _figure(estimator: Any, features: tuple[str, ...], frames: Any, fitted: dict[str, Any]) -> Any:
     import matplotlib
 
     matplotlib.use("Agg")  # a command line has no window
     from .. import plot
 
     if "background" in fitted:
-        return plot.separation(data.X, fitted["background"], fitted["foreground"])
-    return plot.fit(estimator, features=data.names or None)
+        return plot.separation(frames, fitted["background"], fitted["foreground"])
+    return plot.fit(estimator, features=features or None)
 
 
 def _need_matplotlib() -> None:
