@@ -1,5 +1,6 @@
 """Files: foreign, damaged and forged ones are refused, and a disk that fails loses nothing."""
 
+import copy
 import errno
 import io
 import json
@@ -13,6 +14,7 @@ from checkpoints import assert_same, cut, run
 from ipds import Block, Checkpoint, CheckpointError, CheckpointWarning, Problem, Status, checkpoint
 from ipds.functions import L1, smooth
 from ipds.methods import AcceleratedIPDS
+from test_checkpoint import CASES
 
 OTHERS = {
     "h of block 'V'": {"make": lambda: problems.sparse_pca(rho=0.4)},
@@ -142,11 +144,25 @@ FORGERIES = {
     "no identity": lambda t, a: t.pop("identity") and None,
     "a method that is not there": lambda t, a: t.update(candidate=7),
     "nesting": deep,
+    "a status in the memory": lambda t, a: memory_of(t).update(target={"status": "CONVERGED"}),
+    "a number beyond all": lambda t, a: memory_of(t).update(alpha=10**400),
+    "a fraction for an index": lambda t, a: memory_of(t)["reduction"]["fields"].update(j=0.5),
+    "another operator": lambda t, a: memory_of(t)["reduction"]["fields"].update(own={"place": "f.1"}),
+    "integers": lambda t, a: [x.astype(int) if x.ndim else x for x in a],
+    "iterations before the first": lambda t, a: [f.update(t=-5) for f in states_of(t)] and None,
 }
 
 
 def state_of(tree):
     return tree["run"]["fields"]["good"]["fields"]["state"]["fields"]
+
+
+def memory_of(tree):
+    return tree["run"]["fields"]["state"]["fields"]["memory"]["fields"]
+
+
+def states_of(tree):
+    return [state_of(tree), tree["run"]["fields"]["state"]["fields"]]
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
@@ -297,10 +313,11 @@ def test_arrays_come_back_with_their_layout(dtype, tmp_path):
 
 
 JUNK = (
-    *(None, True, -1, 1.5, float("nan"), float("inf"), 10**400, "", [], {}),
-    *({"array": 0}, {"array": -1}, {"scalar": 0}, {"place": "problem"}, {"tuple": []}, {"tuple": [1, 2]}),
+    *(None, True, 0, -1, 7, 1.5, 0.0, float("nan"), float("inf"), 1e308, 5e-324, 10**400, 2**70, "", [], {}),
+    *({"array": 0}, {"array": -1}, {"scalar": 0}, {"tuple": []}, {"tuple": [1, 2]}, {"tuple": [None, None]}),
+    *({"place": "problem"}, {"place": "blocks.0"}, {"place": "f.1"}, {"place": "h.0"}, {"place": "A.0"}),
     *({"record": "ipds.run:Run", "fields": {}}, {"status": "CONVERGED"}, {"history": {}}, {"result": {}}),
-    {"method": [{"place": "f.1"}, "grad"]},
+    *({"dict": {}}, {"method": [{"place": "f.1"}, "grad"]}, {"method": [{"place": "h.0"}, "prox"]}),
 )
 
 
@@ -312,23 +329,73 @@ def entries(tree):
         yield from entries(tree[key])
 
 
-def test_random_forgeries_are_refused_or_harmless(tmp_path):
-    """Any entry of the tree replaced by something else: `CheckpointError`, or a solve that ends as solves do."""
-    path, rng = tmp_path / "a", np.random.default_rng(0)
-    run(path, max_iter=20)
-    content, refused = path.read_bytes(), 0
-    for _ in range(60):
-        path.write_bytes(content)
-        path.with_name("a.previous").unlink(missing_ok=True)
-
-        def change(tree, arrays):
-            places = list(entries({name: part for name, part in tree.items() if name != "identity"}))
-            holder, key = places[rng.integers(len(places))]
+def mutate(tree, arrays, rng):
+    """Put junk, or what stands elsewhere, in some place of the tree; or make an array one of another kind or shape."""
+    places = [entry for name in ("start", "tried", "run") for entry in entries(tree[name])]
+    (holder, key), (other, elsewhere) = (places[i] for i in rng.integers(len(places), size=2))
+    match rng.integers(8):
+        case 0:
+            i = rng.integers(len(arrays))
+            a = arrays[i]
+            others = [a != 0, (a != 0).astype(int), a.astype("f4"), a.reshape(-1)[:0], a * np.nan]
+            arrays[i] = others[rng.integers(len(others))]
+        case 1 | 2:
+            holder[key] = copy.deepcopy(other[elsewhere])
+        case _:
             holder[key] = JUNK[rng.integers(len(JUNK))]
 
-        forged(path, change)
+
+FORGED = (
+    *("accelerated", "accelerated, not quadratic", "IPDS practical", "Reordered"),
+    *("RADMM", "SPGM", "Subgradient", "ManPG", "FixedPenaltyADMM", "auto, reordered"),
+)
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_random_forgeries_are_refused_or_harmless(case, tmp_path):
+    """Trees changed anywhere: `CheckpointError`, or a solve that ends as solves do; Python's own errors never."""
+    make, method = CASES[case]
+    path, rng, refused = tmp_path / "a", np.random.default_rng(6), 0
+    options = {"method": method, "check_every": 7}
+    cut(make, path, 30, seed=1, tol=1e-13, max_iter=60, **options)
+    content = path.read_bytes()
+    for _ in range(40):
+        path.write_bytes(content)
+        path.with_name("a.previous").unlink(missing_ok=True)
+        forged(path, lambda tree, arrays: mutate(tree, arrays, rng))
         try:
-            assert isinstance(run(path, max_iter=25).status, Status)
+            assert isinstance(run(path, make, max_iter=40, **options).status, Status)
         except CheckpointError:
             refused += 1
-    assert refused > 40
+    assert refused > 25
+
+
+BROKEN = []
+
+
+def fragile():
+    """A problem whose gradient fails once `BROKEN` holds something; as a global, that is no part of the problem."""
+
+    def gradient(x):
+        if BROKEN:
+            raise TypeError("the caller's own")
+        return x - 1.0
+
+    f = smooth(lambda x: 0.5 * float(np.sum((x - 1.0) ** 2)), gradient, lipschitz=1.0)
+    return Problem([Block(f=f, A=-1.0, shape=3), Block(h=L1(0.1), shape=3)])
+
+
+@pytest.mark.parametrize("where", ["function", "callback"])
+def test_errors_of_the_callers_code_come_through_in_a_resumed_solve(where, tmp_path, monkeypatch):
+    """They are not the file's fault, though forged files lead to errors of the same types."""
+    monkeypatch.setattr(f"{__name__}.BROKEN", [])
+    run(tmp_path / "a", fragile, method="sound", max_iter=5)
+
+    def callback(now):
+        if where == "callback":
+            raise TypeError("the caller's own")
+        BROKEN.append(True)
+
+    with pytest.raises(TypeError, match="the caller's own") as caught:
+        run(tmp_path / "a", fragile, method="sound", callback=callback)
+    assert caught.value.result.status is Status.FAILED

@@ -14,8 +14,10 @@ import json
 import math
 import numbers
 import os
+import sys
 import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +45,10 @@ COPIES, HISTORY_LIMIT = 256, 2**30
 """Bytes of arrays at most: so many times sixteen bytes for every entry of the problem, and this for the history."""
 CHECKSUM = 32
 TEMPORARY = ".ipds-tmp"
+FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors that a tree not written by this package leads to."""
+OURS = {"ipds", "contextlib", "numpy", "scipy", "array_api_compat", "dask", "jax", "torch"}
+"""Packages on the way to such an error; where there is another, it comes from the caller's code."""
 
 Start = tuple[tuple[Array, ...], Array]
 
@@ -140,7 +146,7 @@ class FileJournal(Journal):
         self._started: Start | None = None
         self._last = -math.inf
         self._written: tuple[int, Status | None] = (0, None)
-        self._warned = self._torn = False
+        self._warned = self._torn = self._restored = False
         for leftover in settings.file.parent.glob(glob.escape(settings.file.name) + ".????????" + TEMPORARY):
             with contextlib.suppress(OSError):  # of a process that was killed as it wrote
                 leftover.unlink()
@@ -172,7 +178,7 @@ class FileJournal(Journal):
         assert self._started is not None
         self._known = encoding.context(problem, self._started, method, fresh.state)
         self._lighter = method.lighter
-        self._written = (0, None)
+        self._written, self._restored = (0, None), self._saved is not None
         if self._saved is None:
             return fresh
         (tree, arrays), self._saved = self._saved, None
@@ -182,8 +188,18 @@ class FileJournal(Journal):
             encoding.alike(run.largest, run.largest and fresh.caps, "scales")
             encoding.alike(run.lowest, run.lowest and fresh.best, "run")
             encoding.alike(run.watcher.since, run.watcher.since and fresh.best.mark(), "run")
+            if run.state is None or not 0 <= run.best.state.t <= run.good.state.t == run.state.t:
+                raise ValueError("its iterations are out of order")
         self._last, self._written = time.perf_counter(), (run.good.state.t, run.status)
         return run
+
+    def _blame(self, error: BaseException | None) -> None:
+        """Refuse the file where a run restored from it has failed in our code: numbers that no run comes to."""
+        frames = traceback.walk_tb(error.__traceback__ if error else None)
+        modules = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames}
+        if isinstance(error, FOREIGN) and not isinstance(error, CheckpointError) and modules <= OURS:
+            with self._refusing():
+                raise error
 
     def _lean(self, run: Run, ended: bool) -> Run:
         """The run with what it needs to go on, and, where it has ended, all that its result shows."""
@@ -193,6 +209,8 @@ class FileJournal(Journal):
     def keep(self, run: Run) -> None:
         """Write where it is time to."""
         t, status = here = run.good.state.t, run.status
+        if status is Status.FAILED and self._restored:
+            self._blame(sys.exception())
         due = (
             time.perf_counter() - self._last >= self._settings.every
             or t - self._written[0] >= (self._settings.iterations or math.inf)
@@ -277,7 +295,7 @@ class FileJournal(Journal):
         """Errors of a tree that was not written by this package, as what they are."""
         try:
             yield
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except FOREIGN as error:
             raise CheckpointError(
                 f"checkpoint {self._settings.path} was not written by this version of ipds ({error}); "
                 "delete or rename it to begin anew"

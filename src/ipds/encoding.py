@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import sys
 import types
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from ._array import Array, from_numpy, is_array, to_numpy
+from .diagnostics import Certificate
 from .distributed import Rows, cut_like
 from .functions import Nonsmooth, Smooth
 from .history import History
@@ -29,6 +30,23 @@ METHODS = ("value_and_grad", "grad", "prox", "apply", "adjoint", "subgradient", 
 
 MODULES = ("ipds.methods.", "ipds.run", "ipds.stopping", "ipds.diagnostics", "ipds.parameters")
 """Where the records of this package are defined; no others can be called into being by a file."""
+
+RESULT: dict[str, Any] = {
+    "x": tuple[Any, ...],
+    "z": Any,
+    "fun": float,
+    "success": bool,
+    "status": Status,
+    "message": str,
+    "nit": int,
+    "seconds": float,
+    "certificate": Certificate,
+    "history": History,
+    "state": State,
+    "parameters": Any,
+    "method": str,
+}
+"""What a saved result consists of."""
 
 
 class EncodingError(ValueError):
@@ -140,7 +158,12 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
             return [value(part) for part in tree]
         ((kind, content), *rest) = tree.items()
         if kind == "record" and [name for name, _ in rest] == ["fields"]:
-            return _record(content, known)(**{name: value(part) for name, part in rest[0][1].items()})
+            record = _record(content, known)(**{name: value(part) for name, part in rest[0][1].items()})
+            hints = _hints(type(record))
+            for name, part in _fields(record):
+                if not _fits(part, hints[name], _anything):
+                    raise EncodingError(f"{name} of {content} is not of its type")
+            return record
         if rest:
             raise EncodingError(f"unknown entry {kind!r}")
         match kind:
@@ -157,7 +180,12 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
             case "history":
                 return History.of({name: arrays[_index(k, arrays)] for name, k in content.items()})
             case "result":
-                return Result({name: value(part) for name, part in content.items()})
+                fields = {name: value(part) for name, part in content.items()}
+                if set(fields) != set(RESULT) or not all(
+                    _fits(part, RESULT[name], _anything) for name, part in fields.items()
+                ):
+                    raise EncodingError("a result lacks what results have")
+                return Result(fields)
             case "tuple":
                 return tuple([value(part) for part in content])
             case "dict":
@@ -175,45 +203,84 @@ def decode(tree: Any, known: Context, arrays: list[np.ndarray]) -> Any:
         raise EncodingError(f"{type(error).__name__}: {error}") from error
 
 
-def alike(value: Any, fresh: Any, where: str = "state") -> None:
+def alike(value: Any, fresh: Any, where: str = "state", hint: Any = None) -> None:
     """Refuse a restored value that is not built like a fresh one: records, arrays and numbers in the same places.
 
-    A fresh None says little, an empty tuple that numbers or arrays may follow; a number may stand where an array was
-    (a multiplier that is zero), and nothing where a record has that by default (a phase that is over).
+    Arrays have the shape and dtype of the fresh ones, and what belongs to the problem is the same object. Where there
+    is nothing at first, what the record declares (`hint`) may follow; nothing may stand where a record has that by
+    default (a phase that is over), and a number where it declares no type (b - z/β, once z is zero).
     """
-    if fresh is None:
-        fine = _may_follow_none(value)
+    if fresh is None or (type(fresh) is tuple and not fresh):
+        fine = _fits(value, hint or Any, _is_plain)
+    elif is_array(fresh) and is_array(value):
+        fine = (value.shape, value.dtype) == (fresh.shape, fresh.dtype)
     elif is_array(fresh):
-        fine = value.shape == fresh.shape if is_array(value) else isinstance(value, int | float)
+        fine = hint in (Any, object) and _is_number(value)
     elif isinstance(fresh, bool | str):
         fine = type(value) is type(fresh)
     elif isinstance(fresh, int | float):
-        fine = isinstance(value, int | float | np.generic) or (is_array(value) and value.ndim == 0)
+        fine = _is_number(value)
     elif _is_record(fresh):
-        fine = type(value) is type(fresh)
+        fine, hints = type(value) is type(fresh), _hints(type(fresh))
         for name, part in _fields(fresh) if fine else ():
             given = getattr(value, name)
             absent = given is None or (type(given) is tuple and not given)
             if not absent or given != _default(type(fresh), name):
-                alike(given, part, f"{where}.{name}")
-    elif fresh == ():
-        plain = int | float | None
-        fine = type(value) is tuple and all(isinstance(part, plain) or is_array(part) for part in value)
+                alike(given, part, f"{where}.{name}", hints[name])
     elif isinstance(fresh, tuple | list):
         fine = type(value) is type(fresh) and len(value) == len(fresh)
         for i, (part, other) in enumerate(zip(value, fresh, strict=True) if fine else ()):
             alike(part, other, f"{where}[{i}]")
+    elif _is_bound(fresh):
+        fine = value is fresh
+    elif callable(fresh):
+        # itself, or the full evaluation of the function that it is a shortcut for
+        fine = value == fresh or getattr(value, "__self__", value) is getattr(fresh, "f", None)
     else:
-        fine = isinstance(value, type(fresh)) or callable(value)
+        fine = isinstance(value, type(fresh))
     if not fine:
         raise EncodingError(f"{where} is not what this method makes of this problem")
 
 
-def _may_follow_none(value: Any) -> bool:
-    """Whether a run may put a value where there was nothing at first."""
+def _fits(value: Any, hint: Any, anything: Callable[[Any], bool]) -> bool:
+    """Whether a value is of a declared type; `anything` says what `Any`, and so `Array`, stands for."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return anything(value)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, one, anything) for one in arguments)
+    if origin is tuple:
+        if type(value) is not tuple:
+            return False
+        each = arguments[:1] * len(value) if arguments[-1] is ... else arguments
+        return len(value) == len(each) and all(
+            _fits(part, one, anything) for part, one in zip(value, each, strict=True)
+        )
+    if origin is Literal:
+        return value in arguments
+    if hint is float:
+        return _is_number(value)
+    if hint is int:
+        return isinstance(value, np.integer) or (type(value) is int and _is_number(value))
+    return isinstance(value, origin or hint)
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a real number no larger than integers of 64 bits, or in floating point."""
+    if is_array(value):
+        return value.ndim == 0
+    return isinstance(value, float | np.generic) or (type(value) is int and abs(value) < 2**63)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is nothing, a number, an array, or a tuple of such."""
     if type(value) is tuple:
-        return all(map(_may_follow_none, value))
-    return value is None or isinstance(value, float | Status) or is_array(value) or _is_record(value)
+        return all(map(_is_plain, value))
+    return value is None or _is_number(value) or is_array(value)
 
 
 def _is_bound(value: Any) -> bool:
@@ -228,9 +295,19 @@ def _is_record(value: Any) -> bool:
     )
 
 
+def _names(record: Any) -> Sequence[str]:
+    return getattr(record, "_fields", None) or [field.name for field in dataclasses.fields(record)]
+
+
 def _fields(record: Any) -> list[tuple[str, Any]]:
-    names = getattr(record, "_fields", None) or [field.name for field in dataclasses.fields(record)]
-    return [(name, getattr(record, name)) for name in names]
+    return [(name, getattr(record, name)) for name in _names(record)]
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    """The declared types of the fields of a record; `object` for records of others, who need not keep to theirs."""
+    if kind.__module__.startswith(MODULES):
+        return get_type_hints(kind)
+    return dict.fromkeys(_names(kind), object)
 
 
 def _default(kind: Any, name: str) -> Any:
