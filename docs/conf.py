@@ -29,6 +29,10 @@ default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
+highlight_options = {
+    "default": {"stripnl": True},
+    "python": {"stripnl": True},
+}  # doctests end in an empty line
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

@@ -19,7 +19,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics import roc_auc_score
 
 from ipds.models import DualPCP
-from shared import arguments, save
+from shared import arguments, save, verdict
 
 args = arguments(__doc__)
 digits = load_digits()
@@ -40,10 +40,10 @@ distance = {
     "DualPCP": model.distances_,
     "TruncatedSVD": np.linalg.norm(X - svd.inverse_transform(svd.transform(X)), axis=1),
 }
-print(f"{len(X)} images of {X.shape[1]} pixels, one third not zeros: {model.result_.message}")
+print(f"{len(X)} images of {X.shape[1]} pixels, one third not zeros: {verdict(model)}")
 # %%
 # The two groups by their distances.
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True, layout="constrained")
 for axis, (name, d) in zip(axes, distance.items(), strict=True):
     area = roc_auc_score(~is_inlier, d)
     print(f"{name:13s} area under the ROC curve of the distance: {area:.4f}")

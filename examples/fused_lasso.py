@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ipds.models import FusedLasso
-from shared import arguments, save
+from shared import arguments, save, verdict
 
 args = arguments(__doc__)
 rng = np.random.default_rng(0)
@@ -28,9 +28,7 @@ n = len(levels)
 y = levels + 0.4 * rng.standard_normal(n)
 signal = FusedLasso(alpha=4.0 / n, fit_intercept=False).fit(sp.eye_array(n, format="csr"), y)
 error = np.sqrt(np.mean((signal.coef_ - levels) ** 2))
-print(
-    f"signal: error {error:.3f} (noise 0.4), {signal.segments_.max() + 1} segments, {signal.result_.message}"
-)
+print(f"signal: error {error:.3f} (noise 0.4), {signal.segments_.max() + 1} segments, {verdict(signal)}")
 
 # %%
 # A picture of coefficients seen through fewer random measurements than it has pixels.
@@ -45,15 +43,16 @@ target = X @ truth.ravel() + 0.2 * rng.standard_normal(120)
 graph = FusedLasso(alpha=0.02, edges=edges).fit(X, target)
 found = graph.coef_.reshape(side, side)
 error = np.linalg.norm(found - truth) / np.linalg.norm(truth)
-print(f"graph: relative error {error:.3f}, 144 coefficients from 120 samples, {graph.result_.message}")
+print(f"graph: relative error {error:.3f}, 144 coefficients from 120 samples, {verdict(graph)}")
 
 # %%
 # Both estimates.
-figure, axes = plt.subplots(1, 3, figsize=(13, 3.2), width_ratios=[2, 1, 1])
+figure, axes = plt.subplots(1, 3, figsize=(10.5, 3), width_ratios=[2, 1, 1], layout="constrained")
 axes[0].plot(y, ".", ms=2, color="0.7")
 axes[0].plot(levels, "k", lw=1, label="truth")
 axes[0].plot(signal.coef_, "r", lw=1, label="fused lasso")
 axes[0].legend()
+axes[0].set_title("signal, its levels and the estimate", fontsize=9)
 for axis, name, picture in zip(
     axes[1:], ("coefficients", "estimate from 120 samples"), (truth, found), strict=True
 ):

@@ -38,7 +38,7 @@ fits = {
 }
 # %%
 # Circles are the truth.
-figure, axes = plt.subplots(1, 3, figsize=(14, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), sharey=True, layout="constrained")
 for axis, (name, model) in zip(axes, fits.items(), strict=True):
     coefficients = model.coef_
     cosine = coefficients @ truth / np.linalg.norm(coefficients) / np.linalg.norm(truth)

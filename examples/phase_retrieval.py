@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ipds.models import SparsePhaseRetrieval
-from shared import arguments, save
+from shared import arguments, save, verdict
 
 args = arguments(__doc__)
 rng = np.random.default_rng(1)
@@ -33,15 +33,15 @@ cases = [
 ]
 # %%
 # Every case starts from its own sparse spectral start, drawn dotted.
-figure, axes = plt.subplots(1, 3, figsize=(13, 3))
+figure, axes = plt.subplots(1, 3, figsize=(10.5, 3), sharey=True, layout="constrained")
 for axis, (name, G, D) in zip(axes, cases, strict=True):
     z = np.abs(G @ v) ** 2 + 0.05 * rng.standard_normal(m)
     model = SparsePhaseRetrieval(alpha=0.002, D=D).fit(G, z)
     error = np.linalg.norm(model.coef_ - v) / np.linalg.norm(v)
-    print(f"{name:20s} relative error {error:.4f}, {len(model.support_)} nonzeros, {model.result_.message}")
+    print(f"{name:20s} relative error {error:.4f}, {len(model.support_)} nonzeros, {verdict(model)}")
     axis.plot(v, "k", lw=3, alpha=0.25, label="truth")
     axis.plot(model.start_ * np.sign(model.start_ @ v), ":", lw=1, label="spectral start")
     axis.plot(model.coef_, "r", lw=1, label="estimate")
-    axis.set_title(f"{name}: error {error:.3f}")
+    axis.set_title(f"{name}: error {error:.3f}", fontsize=9)
 axes[0].legend(fontsize=8)
 save(figure, args, "phase_retrieval")

@@ -18,7 +18,7 @@ import numpy as np
 
 from ipds import plot
 from ipds.models import separate_video
-from shared import arguments, find, save
+from shared import arguments, find, save, verdict
 
 
 def synthetic() -> np.ndarray:
@@ -33,7 +33,7 @@ def synthetic() -> np.ndarray:
 
 
 args = arguments(__doc__)
-path = find(args.data, "escalator.npz", "a synthetic scene")
+path = find(args.data, "escalator.npz", "a synthetic scene instead")
 frames = synthetic() if path is None else np.load(path)["frames"]
 # %%
 # ``separate_video`` is ``RobustLowRank`` on the flattened frames.
@@ -41,7 +41,7 @@ start = time.perf_counter()
 background, foreground, model = separate_video(frames, rank=1)
 seconds = time.perf_counter() - start
 still = np.median(frames, axis=0)
-print(f"{frames.shape} in {seconds:.1f} s, {model.n_iter_} iterations: {model.result_.message}")
+print(f"{frames.shape} in {seconds:.1f} s, {model.n_iter_} iterations: {verdict(model)}")
 print(
     f"mean distance of the background from the median over time: {np.abs(background - still).mean():.2f} of 255"
 )

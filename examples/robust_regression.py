@@ -17,7 +17,7 @@ from sklearn.linear_model import HuberRegressor, LassoCV
 
 from ipds import plot
 from ipds.models import RobustSparseRegressor
-from shared import arguments, save
+from shared import arguments, save, verdict
 
 args = arguments(__doc__)
 rng = np.random.default_rng(0)
@@ -30,11 +30,9 @@ y[ruined] += 30 * rng.standard_normal(len(ruined))
 
 # %%
 # The number of coefficients is found too, by an information criterion on the inliers.
-model = RobustSparseRegressor().fit(X, y)  # the number of coefficients is found by BIC
+model = RobustSparseRegressor().fit(X, y)
 print(f"sparsity {model.sparsity_}, support right: {set(model.support_) == set(np.flatnonzero(v))}")
-print(
-    f"outliers found: {len(np.intersect1d(model.outliers_, ruined))} of {len(ruined)}, {model.result_.message}"
-)
+print(f"outliers found: {len(np.intersect1d(model.outliers_, ruined))} of {len(ruined)}, {verdict(model)}")
 # %%
 # Beside two estimators of scikit-learn: one robust but not sparse, one sparse but not robust.
 fits = {
@@ -42,14 +40,17 @@ fits = {
     "HuberRegressor": HuberRegressor(max_iter=1000).fit(X, y),
     "LassoCV": LassoCV().fit(X, y),
 }
-figure, axes = plt.subplots(1, 4, figsize=(16, 3.6), layout="constrained")
-for axis, (name, fit) in zip(axes, fits.items(), strict=False):
+figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.4), layout="constrained")
+for axis, (name, fit) in zip(axes.flat, fits.items(), strict=False):
     error = np.linalg.norm(fit.coef_ - v) / np.linalg.norm(v)
     print(f"{name:22s} relative error {error:.4f}")
     plot.support(fit.coef_, v, ax=axis)
     axis.set_title(f"{name}: error {error:.3f}", fontsize=9)
 chosen = model.selection_
-axes[3].plot(list(chosen), list(chosen.values()), "o-", ms=3)
-axes[3].axvline(model.sparsity_, color="r", lw=0.8)
-axes[3].set_title("criterion against the number of coefficients", fontsize=9)
+last = axes[1, 1]
+last.plot(list(chosen), list(chosen.values()), "o-", ms=3)
+last.axvline(model.sparsity_, color="r", lw=0.8, label=f"chosen: {model.sparsity_}")
+last.set_title("extended BIC of the inliers", fontsize=9)
+last.set_xlabel("number of coefficients")
+last.legend(frameon=False)
 save(figure, args, "robust_regression")

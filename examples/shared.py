@@ -22,17 +22,17 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 
 def find(folder: Any, name: str, instead: str) -> Path | None:
-    """The file in the data folder, or None with a word on what is used instead."""
+    """The file in the data folder, or None with a word on what happens instead."""
     path = Path(folder) / name if folder else None
     if path is not None and path.exists():
         return path
-    print(f"{name} not found (pass --data or set IPDS_DATA): using {instead}")
+    print(f"no {name} in a data folder (--data, IPDS_DATA): {instead}")
     return None
 
 
 def mnist(folder: Any, count: int) -> tuple[np.ndarray, tuple[int, int]]:
     """(images as rows in 0..1, shape of an image): MNIST, or scikit-learn's small digits."""
-    path = find(folder, "t10k-images-idx3-ubyte.gz", "scikit-learn's 8x8 digits")
+    path = find(folder, "t10k-images-idx3-ubyte.gz", "8x8 digits instead")
     if path is None:
         from sklearn.datasets import load_digits
 
@@ -43,8 +43,14 @@ def mnist(folder: Any, count: int) -> tuple[np.ndarray, tuple[int, int]]:
 
 
 def save(figure: Any, args: argparse.Namespace, name: str) -> None:
-    """Write the figure and say where."""
+    """Write the figure; say where, unless the caller named the place."""
     path = args.out or Path("out") / f"{name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=90, bbox_inches="tight")
-    print(f"figure: {path}")
+    if args.out is None:
+        print(f"figure: {path}")
+
+
+def verdict(model: Any) -> str:
+    """How the fit of a model ended, in brief."""
+    return "certified" if model.result_.success else f"not certified: {model.result_.message}"

@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from ipds import plot
 from ipds.models import SparsePCA
-from shared import arguments, find, mnist, save
+from shared import arguments, find, mnist, save, verdict
 
 args = arguments(__doc__)
 X, shape = mnist(args.data, 2000)
@@ -45,16 +45,14 @@ save(figure, args, "sparse_pca")
 
 # %%
 # Given a folder with TDT2 (``--data``), the same model on news text as a sparse matrix of 36771 words.
-path = find(args.data, "TDT2.mat", "no text")
+path = find(args.data, "TDT2.mat", "the news text is left out")
 if path is not None:
     text = scipy.io.loadmat(path)
     topics = text["gnd"].ravel()
     words = sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(sp.csr_array(text["fea"])))
     start = time.perf_counter()
     model = SparsePCA(5, alpha=4e-4).fit(words)
-    print(
-        f"TDT2 {words.shape}, never made dense: {time.perf_counter() - start:.1f} s, {model.result_.message}"
-    )
+    print(f"TDT2 {words.shape}, never made dense: {time.perf_counter() - start:.1f} s, {verdict(model)}")
     scores = model.transform(words)
     for k, component in enumerate(model.components_):
         used = np.flatnonzero(component)

@@ -28,7 +28,7 @@ def data(name: str) -> Path:
 
 
 def test_there_is_an_example_of_every_model() -> None:
-    assert len(NAMES) == 8  # and one that compares methods
+    assert len(NAMES) == 10  # and one on methods, one on pictures, one on limits
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,13 +36,14 @@ def test_example_runs_and_draws(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    figure = tmp_path / "figure.png"
+    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("IPDS_DATA", raising=False)
-    monkeypatch.setattr(sys, "argv", [name, "--out", str(figure)])
+    monkeypatch.setattr(sys, "argv", [name])
     monkeypatch.syspath_prepend(str(EXAMPLES))
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    figure = Path("out") / f"{name}.png"
     assert figure.stat().st_size > 5000
-    assert "figure:" in capsys.readouterr().out
+    assert f"figure: {figure}" in capsys.readouterr().out
 
 
 def test_sparse_pca_of_mnist_gives_strokes() -> None:

@@ -110,6 +110,10 @@ def docstrings():
     ("plain", "rst"),
     [
         ("Σ λ_i |x_i|", r"Σ λ\ :sub:`i`\  \|x\ :sub:`i`\ \|"),
+        (
+            "A_iᵀA_i, C_ij, ½C_h² of x_breve",
+            r"A\ :sub:`i`\ ᵀA\ :sub:`i`\ , C\ :sub:`ij`\ , ½C\ :sub:`h`\ ² of x_breve",
+        ),
         ("see `coef_` and components_", r"see `coef_` and components\_"),
         ("Zou, *Sparse PCA*, 2006; x_n* and 2*3", r"Zou, *Sparse PCA*, 2006; x\ :sub:`n`\ \* and 2\*3"),
         ("`Problem`s", r"`Problem`\ s"),

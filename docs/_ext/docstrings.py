@@ -13,8 +13,9 @@ from typing import Any
 
 SECTION = re.compile(r"(Parameters|Returns|Attributes|Yields|Raises)\n-{3,}\n")
 SUBSCRIPT = re.compile(
-    r"(?<!\w)((?:prox|argmin|min|max|grad|[^\W\d_])[\u0300-\u036f]?)_(?:\{([^}]*)\}|(\w)(?!\w))"
+    r"(?<![^\W½²ᵀᵗΔ])((?:prox|argmin|min|max|grad|[^\W\d_])[\u0300-\u036f]?)_(?:\{([^}]*)\}|([^\W_]{1,2}?)(?![^\Wᵀᵗⁿᵏⁱ⁰¹²³⁴]))"
 )
+"""A letter and one or two signs below it, which a superscript or a transpose may follow."""
 TITLE = re.compile(r"\*([^\W\d_][^*]*)\*")
 
 
