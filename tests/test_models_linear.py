@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV
 
 from ipds.models import FusedLasso, OverlappingGroupLasso
@@ -142,3 +143,33 @@ def test_the_loss_decides_the_kind_of_estimator() -> None:
     assert model.score(X, y) > 0.9
     search = GridSearchCV(FusedLasso(loss="logistic"), {"alpha": [1.0, 0.01]}, cv=3).fit(X, y)
     assert search.best_params_ == {"alpha": 0.01}
+
+
+def counts(m: int = 80, d: int = 8) -> tuple[sp.csr_array, np.ndarray]:
+    """A sparse matrix whose columns lie far from 0: almost parallel to that of an intercept."""
+    rng = np.random.default_rng(3)
+    X = sp.csr_array(rng.poisson(30.0, (m, d)) * (rng.random((m, d)) < 0.95)).astype(float)
+    return X, X @ np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0]) + rng.standard_normal(m)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize(
+    "model", [FusedLasso(0.05), FusedLasso(0.05, edges=EDGES), OverlappingGroupLasso(GROUPS, 0.05)]
+)
+def test_sparse_data_is_centred_as_dense_data_is(model: Any, loss: str) -> None:
+    """As many iterations, and the same fit."""
+    X, y = counts()
+    y = y if loss == "squared" else (y > np.median(y)).astype(int)
+    model = clone(model).set_params(loss=loss, tol=1e-8, random_state=0)
+    dense, sparse = clone(model).fit(X.toarray(), y), clone(model).fit(X, y)
+    assert abs(sparse.n_iter_ - dense.n_iter_) <= 0.1 * dense.n_iter_
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-6)
+    np.testing.assert_allclose(sparse.intercept_, dense.intercept_, rtol=1e-5)
+
+
+def test_the_lasso_on_sparse_data_is_that_of_scikit_learn() -> None:
+    X, y = counts()
+    ours = OverlappingGroupLasso(alpha=0.5, tol=1e-9).fit(X, y)
+    theirs = Lasso(alpha=0.5, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, rel=1e-5)

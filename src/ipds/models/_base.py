@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..methods import Method
-from ..operators.maps import LARGEST
+from ..operators.maps import LARGEST, Matrix
 from ..problem import Problem
 from ..result import Result, Status
 from ..solve import solve
@@ -180,6 +180,15 @@ class Estimator(BaseEstimator):
 def _fits(problem: Problem, last: Result) -> bool:
     shapes = [tuple(x.shape) for x in last.x]
     return shapes == [block.shape for block in problem.blocks] and tuple(last.z.shape) == problem.shape
+
+
+def less_means(X: Any, means: np.ndarray) -> Any:
+    """X - 1·meansᵀ; sparse X stays sparse, and a map of rank one is taken away from it."""
+    if not means.any():
+        return X
+    if not sp.issparse(X):
+        return X - means
+    return Matrix(sp.csr_array(X)) - Matrix(np.ones((X.shape[0], 1))) @ Matrix(means[None])
 
 
 def column_scales(X: Any, centre: np.ndarray | None = None) -> np.ndarray:

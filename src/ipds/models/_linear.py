@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..functions import L1, LeastSquares, Logistic, Nonsmooth, Zero
 from ..problem import Block, Problem
-from ._base import Estimator
+from ._base import Estimator, less_means
 
 LOSSES = ("squared", "logistic")
 
@@ -68,19 +68,18 @@ class StructuredLinear(Estimator):
     def problem(self, X: Any, y: Any) -> Problem:
         """The optimisation problem behind `fit`; its objective is m times that of the model."""
         X, target = self._aside()._validated(X, y)
-        return self._problem(*self._centred(X, target)[:2])
+        means, level = self._centre(X, target)
+        return self._problem(X, target - level, means)
 
     def fit(self, X: Any, y: Any) -> Any:
         """Fit to samples X (dense or sparse) and y: numbers, or two classes with loss="logistic"."""
         X, target = self._validated(X, y)
-        G, target, means, level = self._centred(X, target)
-        x, u = self._solve(self._problem(G, target)).x
+        means, level = self._centre(X, target)
+        x, u = self._solve(self._problem(X, target - level, means)).x
         d = X.shape[1]
         self.coef_ = self._cleaned(np.asarray(x[:d]), np.asarray(u))
-        self.intercept_ = 0.0
-        if self.fit_intercept:
-            offset = level if not _is_classifier(self) and not sp.issparse(X) else float(x[d])
-            self.intercept_ = float(offset - means @ self.coef_)
+        # the one entry beyond the coefficients, if any, is the intercept of the centred data
+        self.intercept_ = float(level + np.sum(x[d:]) - means @ self.coef_)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -135,28 +134,26 @@ class StructuredLinear(Estimator):
             )
         return X, 2.0 * codes - 1.0
 
-    def _centred(self, X: Any, target: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, float]:
-        """(X and targets with the intercept made easy, column means taken out, level of y taken out)."""
-        if not self.fit_intercept or sp.issparse(X):
-            return X, target, np.zeros(X.shape[1]), 0.0
-        means = X.mean(axis=0)
+    def _centre(self, X: Any, target: np.ndarray) -> tuple[np.ndarray, float]:
+        """(means of the columns, level of y) to be taken out: then least squares needs no intercept."""
+        if not self.fit_intercept:
+            return np.zeros(X.shape[1]), 0.0
         level = 0.0 if _is_classifier(self) else float(target.mean())
-        return X - means, target - level, means, level
+        return np.asarray(X.mean(axis=0)).ravel(), level
 
-    def _problem(self, X: Any, target: np.ndarray) -> Problem:
+    def _problem(self, X: Any, target: np.ndarray, means: np.ndarray) -> Problem:
         m, d = X.shape
-        free = self.fit_intercept and (_is_classifier(self) or sp.issparse(X))
-        if free:  # a column of ones; after centring, least squares needs none
+        penalty = self._penalty(d, m)
+        A, own = penalty.A, penalty.own
+        if self.fit_intercept and _is_classifier(self):  # a column of ones
             ones = np.ones((m, 1))
             X = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
-        penalty = self._penalty(d, m)
-        A = penalty.A
-        if free:
+            means, own = np.append(means, 0.0), np.append(own, 0.0)
             rows = sp.csr_array(A) if sp.issparse(A) else A * sp.eye_array(d, format="csr")
             A = sp.csr_array(sp.hstack([rows, sp.csr_array((rows.shape[0], 1))]))
         size = A.shape[0] if sp.issparse(A) else d
-        f = Logistic(X, target) if _is_classifier(self) else LeastSquares(X, target)
-        own = np.append(penalty.own, 0.0) if free else penalty.own
+        G = less_means(X, means)
+        f = Logistic(G, target) if _is_classifier(self) else LeastSquares(G, target)
         return Problem(
             [
                 Block(f=f, h=L1(own) if own.any() else Zero(), A=-A, shape=X.shape[1], name="w"),
