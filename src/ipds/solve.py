@@ -139,7 +139,7 @@ def iterate(
     Yields
     ------
     State : t, x, x_breve, z, beta, mu after iteration t = 1, 2, ... Where the data are Dask arrays, long blocks stay on
-        the workers, as the solver holds them: `ipds.diagnostics` takes them so, `numpy.asarray(state.x[i])` fetches one.
+        the workers, as the solver holds them: `ipds.diagnostics` takes them, `numpy.asarray(state.x[i])` fetches one.
 
     >>> from ipds import Block, Problem, iterate
     >>> from ipds.functions import L1
