@@ -198,6 +198,12 @@ def test_numbers_are_real_and_targets_no_text_unless_the_model_takes_them(here):
     assert run("fused-lasso", "classes.csv", "--target", "y", "--loss", "logistic").exit_code == 0
 
 
+def test_more_than_two_classes_are_refused_with_the_remedy(data):
+    result = run("fused-lasso", "table.csv", "--target", "price", "--loss", "logistic")
+    assert result.exit_code == 2
+    assert "two classes, and this one has 60 values; for numbers leave --loss out" in result.stderr
+
+
 def test_a_folder_without_permission_is_refused_before_the_solve(data, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     result = run("sparse-pca", *data["sparse-pca"], "--out", "fit.npz")
@@ -309,7 +315,12 @@ def test_ctrl_c_writes_the_best_point_so_far_and_ends_with_130(here):
         "1e-12",
     ]
     more = ["--max-iter", "100000000", "--out", "best.npz", "--checkpoint", "c.ckpt"]
-    process = subprocess.Popen([sys.executable, "-m", "ipds", *command, *more], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ipds", *command, *more],
+        stdout=subprocess.PIPE,
+        # tests that run in the background of a shell inherit that Ctrl-C is ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     try:
         deadline = time.monotonic() + 60
         while not (here / "c.ckpt").exists() and time.monotonic() < deadline:  # the solve has begun

@@ -35,7 +35,7 @@ def demo(
 
     console = Console(highlight=False)
     console.print(
-        "[bold]Sparse PCA of 1797 handwritten digits[/bold], 8x8 pixels each: components with few pixels"
+        "[bold]Sparse PCA of 1797 handwritten digits[/bold] of 8x8 pixels: components with few pixels"
     )
     console.print("  min -‖D Y‖²/(2m) + ρ‖V‖₁   over   Y = V,  YᵀY = I")
     problem = sparse_pca(components, rho)
