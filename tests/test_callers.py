@@ -1,5 +1,6 @@
 """What callers' code may do to a solve, and a solve to callers' data: errors, callbacks, threads, nesting, time."""
 
+import math
 import subprocess
 import sys
 import time
@@ -78,7 +79,7 @@ def breaking(where, calls):
 
 @pytest.mark.parametrize("method", [IPDS("sound"), IPDS("practical"), "auto"])
 @pytest.mark.parametrize("where", ["f", "f.grad", "h.prox", "A.apply"])
-def test_an_error_in_a_function_names_the_block_and_carries_the_last_good_result(where, method):
+def test_an_error_in_a_function_names_the_block_and_carries_the_best_result(where, method):
     with pytest.raises(Broken) as caught:
         solve(breaking(where, 200), method=method, check_every=1, tol=0.0)
     error = caught.value
@@ -90,8 +91,7 @@ def test_an_error_in_a_function_names_the_block_and_carries_the_last_good_result
     result = error.result
     assert (result.status, result.success) == (Status.FAILED, False)
     assert result.nit > 5
-    assert result.history["iteration"][-1] == result.nit
-    assert np.isfinite(result.certificate.critical)
+    assert result.certificate.relative == result.history["relative"].min() < math.inf
 
 
 @pytest.mark.parametrize("where", ["f.grad", "h.prox", "A.apply"])

@@ -9,9 +9,11 @@ import pytest
 import problems
 from ipds import Block, DivergenceError, Parameters, Problem, Result, Status, solve
 from ipds import solve as solve_function
+from ipds.diagnostics import Certificate
 from ipds.functions import L1, LeastSquares, smooth
-from ipds.methods import IPDS, Method
+from ipds.methods import IPDS, AcceleratedIPDS, Method
 from ipds.methods.base import State
+from ipds.stopping import Check, Stagnation
 
 SOUND = IPDS("sound", beta0=50.0)
 UNSTABLE = IPDS(Parameters(xi=0.5, delta=0.25, sigma=1.618, theta2=0.6))
@@ -173,6 +175,43 @@ def test_an_interrupt_returns_the_best_point():
     assert result.nit == best < worse
     assert result.certificate.relative == relative[best - 1]
     assert result.history["iteration"][-1] == worse
+
+
+def test_an_interrupt_returns_the_lowest_objective_where_a_method_may_smooth():
+    """Certificates say little there: that of a smoothed point speaks of another problem."""
+    options = {"method": AcceleratedIPDS(), "seed": 0, "tol": 0.0, "check_every": 1, "max_iter": 60}
+    seen = solve(problems.sparse_pca(), **options).history
+    lowest, nearest = (
+        [1 + int(np.argmin(seen[name][:t])) for t in range(1, 60)] for name in ("objective", "relative")
+    )
+    # an iteration up to which the lowest objective, the best certificate and the newest point are three
+    apart = next(t for t in range(1, 60) if len({lowest[t - 1], nearest[t - 1], t}) == 3)
+
+    def interrupt(now):
+        if now.nit == apart:
+            raise KeyboardInterrupt
+
+    result = solve(problems.sparse_pca(), callback=interrupt, **options)
+    assert result.status is Status.INTERRUPTED
+    assert result.nit == lowest[apart - 1]
+    assert result.fun == seen["objective"][:apart].min()
+
+
+def test_a_multiplier_is_held_only_while_nothing_moves():
+    def check(t, relative):
+        z = np.full(2, float(t))
+        certificate = Certificate(0.0, (relative,), relative, (1.0, 1.0))
+        return Check(State(t, (z,), z, z, 1.0, 1.0, (), ()), certificate, 1.0)
+
+    watcher = Stagnation()
+    assert watcher.status(check(1, 1.0), 1e-4) is None
+    assert watcher.status(check(2, 0.5), 1e-4) is None
+    assert watcher.z is None
+    for t in (3, 4):
+        assert watcher.status(check(t, 0.5), 1e-4) is None
+        np.testing.assert_array_equal(watcher.z, [3.0, 3.0])
+    assert watcher.status(check(5, 0.1), 1e-4) is None
+    assert watcher.z is None
 
 
 def test_an_interrupt_in_the_middle_of_a_step_is_caught_too():

@@ -14,24 +14,26 @@ from .stopping import Check, Stagnation, Stopwatch
 
 FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE)
 """Ends that higher limits would not change."""
+BETWEEN = (Status.DIVERGED, Status.FAILED, Status.INTERRUPTED)
+"""Ends that come between two checks: what can be reported is the best of the checks before."""
 
 
 @dataclass
 class Run:
-    """The last good check, the best ones, and what was recorded on the way."""
+    """The last good check, the best one, and what was recorded on the way."""
 
     caps: tuple[float, ...]
     """The scale of a certificate may be as large as this where larger ones were seen before (`scales.units`)."""
     good: Check
-    """The last finite check; once the run has gone on from it, only `kept`."""
+    """The last finite check; once the run has gone on from it, `passed`, or `kept` for a journal."""
     best: Check
-    """The check of lowest relative certificate."""
+    """The check of lowest objective where the method may smooth on purpose, else of lowest relative certificate.
+
+    The only point that a run holds on to: for ends between two checks, and those at a smoothed point."""
     state: State | None
     """The state of the last finite check; None once the run has gone on and no journal may have to go back."""
     smooths: bool
     """Whether the method may smooth on purpose."""
-    lowest: Check | None = None
-    """The check of lowest objective, where a smoothed point may have to be replaced."""
     largest: tuple[float, ...] = ()
     """The largest scales of certificates so far."""
     watcher: Stagnation = field(default_factory=Stagnation)
@@ -59,11 +61,11 @@ class Run:
     def note(self, check: Check, seconds: float) -> None:
         """Take a finite check into account."""
         certificate, seen = check.certificate, check.certificate.scales
-        if self.smooths and (self.lowest is None or check.fun < self.lowest.fun):
-            self.lowest = check.kept()
         self.good, self.state, self.seconds = check, check.state, seconds
         self.largest = tuple(map(min, self.caps, map(max, seen, self.largest or seen)))
-        if certificate.relative <= self.best.certificate.relative or self.best.state.t == 0:
+        lowest = check.fun < self.best.fun
+        nearest = certificate.relative <= self.best.certificate.relative
+        if self.best.state.t == 0 or (lowest if self.smooths else nearest):
             self.best = check.kept()
         self.history.record(
             iteration=check.state.t,
@@ -78,9 +80,12 @@ class Run:
         )
 
     def leave(self, state: State | None) -> None:
-        """Go on from the last check, which may still be the answer; `state` is what to keep of its state."""
-        latest = self.best.state.t == self.good.state.t
-        self.good, self.state = self.best if latest else self.good.kept(), state
+        """Go on from the last check; `state` is what a journal may have to go back to, None where there is none."""
+        if state is None:
+            self.good, self.state = self.good.passed(), None
+        else:
+            latest = self.best.state.t == self.good.state.t
+            self.good, self.state = self.best if latest else self.good.kept(), state
 
     def limits(self, options: Options) -> Status | None:
         """The status at the last check by tolerance and limits alone; None where they let the run go on."""
@@ -92,11 +97,17 @@ class Run:
             return Status.TIME_LIMIT
         return None
 
+    @property
+    def lowest(self) -> Check | None:
+        """The check of lowest objective, where a smoothed point may have to be replaced."""
+        return self.best if self.smooths and self.best.state.t > 0 else None
+
     def answer(self) -> Check:
         """The check to report."""
         if self.status is Status.CONVERGED:
             return self.good
-        good = self.best if self.status is Status.INTERRUPTED else self.good
-        if good.state.transient and self.lowest is not None:
-            good = self.lowest  # stopped while smoothed on purpose: the best feasible objective seen
-        return self.good if good.state.t == self.good.state.t else good
+        found = self.best if self.status in BETWEEN else self.good
+        if found.state.transient and self.lowest is not None:
+            found = self.lowest  # stopped while smoothed on purpose: the best feasible objective seen
+        whole = self.good.state.t == found.state.t and self.good.state.x
+        return self.good if whole else found

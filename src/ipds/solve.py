@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,7 +220,7 @@ def _loop(
             state = advance(state, options.next_check(state.t))
         except OutOfTime:  # in the middle of a step, which then did not happen
             if at_check:
-                run.status = Status.TIME_LIMIT
+                run.good, run.status = replace(run.good, state=state), Status.TIME_LIMIT
                 break
         done = state.t >= options.max_iter or clock.over()
         if state.t % options.check_every == 0 or state.t == 1 or done:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from ._array import Array, norm, precision
@@ -73,16 +73,20 @@ class Check:
         )
         return Check(point, self.certificate, self.fun)
 
+    def passed(self) -> Check:
+        """The same without the point: for one that the run has gone on from, and that will not be the answer."""
+        bare = replace(self.kept().state, x=(), x_breve=None, z=None)
+        return Check(bare, self.certificate, self.fun)
+
     def mark(self) -> Mark:
         """What later checks are compared with."""
-        return Mark(self.state.t, self.state.z, self.certificate.relative, self.fun)
+        return Mark(self.state.t, self.certificate.relative, self.fun)
 
 
 class Mark(NamedTuple):
     """What is remembered of a check to see whether anything has moved since."""
 
     t: int
-    z: Array
     relative: float
     fun: float
 
@@ -98,21 +102,24 @@ class Stagnation:
     """The check at which something last moved."""
     count: int = 0
     """Checks since then."""
+    z: Array | None = None
+    """The multiplier at the first of them; a run that moves need not hold an old one."""
 
     def status(self, check: Check, tol: float) -> Status | None:
         """A stalled status once neither certificate nor objective has moved for long, else None."""
         since = self.since
         if since is None or self._moved(since, check):
-            self.since, self.count = check.mark(), 0
+            self.since, self.count, self.z = check.mark(), 0, None
             return None
         self.count += 1
+        self.z = check.state.z if self.z is None else self.z
         if self.count < self.CHECKS or check.state.t - since.t < self.ITERATIONS:
             return None
         if check.certificate.feasibility <= tol * check.certificate.scales[0]:
             return Status.STALLED_FEASIBLE
-        if norm(check.state.z - since.z) > 0.01 * norm(since.z):
+        if norm(check.state.z - self.z) > 0.01 * norm(self.z):
             # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
-            self.since, self.count = check.mark(), 0
+            self.since, self.count, self.z = check.mark(), 0, None
             return None
         return Status.STALLED
 
