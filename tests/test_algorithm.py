@@ -4,6 +4,7 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 
+import checkpoints
 import problems
 from ipds import Block, Parameters, Problem, iterate
 from ipds.functions import L1, Box
@@ -175,3 +176,20 @@ def test_the_default_beta0_respects_the_bound(parameters):
     state = next(iterate(problem, method=method))
     L = problem.blocks[-1].f.lipschitz
     assert state.beta >= L / method.parameters_of(state).delta
+
+
+@pytest.mark.parametrize("build", [problems.sparse_pca, problems.robust_regression, problems.three_blocks])
+@pytest.mark.parametrize(
+    "method", [IPDS("practical"), IPDS("sound"), IPDS("practical", scaled_multiplier=True)]
+)
+def test_a_lighter_state_leads_to_the_same_next_one(build, method):
+    problem = build()
+    x0, z0 = start_of(problem)
+    whole = light = method.init(problem, tuple(x0), z0)
+    for _ in range(20):
+        lighter = method.lighter(light)
+        assert lighter.x_breve is None
+        assert lighter.prox_points == ()
+        assert method.lighter(lighter) is lighter
+        whole, light = method.step(problem, whole), method.step(problem, lighter)
+        assert checkpoints.same(whole, light)

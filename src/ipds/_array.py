@@ -180,6 +180,13 @@ def decreased(own: Array, x: Any) -> Array:
     return own - x
 
 
+def divided(own: Array, number: Any) -> Array:
+    """own / number, where `own` is a temporary of the caller's: in place in NumPy."""
+    if _fits(own, number):
+        return np.divide(own, number, out=own)
+    return own / number
+
+
 PIECE = 8192
 """Entries that stay in the cache between one pass and the next."""
 

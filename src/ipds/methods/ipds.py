@@ -14,37 +14,26 @@ With parameters="practical", β and μ follow the residual instead of the clock 
 from __future__ import annotations
 
 import math
-import warnings
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any
 
-from .._array import Array
+from .._array import Array, add_scaled, divided, increased, is_jax
 from ..deadline import look
-from ..errors import AssumptionError
 from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
 from ..schedules import penalty, smoothing
-from .base import Method, State, checked, gradient_of, lipschitz_at, majorised, require_last_block, start
-from .practical import follow, scale_free_penalty, warm_smoothing
-
-
-class Memory(NamedTuple):
-    """Constants of the run, and what changes beside the State."""
-
-    parameters: Parameters
-    beta0: float
-    lambda_max: float
-    norms_squared: tuple[float, ...]
-    lipschitz: tuple[float, ...]
-    local: tuple[bool, ...]
-    """Blocks whose L_i is local and found by backtracking."""
-    beta: float
-    mu: float
-    """Penalty and smoothing of the next iteration."""
-    zhat: Array | None
-    residual: float = math.inf
-    """Smallest ‖Ax - b‖ since β last grew."""
-    waited: int = 0
-    """Iterations since that fell, or β grew."""
+from .base import (
+    Method,
+    State,
+    checked,
+    gradient_of,
+    lipschitz_at,
+    majorised,
+    require_last_block,
+    residual_of,
+)
+from .practical import Memory, first_penalty, follow, norms_squared_of, product_of, warm_smoothing
+from .reduction import placed
 
 
 class IPDS(Method):
@@ -81,69 +70,79 @@ class IPDS(Method):
         parameters = parameters_for(problem, self.parameters)
         constants = [lipschitz_at(block.f, xi) for block, xi in zip(problem.blocks, x0, strict=True)]
         lipschitz, local = zip(*constants, strict=True)
-        bound = lipschitz[-1] / (parameters.delta * upper)
-        practical, beta0 = self.parameters == "practical", self.beta0
-        if beta0 is None:
-            # away from "practical" μ is tied to β alone, so β⁰ must also make the first smoothing error μC_h small
-            ahead, least = (1.0, 0.0) if practical else (4 / parameters.delta, bound)
-            beta0 = max(scale_free_penalty(problem, x0, upper, lipschitz[-1], ahead), least)
-        elif beta0 < bound:
-            message = f"IPDS: beta0={beta0:.4g} is below the theory's bound L_n/(δλ̄)={bound:.4g}"
-            warnings.warn(message, stacklevel=3)
-        norms_squared = tuple(op.norm() ** 2 for op in problem.operators)
-        for name, constant, square in zip(problem.names, lipschitz, norms_squared, strict=True):
-            if constant == 0 and square == 0:
-                raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
+        practical = self.parameters == "practical"
+        beta0 = first_penalty(problem, x0, parameters.delta, upper, lipschitz[-1], self.beta0, practical)
+        norms_squared = norms_squared_of(problem, lipschitz)
         zhat = z0 / math.sqrt(beta0) if self.scaled_multiplier else None
         mu0 = smoothing(beta0, parameters.delta, upper)
         if practical:
             mu0 = warm_smoothing(problem, x0, z0, upper, mu0)
         memory = Memory(parameters, beta0, upper, norms_squared, lipschitz, local, beta0, mu0, zhat)
-        return start(problem, x0, z0, beta0, mu0, memory)
+        products = tuple([placed(op, xi) for op, xi in zip(problem.operators, x0, strict=True)])
+        points = [(None if b.h.is_manifold else xi, 1.0) for b, xi in zip(problem.blocks, x0, strict=True)]
+        return State(0, x0, x0[-1], z0, beta0, mu0, products, tuple(points), memory=memory)
 
     def step(self, problem: Problem, state: State) -> State:
         """One pass over the blocks, then the dual step."""
         m: Memory = state.memory
         p, beta, mu = m.parameters, m.beta, m.mu
         z = state.z if m.zhat is None else beta**0.5 * m.zhat
-        x, products, points = list(state.x), list(state.products), list(state.prox_points)
-        lipschitz, residual = list(m.lipschitz), sum_products(products, problem.b)
-        last, x_breve = len(x) - 1, state.x_breve
-        for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
-            pull = op.adjoint(z + beta * residual)
-            value, gradient = gradient_of(block.f, x[i], with_value=m.local[i])
-            g = pull if gradient is None else gradient + pull
-            while True:
-                w = (p.theta1 if i < last else p.theta2) * (lipschitz[i] + beta * m.norms_squared[i])
-                c = x[i] - g / w
-                step = 1 / w if i < last else mu + 1 / w
-                new = block.h.prox(c, step)
-                if i == last:
-                    x_breve, new = new, (new + (mu * w) * c) / (1 + mu * w)
-                if not m.local[i] or majorised(block.f, x[i], new, value, gradient, lipschitz[i]):
-                    break
-                look()
-                lipschitz[i] = max(2 * lipschitz[i], 1e-3 * beta * m.norms_squared[i])
-            if m.local[i]:
-                lipschitz[i] *= 0.95  # a local constant found once may be too cautious later
-            product = op.apply(new)
-            residual = residual + (product - products[i])
-            x[i], products[i], points[i] = new, product, (c, step)
-        residual = sum_products(products, problem.b)
+        x, products, points, lipschitz = list(state.x), list(state.products), [], []
+        residual = residual_of(problem, state)
+        for i, op in enumerate(problem.operators):
+            new, x_breve, point, L = moved(problem, m, i, x[i], op.adjoint(add_scaled(z, beta, residual)))
+            product = placed(op, new)
+            if i < len(x) - 1:
+                residual = increased(
+                    product_of(op, new, product) - product_of(op, x[i], products[i]), residual
+                )
+            x[i], products[i] = new, product
+            points.append(point)
+            lipschitz.append(L)
+        del residual  # summed anew: without what rounding has added on the way
+        residual = sum_products(list(map(product_of, problem.operators, x, products)), problem.b)
         if self.parameters == "practical":
             m = follow(problem, m, state, x, products, residual, x_breve, points[-1])
         else:
             following = penalty(state.t + 1, m.beta0, p.xi, p.p)
             m = m._replace(beta=following, mu=smoothing(following, p.delta, m.lambda_max))
         if m.zhat is None:
-            zhat, z_new = None, z + (p.sigma * beta) * residual
+            zhat, z_new = None, add_scaled(z, p.sigma * beta, residual)
         else:
             zhat = m.zhat * (beta / m.beta) ** 0.5 + (p.sigma * beta / m.beta**0.5) * residual
             z_new = m.beta**0.5 * zhat
         memory = m._replace(zhat=zhat, lipschitz=tuple(lipschitz))
-        new = (tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points))
-        return State(state.t + 1, *new, memory=memory)
+        found = (tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points))
+        return State(state.t + 1, *found, memory=memory)
+
+    def lighter(self, state: State) -> State:
+        """Without what certificates alone need; whole in JAX, whose loops carry States of one build."""
+        if not state.prox_points or is_jax(state.z):
+            return state
+        return replace(state, x_breve=None, prox_points=())
 
     def parameters_of(self, state: State) -> Parameters:
         """The six parameters in force."""
         return state.memory.parameters
+
+
+def moved(problem: Problem, m: Memory, i: int, x: Array, pull: Array) -> tuple[Array, Array, Any, float]:
+    """Block i: x_i⁺; x̆_i, which is the same for i < n; its prox point and step; L_i from here on."""
+    block, L, square, last = problem.blocks[i], m.lipschitz[i], m.norms_squared[i], len(problem.blocks) - 1
+    value, gradient = gradient_of(block.f, x, with_value=m.local[i])
+    g = pull if gradient is None else gradient + pull
+    while True:
+        w = (m.parameters.theta1 if i < last else m.parameters.theta2) * (L + m.beta * square)
+        c = increased(g / -w, x)  # x - g/w
+        step = 1 / w if i < last else m.mu + 1 / w
+        x_breve = new = block.h.prox(c, step)
+        if i == last:
+            new = divided(add_scaled(x_breve, m.mu * w, c), 1 + m.mu * w)
+        if not m.local[i]:
+            break
+        if majorised(block.f, x, new, value, gradient, L):
+            L *= 0.95  # a local constant found once may be too cautious later
+            break
+        look()
+        L = max(2 * L, 1e-3 * m.beta * square)
+    return new, x_breve, (None if block.h.is_manifold else c, step), L

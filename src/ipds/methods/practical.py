@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from .._array import Array, choose, fetch, greatest, least, magnitude, norm
+from ..errors import AssumptionError
+from ..operators import Operator
+from ..parameters import Parameters
 from ..problem import Problem
 from ..schedules import follow_residual, initial_penalty, smoothing
 from .base import State, size_of_block
-
-if TYPE_CHECKING:
-    from .ipds import Memory
-
 
 CEILING = 1e9
 """β does not grow beyond this multiple of β⁰: where that is not enough, the constraint cannot be met."""
 
 WAIT, FAR = 50, 1e-4
 """β grows in any case where ‖Ax - b‖ has been FAR (in units of the terms) for so many iterations: the blocks jump."""
+
+
+class Memory(NamedTuple):
+    """Constants of the run, and what changes beside the State."""
+
+    parameters: Parameters
+    beta0: float
+    lambda_max: float
+    norms_squared: tuple[float, ...]
+    lipschitz: tuple[float, ...]
+    local: tuple[bool, ...]
+    """Blocks whose L_i is local and found by backtracking."""
+    beta: float
+    mu: float
+    """Penalty and smoothing of the next iteration."""
+    zhat: Array | None
+    residual: float = math.inf
+    """Smallest ‖Ax - b‖ since β last grew."""
+    waited: int = 0
+    """Iterations since that fell, or β grew."""
 
 
 def scale_free_penalty(
@@ -29,6 +49,41 @@ def scale_free_penalty(
     block = problem.blocks[-1]
     size = size_of_block(problem, len(x0) - 1, x0)
     return initial_penalty(ahead * block.h.lipschitz(block.shape), size, upper, lipschitz_n)
+
+
+def first_penalty(
+    problem: Problem,
+    x0: tuple[Array, ...],
+    delta: float,
+    upper: float,
+    lipschitz_n: float,
+    given: float | None,
+    practical: bool,
+) -> float:
+    """β⁰: the one `given`, with a warning where it is below the theory's L_n/(δλ̄), or a scale-free one."""
+    bound = lipschitz_n / (delta * upper)
+    if given is not None:
+        if given < bound:
+            message = f"IPDS: beta0={given:.4g} is below the theory's bound L_n/(δλ̄)={bound:.4g}"
+            warnings.warn(message, stacklevel=4)
+        return given
+    # away from "practical" μ is tied to β alone, so β⁰ must also make the first smoothing error μC_h small
+    ahead, least_of_all = (1.0, 0.0) if practical else (4 / delta, bound)
+    return max(scale_free_penalty(problem, x0, upper, lipschitz_n, ahead), least_of_all)
+
+
+def norms_squared_of(problem: Problem, lipschitz: tuple[float, ...]) -> tuple[float, ...]:
+    """The ‖A_i‖²; refuses a block that neither its A_i nor its f_i could move."""
+    squares = tuple([op.norm() ** 2 for op in problem.operators])
+    for name, constant, square in zip(problem.names, lipschitz, squares, strict=True):
+        if constant == 0 and square == 0:
+            raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
+    return squares
+
+
+def product_of(op: Operator, x: Array, known: Array | None) -> Array:
+    """A x: the one that is known, where it is."""
+    return op.apply(x) if known is None else known
 
 
 def warm_smoothing(problem: Problem, x0: tuple[Array, ...], z0: Array, upper: float, mu: float) -> float:
@@ -47,7 +102,7 @@ def follow(
     m: Memory,
     state: State,
     x: list[Array],
-    products: list[Array],
+    products: list[Array | None],
     residual: Array,
     x_breve: Array,
     point: Any,
@@ -60,9 +115,11 @@ def follow(
     """
     p = m.parameters
     n = len(x)
-    lengths = map(magnitude, [*products, *[new - old for new, old in zip(x, state.x, strict=True)]])
+    # one after the other, so that one difference is in memory at a time
+    terms = (magnitude(product_of(*term)) for term in zip(problem.operators, x, products, strict=True))
+    moves = (magnitude(new - old) for new, old in zip(x, state.x, strict=True))
     size, force, slope, *rest = fetch(
-        [magnitude(residual), magnitude(state.z), magnitude(point[0] - x_breve), *lengths]
+        [magnitude(residual), magnitude(state.z), magnitude(point[0] - x_breve), *terms, *moves]
     )
     slope = slope / point[1]
     scale = reduce(greatest, rest[:n], problem.b_norm)
