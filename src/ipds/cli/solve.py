@@ -172,8 +172,8 @@ def _prepared(
         raise ValueError(f"{file}: the target holds text ({str(y[0])[:30]!r}), and numbers are wanted")
     if y is not None and getattr(estimator, "loss", None) == "logistic" and (kinds := len(np.unique(y))) != 2:
         raise ValueError(
-            f"{file}: --loss logistic wants a target of two classes, and this one has {kinds} values; for numbers leave "
-            "--loss out"
+            f"{file}: --loss logistic wants a target of two classes, and this one has {kinds} values; for numbers "
+            "leave --loss out"
         )
     if sp.issparse(X) and (not model.sparse or 3 * X.nnz > X.shape[0] * X.shape[1]):  # not worth being sparse
         check_size(X.shape[0] * X.shape[1], 8, f"{file}, made dense")
