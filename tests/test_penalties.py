@@ -28,6 +28,7 @@ from ipds.functions import (
     LTwoThirds,
     Nonsmooth,
     Nuclear,
+    Scaled,
     TotalVariation1D,
     Zero,
     check_prox,
@@ -265,6 +266,30 @@ def test_lipschitz_constant_holds_and_is_attained(h: Nonsmooth, shape: tuple[int
     # Where the penalty is steep: at tiny entries for those that level off, at large ones for Huber.
     slopes = [np.linalg.norm(h.subgradient(size * x)) for size in (1e-6, 1.0, 1e3) for x in steep]
     assert constant * 0.999 <= max(slopes) <= constant * (1.0 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("s", [1e-3, 0.2, 30.0])
+@pytest.mark.parametrize(("h", "shape"), [*CONVEX, (Scaled(L1(0.7), 3.0), (5,))], ids=str)
+def test_softened_functions(h: Nonsmooth, shape: tuple[int, ...], s: float) -> None:
+    """Near h, the gradient is that of the value, and no steeper than 1/s."""
+    rng = np.random.default_rng(5)
+    u, w = s * rng.standard_normal(shape), rng.standard_normal(shape)
+    (value, d), (_, e) = h.soften(u, s), h.soften(w, s)
+    assert np.linalg.norm(d - e) <= (1 + 1e-9) * np.linalg.norm(u - w) / s
+    slope = h.lipschitz(shape)
+    if slope < math.inf:
+        assert abs(value - h(u)) <= s * slope**2 * (1 + 1e-9)
+        assert np.linalg.norm(d) <= slope * (1 + 1e-9)
+    step = 1e-6 * s
+    change = (h.soften(u + step * w, s)[0] - h.soften(u - step * w, s)[0]) / (2 * step)
+    assert change == pytest.approx(np.vdot(d, w), rel=1e-5, abs=1e-5 * np.linalg.norm(d) * np.linalg.norm(w))
+
+
+def test_softened_sums_bend_everywhere() -> None:
+    """Where the envelope of a norm is as straight as the norm, the smoothing in its place still bends."""
+    for h, far in ((L1(1.0), np.array([5.0])), (L21(1.0), np.array([[3.0, 4.0]]))):
+        assert 0.9 < np.linalg.norm(h.soften(far, 1.0)[1]) < 1.0
+        assert np.isfinite(h.soften(1e200 * far, 1e199)[0])
 
 
 @pytest.mark.parametrize("h", [L0(1.0), LHalf(1.0), LTwoThirds(1.0), ElasticNet(1.0, 1.0)], ids=repr)

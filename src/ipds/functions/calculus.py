@@ -43,6 +43,10 @@ class Scaled(_Around):
     def prox(self, v: Array, step: float) -> Array:
         return self.h.prox(v, self.c * step)
 
+    def soften(self, u: Array, s: float) -> tuple[Any, Array]:
+        value, d = self.h.soften(u, self.c * s)
+        return self.c * value, self.c * d
+
     def prox_size(self, v: Array) -> Any:
         return self.h.prox_size(v)
 

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, absolute_sum, asarray, choose, magnitude, namespace, scalar, to_numpy
+from .._array import (
+    Array,
+    Shape,
+    absolute_sum,
+    asarray,
+    choose,
+    increased,
+    magnitude,
+    namespace,
+    scalar,
+    to_numpy,
+)
 from ._arguments import number, weight
 from .base import Nonsmooth
 from .scalar import ScalarPenalty, fit, soft, within_range
@@ -49,6 +60,13 @@ class L1(ScalarPenalty):
 
     def __call__(self, x: Array) -> float:
         return self.lam * absolute_sum(x) if type(self.lam) is float else super().__call__(x)
+
+    def soften(self, u: Array, s: float) -> tuple[Any, Array]:
+        """The pseudo-Huber function Σ λ√(x_i² + e²) with e = sλ; the envelope where weights differ."""
+        if type(self.lam) is not float or not self.lam:
+            return super().soften(u, s)
+        value, d = _pseudo_huber(u, self.lam * s, by_row=False)
+        return self.lam * value, self.lam * d
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam * a
@@ -93,6 +111,13 @@ class L21(Nonsmooth):
         u = _shrink_rows(xp, v, row_norms(v), _row_weights(self.lam, v) * scalar(step))
         return u if v.ndim else xp.asarray(u)
 
+    def soften(self, u: Array, s: float) -> tuple[Any, Array]:
+        """Σ λ√(‖x_i‖² + e²) with e = sλ over the rows; the envelope where weights differ."""
+        if type(self.lam) is not float or not self.lam or u.ndim != 2:
+            return super().soften(u, s)
+        value, d = _pseudo_huber(u, self.lam * s, by_row=True)
+        return self.lam * value, self.lam * d
+
     def lipschitz(self, shape: Shape) -> float:
         rows = shape[0] if shape else 1
         return float(np.linalg.norm(np.broadcast_to(to_numpy(self.lam), (rows,))))
@@ -101,6 +126,15 @@ class L21(Nonsmooth):
         xp = namespace(x)
         norms = row_norms(x)
         return _by_row(xp, _row_weights(self.lam, x) / xp.where(norms > 0, norms, xp.ones_like(norms)), x) * x
+
+
+def _pseudo_huber(u: Array, e: float, *, by_row: bool) -> tuple[Any, Array]:
+    """Σ √(‖u_i‖² + e²) over entries or rows, and its gradient."""
+    xp = namespace(u)
+    r = u * (1 / e)  # in units of e, so that no square overflows
+    squares = xp.sum(r * r, axis=1, keepdims=True) if by_row else r * r
+    root = xp.sqrt(increased(squares, 1.0))
+    return e * scalar(xp.sum(root)), r / root
 
 
 def row_norms(x: Array) -> Array:
