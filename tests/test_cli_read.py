@@ -3,12 +3,15 @@
 import gzip
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from typer.testing import CliRunner
 
+from ipds.cli import app
 from ipds.cli.read import Request, read
 from ipds.datasets import DataError
 
@@ -65,6 +68,58 @@ def test_every_format_gives_the_same_numbers(tmp_path, name):
     data = read(tmp_path / name, request)
     assert np.array_equal(dense(data.X), X)
     assert np.array_equal(data.y, Y)
+
+
+def test_parquet_gives_what_csv_gives(tmp_path):
+    """Integers, missing cells, text, dropped columns; in several row groups."""
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    columns = {
+        "name": ["a", "b", "c"],
+        "age": pa.array([1, None, 3]),
+        "size": [0.5, None, 2.5],
+        "flag": [True, False, True],
+    }
+    pq.write_table(
+        pa.table({**columns, "class": ["yes", "no", "no"]}), tmp_path / "d.parquet", row_group_size=2
+    )
+    data = read(tmp_path / "d.parquet", Request(True, "class", drop=("name",)))
+    assert data.names == ("age", "size", "flag")
+    assert np.array_equal(data.X, [[1, 0.5, 1], [np.nan, np.nan, 0], [3, 2.5, 1]], equal_nan=True)
+    assert data.y.tolist() == ["yes", "no", "no"]
+    with pytest.raises(DataError, match=r"d\.parquet.*name"):
+        read(tmp_path / "d.parquet", Request(True, "class"))
+    with pytest.raises(DataError, match="there are name, age, size, flag, class"):
+        read(tmp_path / "d.parquet", Request(True, "price"))
+
+
+def test_parquet_is_solved_as_csv_is(tmp_path, monkeypatch):
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    G = np.random.default_rng(0).standard_normal((40, 4))
+    columns = {**dict(zip("abcd", G.T, strict=True)), "price": G @ [2.0, 0.0, 0.0, -1.0]}
+    pq.write_table(pa.table(columns), "t.parquet")
+    rows = "".join(
+        ",".join(map(repr, map(float, row))) + "\n" for row in np.stack(list(columns.values()), axis=1)
+    )
+    Path("t.csv").write_text(",".join(columns) + "\n" + rows)
+    for name in ("t.parquet", "t.csv"):
+        options = ["--target", "price", "--sparsity", "2", "--out", f"{name}.npz"]
+        ended = CliRunner().invoke(app, ["solve", "robust-regression", name, *options])
+        assert ended.exit_code == 0, ended.output
+    with np.load("t.parquet.npz") as ours, np.load("t.csv.npz") as other:
+        assert np.flatnonzero(ours["coef_"]).tolist() == [0, 3]
+        assert np.array_equal(ours["coef_"], other["coef_"])
+
+
+def test_a_parquet_file_that_is_cut_or_too_large_is_refused(tmp_path, monkeypatch):
+    write_parquet(tmp_path / "d.parquet")
+    content = (tmp_path / "d.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match=r"cut\.parquet: no readable Parquet file"):
+        read(tmp_path / "cut.parquet", Request())
+    monkeypatch.setattr("ipds.datasets.bounded.LIMIT", 100)
+    with pytest.raises(DataError, match=r"d\.parquet: claims 128 bytes of data, more than"):
+        read(tmp_path / "d.parquet", Request())
 
 
 def test_the_target_may_be_a_file_of_its_own(tmp_path):
