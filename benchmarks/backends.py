@@ -3,8 +3,8 @@
     python benchmarks/backends.py [--write docs/backends.md] [--quick]
 
 Sparse PCA of d features and r components. "IPDS" is Algorithm 1 (JAX: a compiled loop of whole steps); "accelerated" is
-what `method="auto"` takes (JAX: compiled trial steps). The libraries take turns, and the best, least disturbed round
-counts. Times are CPU seconds on one thread, so that other load on the machine disturbs little.
+what `method="auto"` takes (JAX: compiled from one dual step to the next). The libraries take turns, and the best, least
+disturbed round counts. Times are CPU seconds on one thread, so that other load on the machine disturbs little.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def measure(method: str, d: int, r: int, rounds: int) -> dict[str, Contender]:
     contenders = {}
     for name, make in libraries().items():
         if method == "accelerated" and name == "JAX, step by step":
-            continue  # its trial steps are always compiled
+            continue  # its steps are always compiled
         contenders[name] = Contender(make, METHODS[method], d, r, compiled=name == "JAX, compiled")
     for _ in range(rounds):
         for contender in contenders.values():

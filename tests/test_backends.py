@@ -10,6 +10,7 @@ import pytest
 import problems
 from ipds import AssumptionError, Block, Problem, iterate, solve, solve_batch
 from ipds._array import fetch, is_jax, to_numpy
+from ipds._compile import programs_of
 from ipds.advance import Advance
 from ipds.functions import (
     L0,
@@ -57,6 +58,8 @@ from ipds.methods import (
     RiemannianALM,
     Subgradient,
 )
+from ipds.methods.accelerated import VERIFY
+from ipds.methods.reduction import OneCall
 from ipds.operators import FiniteDifference, Sampling
 
 
@@ -244,24 +247,88 @@ def test_a_compiled_loop_takes_the_steps_of_the_method(case, jax):
     assert (there.beta, there.mu) == pytest.approx((one.beta, one.mu))
 
 
-def test_trial_steps_of_the_accelerated_method_are_compiled(jax):
-    from ipds._compile import programs_of
+def two_callables(make):
+    """A Huber function as two callables: near the start it looks quadratic, further on it is not."""
+    y = make(np.array([0.2, -0.3, 3.0, 4.0]))
 
-    problem, start = pca(jax.numpy.asarray)
-    result = solve(problem, start, method=AcceleratedIPDS(), max_iter=30, tol=0.0)
-    programs = programs_of(result.state.memory.reduction)
-    assert {key[0].__name__ for key in programs} >= {"attempt", "resmooth", "constraint_and_pulls"}
+    def fun(x):
+        far = abs(x - y) > 5
+        return ((abs(x - y) * 5 - 12.5) * far + (x - y) ** 2 / 2 * ~far).sum()
+
+    def grad(x):
+        far = abs(x - y) > 5
+        return (5.0 * (x > y) - 5.0 * (x < y)) * far + (x - y) * ~far
+
+    blocks = [Block(f=smooth(fun, grad, lipschitz=1.0), A=-1.0, shape=4), Block(h=L1(5.5), shape=4)]
+    return Problem(blocks, b=4 + 0 * y), [y + 0, y + 4]
+
+
+@pytest.mark.parametrize(
+    ("make", "last"),
+    [(pca, 40), (dual_pcp, 40), (two_callables, 40), (sparse_regression, 18), (low_rank, 10)],
+)
+def test_the_accelerated_loop_takes_the_steps_of_numpy(make, last, jax):
+    method = AcceleratedIPDS()
+    ours = problems.take(iterate(*make(np.asarray), method=method, seed=0), last)
+    problem, start = make(jax.numpy.asarray)
+    there, advance = next(iterate(problem, start, method=method, seed=0)), Advance(problem, method)
+    while there.t < last:
+        there = advance(there, last)
+        here = ours[there.t - 1]
+        for a, b in zip([*here.x, here.x_breve, here.z], [*there.x, there.x_breve, there.z], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
+        m, own = there.memory, here.memory
+        numbers = (there.beta, there.mu, m.alpha, m.tolerance, *m.reference)
+        assert {type(number) for number in numbers} == {float}
+        assert (m.inner, m.due is None, m.cycle) == (own.inner, own.due is None, own.cycle)
+    assert None not in programs_of(there.memory.reduction).values()
+
+
+def test_a_mistaken_quadratic_is_found_out_in_a_compiled_loop(jax):
+    problem, start = two_callables(jax.numpy.asarray)
+    first, *_, last = problems.take(iterate(problem, start, method=AcceleratedIPDS()), 20)
+    quadratic = [isinstance(state.memory.reduction.smooth[0], OneCall) for state in (first, last)]
+    assert quadratic == [True, False]
+    state = Advance(problem, AcceleratedIPDS())(first, 100)
+    while state.t < 20:
+        state = Advance(problem, AcceleratedIPDS())(state, 100)
+    assert not isinstance(state.memory.reduction.smooth[0], OneCall)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_accelerated_method_calls_one_program_from_stage_to_stage(dtype, jax):
+    problem, start = pca(jax.numpy.asarray, dtype)
+    method = AcceleratedIPDS()
+    state = solve(problem, start, method=method, max_iter=30, tol=0.0).state
+    programs, calls = programs_of(state.memory.reduction), []
     assert None not in programs.values()
 
+    def counted(name, program):
+        return lambda leaves: calls.append(name) or program(leaves)
 
-def test_what_cannot_be_compiled_runs_as_it_is(jax):
+    for key, program in programs.items():
+        programs[key] = counted(key[0].__name__, program)
+    advance = Advance(problem, method)
+    while state.t < 150:
+        before, begins = state.t, state.memory.due is not None
+        state = advance(state, before + 10)
+        ends = state.memory.due is not None or state.t % VERIFY == VERIFY - 1 or state.t == before + 10
+        assert ends, "a stride ended too soon"
+        assert state.t // VERIFY == (before + 1) // VERIFY, "a stride went past a verification"
+        assert calls == ["_beginning", "descend_far"][not begins :]
+        calls.clear()
+    assert state.x[0].dtype == dtype
+
+
+@pytest.mark.parametrize("method", ["ipds", AcceleratedIPDS()])
+def test_what_cannot_be_compiled_runs_as_it_is(method, jax):
     def denoising(make):
         y = make(problems.rng().standard_normal(12))
         blocks = [Block(f=LeastSquares(1.0, y), A=-1.0, shape=12), Block(h=TotalVariation1D(0.3), shape=12)]
         return Problem(blocks)
 
     ours, theirs = (
-        solve(denoising(make), method="ipds", max_iter=30) for make in (np.asarray, jax.numpy.asarray)
+        solve(denoising(make), method=method, max_iter=30) for make in (np.asarray, jax.numpy.asarray)
     )
     assert is_jax(theirs.x[0])
     np.testing.assert_allclose(theirs.x[1], ours.x[1], rtol=1e-6, atol=1e-8)
@@ -283,12 +350,13 @@ def test_check_every_and_max_iter_hold_in_compiled_loops(jax):
     assert result.nit == 23
 
 
-def test_a_compiled_solve_is_resumed_from_its_checkpoint(jax, tmp_path):
+@pytest.mark.parametrize("method", ["ipds", AcceleratedIPDS()])
+def test_a_compiled_solve_is_resumed_from_its_checkpoint(method, jax, tmp_path):
     def part(**options):
-        return solve(*regression(jax.numpy.asarray), method="ipds", tol=0.0, **options)
+        return solve(*regression(jax.numpy.asarray), method=method, tol=0.0, **options)
 
     whole = part(max_iter=40)
-    part(max_iter=20, checkpoint=tmp_path / "run.ckpt")
+    part(max_iter=17, checkpoint=tmp_path / "run.ckpt")
     rest = part(max_iter=40, checkpoint=tmp_path / "run.ckpt")
     np.testing.assert_array_equal(rest.x[0], whole.x[0])
 

@@ -2,8 +2,8 @@
 
 Steps are pure, so what JAX needs is there already: `method.step` is traced once, and the iterations before the next
 check run in one call. A step that looks at numbers (a line search, a local Lipschitz constant) or leaves JAX (SciPy's
-sparse products) cannot be traced; it runs as it is. Accelerated IPDS is of that kind; its trial steps are compiled one
-by one (`_compile.pure`).
+sparse products) cannot be traced; it runs as it is. A method may know better, and take strides of its own: accelerated
+IPDS compiles the steps from one dual step to the next (`methods/descent.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from ._array import is_jax
-from ._compile import compiled, in_dtype, programs_of, pure
+from ._compile import compiled, programs_of, pure
 from .methods.base import Method, State
 from .problem import Problem
 
@@ -23,36 +23,34 @@ from .problem import Problem
 class Advance:
     """`advance(state, until)`: the State after iteration `until`, or any earlier one.
 
-    One step at a time, but where the arrays are JAX's and the step can be traced: then all at once. The first step is
-    always taken by itself, as a start does not carry what later States do.
+    One stride of the method at a time, but where the arrays are JAX's and the step can be traced: then all at once. The
+    first step is always taken by itself, as a start does not carry what later States do.
     """
 
     def __init__(self, problem: Problem, method: Method):
         self._step = partial(method.step, problem)
-        self._compilable = True
+        self._stride = partial(method.stride, problem)
+        self._compilable = type(method).stride is Method.stride
         self._programs = programs_of(problem)
         self._method = (type(method), repr(sorted(vars(method).items())))
 
     def __call__(self, state: State, until: int) -> State:
         if state.t == 0 or not self._compilable or not is_jax(state.z):
-            return self._step(state)
+            return self._stride(state, until)
         jax = with_states()
         leaves, tree, moving = parts(state)
-        carried = [in_dtype(leaves[i], state.z.dtype) for i in moving]
+        carried = [until - state.t, *[leaves[i] for i in moving]]
         fixed = tuple([leaf for i, leaf in enumerate(leaves) if i not in set(moving)])
         key = (self._method, tree, state.z.dtype, fixed)
         hashable = all(isinstance(leaf, Hashable) for leaf in fixed)
         if hashable and key not in self._programs:
             loop = partial(repeated, self._step, tree, leaves, moving)
-            self._programs[key] = compiled(loop, [until - state.t, *carried])
+            self._programs[key] = compiled(loop, carried, state.z.dtype)
         program = self._programs[key] if hashable else None
         if program is None:
             self._compilable = False
-            return self._step(state)
-        found = dict(zip(moving, program([until - state.t, *carried]), strict=True))
-        # what came as a Python number goes back as one: a single transfer for all
-        numbers = {i: leaf for i, leaf in found.items() if isinstance(leaves[i], float | int)}
-        found |= {i: type(leaves[i])(value) for i, value in jax.device_get(numbers).items()}
+            return self._stride(state, until)
+        found = dict(zip(moving, program(carried), strict=True))
         return jax.tree.unflatten(tree, [found.get(i, leaf) for i, leaf in enumerate(leaves)])
 
 

@@ -16,29 +16,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
-from .._array import Array, norm, precision
+from .._array import Array, is_jax, norm, precision
 from .._compile import pure
-from ..deadline import look
 from ..errors import AssumptionError
 from ..problem import Block, Problem
 from .base import Method, State, checked, lipschitz_at
 from .composite import assemble, kink_width, length
-from .reduction import (
-    Arrays,
-    attempt,
-    curvatures,
-    eliminable,
-    eliminate,
-    evaluate,
-    fetched,
-    resmooth,
-    verified,
-    without,
-)
-from .spectral import Reference, barzilai_borwein
-from .stages import EFFORTS, INNER, ROUNDING, Cycle, Effort, Memory, begin, next_stage, ready
+from .descent import Terms, descend, descend_far, is_due
+from .reduction import Arrays, curvatures, eliminable, eliminate, evaluate, resmooth, verified, without
+from .spectral import SHORTEST, Reference
+from .stages import EFFORTS, INNER, Cycle, Effort, Memory, begin, next_stage, ready
 
 SHARP_START, SHARP_GROWTH, SHARP_FAR = 10.0, 2.0, 0.05
 """First penalty (in units of C_h/‖x_n‖), growth, and the residual above which it grows at every dual step, where no
@@ -48,8 +36,6 @@ TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
 VERIFY = 16
 """Iterations between trials whether what looks like a quadratic is one."""
-SHORTEST = 1e-307
-"""No step is shorter; anything above the range of denormals may be what the units of the data ask for."""
 
 
 class AcceleratedIPDS(Method):
@@ -142,55 +128,34 @@ class AcceleratedIPDS(Method):
 
     def step(self, problem: Problem, state: State) -> State:
         """One prox-gradient step on the reduced problem; every few steps a dual step."""
+        return self.stride(problem, state, state.t + 1)
+
+    def stride(self, problem: Problem, state: State, until: int) -> State:
+        """The same; for JAX all steps up to the next dual step, or up to iteration `until`, as one program."""
         m = ready(state.memory, state.t)
         if state.t % VERIFY == VERIFY - 1:
             m = _verified(m)
-        R, p, alpha = m.reduction, m.point, m.alpha
-        level = m.reference.value + ROUNDING * m.eps * abs(m.reference.value)
-        for _ in range(20):
-            tried: Any = None  # so that a step that was refused is not kept while the next is tried
-            steps = tuple([alpha * ti for ti in m.tau])
-            tried = fetched(pure(attempt, R, p.x, p.g, m.target, m.s, steps, m.warm, like=p.x[0]))
-            moved = sum([square / ti for square, ti in zip(tried.moved, m.tau, strict=True)])
-            if tried.value <= level - 1e-4 * moved / alpha:
-                break
-            look()
-            alpha = max(0.25 * alpha, SHORTEST)
-        q = tried.point
-        bent = sum([bend * ti for bend, ti in zip(tried.bent, m.tau, strict=True)])
-        following = barzilai_borwein(moved, sum(tried.crossed), bent, long=state.t % 2 == 1) or alpha
-        following = max(min(following, 1e4 * alpha), 1e-4 * alpha, SHORTEST)
-        m = m._replace(
-            point=q,
-            warm=tried.warm,
-            alpha=following,
-            reference=m.reference.seen(tried.value),
-            inner=m.inner + 1,
-        )
-        new = assemble(
-            state.t + 1,
-            R,
-            q,
-            list(zip(tried.v, steps, strict=True)),
-            m.s,
-            m.beta,
-            m.mu,
-            m,
-            m.settled,
-            m.transient,
-        )
-        # with s_i ∈ ∂h_i from the prox, ∇_iΦ + s_i = change of the gradient - move/step: its norm needs no new array
-        rest = 0.0
-        for block, step, mm, mc, cc, gg in zip(R.blocks, steps, *tried[3:7], strict=True):
-            pushed = mm / step / step
-            apart = max(cc - 2 * mc / step + pushed, 4 * m.eps * (cc + pushed))  # at least its own rounding
-            rest += gg if block.h.is_manifold else apart
-        rest = math.sqrt(rest)
-        if rest <= m.tolerance or m.inner >= (m.cooling.inner if m.cooling else INNER):
-            m = m._replace(point=q._replace(g=()), due=rest)
+        R, p, terms = m.reduction, m.point, Terms(m.target, m.s, m.tau, m.eps)
+        limit = m.cooling.inner if m.cooling else INNER
+        start = p.x, p.g, m.warm, m.alpha, m.reference, m.inner, state.t
+        if is_jax(p.x[0]):
+            until = min(until, state.t + VERIFY - (state.t + 1) % VERIFY)
+            last = pure(descend_far, R, terms, m.tolerance, limit, until, *start, like=p.x[0])
         else:
-            m = m._replace(point=q.bare())
-        return replace(new, memory=m)
+            last = descend(R, terms, *start)
+        q = last.trial.point
+        due = is_due(last, m.tolerance, limit)
+        m = m._replace(
+            point=q._replace(g=()) if due else q.bare(),
+            warm=last.trial.warm,
+            alpha=last.alpha,
+            reference=last.reference,
+            inner=last.inner,
+            due=last.rest if due else None,
+            signs=last.signs if due else (),
+        )
+        points = list(zip(last.trial.v, last.steps, strict=True))
+        return assemble(last.t, R, q, points, m.s, m.beta, m.mu, m, m.settled, m.transient)
 
     def lighter(self, state: State) -> State:
         """The memory alone, which says where the next step starts; then the parts of a stage that is due."""

@@ -67,6 +67,10 @@ class Method(ABC):
     def step(self, problem: Problem, state: State) -> State:
         """One iteration."""
 
+    def stride(self, problem: Problem, state: State, until: int) -> State:
+        """One iteration or more, up to `until`: for methods that take many at once by themselves."""
+        return self.step(problem, state)
+
     def lighter(self, state: State) -> State:
         """The State with less of what its next step does not need; itself where there is nothing more to drop.
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .._array import choose, greatest, is_traced
+from ..deadline import look
+
+TRIES = 20
+"""Lengths that a search tries at most."""
+SHORTEST = 1e-307
+"""No step is shorter; anything above the range of denormals may be what the units of the data ask for."""
 
 
 class Reference(NamedTuple):
@@ -21,11 +31,55 @@ class Reference(NamedTuple):
         return Reference((memory * self.weight * self.value + value) / weight, weight)
 
 
-def barzilai_borwein(moved: float, crossed: float, bent: float, *, long: bool) -> float | None:
-    """⟨Δx,Δx⟩/|⟨Δx,Δg⟩| (long) or |⟨Δx,Δg⟩|/⟨Δg,Δg⟩ (short); None where the gradient did not change along Δx.
+def barzilai_borwein(moved: float, crossed: float, bent: float, *, long: bool) -> float:
+    """⟨Δx,Δx⟩/|⟨Δx,Δg⟩| (long) or |⟨Δx,Δg⟩|/⟨Δg,Δg⟩ (short); 0 where the gradient did not change along Δx.
 
     Barzilai & Borwein, Two-point step size gradient methods, IMA J. Numer. Anal. 8 (1988).
     """
-    if crossed == 0 or bent == 0:
-        return None
-    return moved / abs(crossed) if long else abs(crossed) / bent
+    flat, crossed = (crossed == 0) | (bent == 0), abs(crossed)
+    return choose(flat, 0.0, choose(long, moved, crossed) / choose(flat, 1.0, choose(long, crossed, bent)))
+
+
+def first_accepted(attempt: Callable[[Any], tuple[Any, Any]], alpha: Any) -> tuple[Any, Any]:
+    """(α, outcome) of the first attempt(α) = (accepted, outcome) that is accepted, α a quarter as long every time.
+
+    The last of `TRIES` is taken as it is. In what JAX is compiling, the search becomes a loop of the program.
+
+    >>> first_accepted(lambda alpha: (alpha < 0.1, f"tried {alpha}"), 1.0)
+    (0.0625, 'tried 0.0625')
+    """
+    if is_traced(alpha):
+        return _traced_search(attempt, alpha)
+    for _ in range(TRIES):
+        outcome: Any = None  # so that one that was refused is not kept while the next is made
+        accepted, outcome = attempt(alpha)
+        if accepted:
+            break
+        look()
+        alpha = _shorter(alpha)
+    return alpha, outcome
+
+
+def _shorter(alpha: Any) -> Any:
+    return greatest(0.25 * alpha, SHORTEST)
+
+
+def _traced_search(attempt: Callable[[Any], tuple[Any, Any]], alpha: Any) -> tuple[Any, Any]:
+    def body(search: Any) -> Any:
+        alpha, tries, *_ = search
+        accepted, outcome = attempt(alpha)
+        return choose(accepted, alpha, _shorter(alpha)), tries + 1, accepted, outcome
+
+    def goes_on(search: Any) -> Any:
+        return ~search[2] & (search[1] < TRIES)
+
+    lax = importlib.import_module("jax").lax
+    alpha, *_, outcome = lax.while_loop(goes_on, body, (alpha, 0, False, blank(attempt, alpha)[1]))
+    return alpha, outcome
+
+
+def blank(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What stands in a JAX loop for the outcome of `function` until there is one: zeros of its shapes."""
+    jax = importlib.import_module("jax")
+    shapes = jax.eval_shape(function, *arguments)
+    return jax.tree.map(lambda like: jax.numpy.zeros(like.shape, like.dtype), shapes)

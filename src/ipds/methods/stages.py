@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .._array import add_scaled, fetch
 from .._compile import pure
+from .descent import ROUNDING
 from .reduction import Arrays, Point, Reduction, constraint_and_pulls, evaluate, resmooth, restored_value
 from .spectral import Reference
 
@@ -54,8 +55,6 @@ INNER = 10
 """Steps at most between two dual steps."""
 LAG = 0.8
 """β grows where a dual step leaves more than this fraction of the residual (unless that is rounding)."""
-ROUNDING = 50
-"""Relative differences up to this many units of the dtype's precision count as none."""
 
 
 class Memory(NamedTuple):
@@ -93,6 +92,8 @@ class Memory(NamedTuple):
     """Steps since the last stage began."""
     due: float | None = None
     """Where the next step begins with a stage: what is left of the gradient."""
+    signs: tuple[float, ...] = ()
+    """`constraint_and_pulls` there, where it is known."""
     cycle: int = -1
     """Annealing we are in; -1 before the first."""
     cooling: Cycle | None = None
@@ -170,13 +171,16 @@ def _at(m: Memory, place: Point, before: float) -> Memory:
 
 def begin(m: Memory) -> Memory:
     """The reduced function for the (z, β, μ) of a stage: where x is the same, without any product A_i x_i."""
-    R, p = m.reduction, m.point
-    if p.f:
-        point = pure(resmooth, R, p, m.target, m.s, like=p.x[0])
-    else:
-        point = pure(evaluate, R, p.x, m.target, m.s, like=p.x[0])
-    (value,), point = fetch((point.value,), point.bare())
-    return m._replace(point=point, reference=Reference(value))
+    x = m.point.x
+    point = pure(_beginning, m.reduction, m.point, m.target, m.s, like=x[0])
+    (value,), point = fetch((point.value,), point)
+    return m._replace(point=point._replace(x=x), reference=Reference(value))
+
+
+def _beginning(R: Reduction, p: Point, target: Any, s: float) -> Point:
+    """What a step starts from, less x itself."""
+    q = resmooth(R, p, target, s) if p.f else evaluate(R, p.x, target, s)
+    return q.bare()._replace(x=())
 
 
 def _smoothing(m: Memory, s: float) -> Memory:
@@ -189,7 +193,7 @@ def _smoothing(m: Memory, s: float) -> Memory:
 def _dual_step(m: Memory, rest: float) -> Memory:
     """z ← -d/c, and β grows where the constraint lags behind stationarity."""
     R, p = m.reduction, m.point
-    feasibility, rest_of, placed, *pulls = fetch(pure(constraint_and_pulls, R, p, like=p.z))
+    feasibility, rest_of, placed, *pulls = m.signs or fetch(pure(constraint_and_pulls, R, p, like=p.z))
     scale = max(rest_of, placed)
     # at first the constraint may hurry ahead; in the long run it must not
     balance = 1.0 if m.cycle >= 0 or m.rounds > HASTE else 0.1
