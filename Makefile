@@ -89,12 +89,13 @@ audit: $(READY)
 	$(PIP) pip-audit
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements-ci.lock
 
-# random problems for MINUTES, damaged files, hostile arguments
+# random problems for MINUTES, damaged files, hostile arguments: all three, whatever one of them finds
 MINUTES ?= 15
 fuzz: $(READY)
-	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) --seed $$(date +%s)
-	$(BIN)/python tests/fuzz_files.py --cases 5000 --seed $$(date +%s)
-	$(BIN)/python tests/fuzz_arguments.py --cases 1000 --seed $$(date +%s)
+	@seed=$$(date +%s); failed=0; \
+	for run in "fuzz --minutes $(MINUTES)" "fuzz_files --cases 5000" "fuzz_arguments --cases 1000"; do \
+		set -- $$run; file=$$1; shift; echo "== $$file $$@ --seed $$seed"; \
+		$(BIN)/python tests/$$file.py "$$@" --seed $$seed || failed=1; done; exit $$failed
 
 # the site, with the gallery run: open build/site/index.html
 docs: $(READY)
