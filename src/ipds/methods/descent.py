@@ -52,6 +52,7 @@ def descend(
     reference: Reference,
     inner: int,
     t: int,
+    before: Any = None,
 ) -> Descent:
     """One step of Barzilai-Borwein length by a nonmonotone search."""
     target, s, tau, eps = terms
@@ -63,7 +64,7 @@ def descend(
         moved = sum([square / ti for square, ti in zip(trial.moved, tau, strict=True)])
         return trial.value <= level - 1e-4 * moved / alpha, (trial, steps, moved)
 
-    alpha, (trial, steps, moved) = first_accepted(tried, alpha)
+    alpha, (trial, steps, moved) = first_accepted(tried, alpha, before)
     bent = sum([bend * ti for bend, ti in zip(trial.bent, tau, strict=True)])
     following = barzilai_borwein(moved, sum(trial.crossed), bent, long=t % 2 == 1)
     following = choose(following == 0, alpha, following)
@@ -85,10 +86,9 @@ def descend_far(R: Reduction, terms: Terms, tolerance: float, limit: int, until:
         return descend(R, terms, *start)
 
     def onward(last: Descent) -> Descent:
-        point = last.trial.point
-        return descend(
-            R, terms, point.x, point.g, last.trial.warm, last.alpha, last.reference, last.inner, last.t
-        )
+        trial, steps, alpha, reference, rest, inner, t, _ = last
+        start = trial.point.x, trial.point.g, trial.warm, alpha, reference, inner, t
+        return descend(R, terms, *start, before=(trial, steps, rest))
 
     def goes_on(last: Descent) -> Any:
         return ~is_due(last, tolerance, limit) & (last.t < until)

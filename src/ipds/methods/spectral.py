@@ -40,16 +40,19 @@ def barzilai_borwein(moved: float, crossed: float, bent: float, *, long: bool) -
     return choose(flat, 0.0, choose(long, moved, crossed) / choose(flat, 1.0, choose(long, crossed, bent)))
 
 
-def first_accepted(attempt: Callable[[Any], tuple[Any, Any]], alpha: Any) -> tuple[Any, Any]:
+def first_accepted(
+    attempt: Callable[[Any], tuple[Any, Any]], alpha: Any, before: Any = None
+) -> tuple[Any, Any]:
     """(α, outcome) of the first attempt(α) = (accepted, outcome) that is accepted, α a quarter as long every time.
 
-    The last of `TRIES` is taken as it is. In what JAX is compiling, the search becomes a loop of the program.
+    The last of `TRIES` is taken as it is. In what JAX is compiling, the search becomes a loop of the program, and may
+    write over the outcome of the one `before`.
 
     >>> first_accepted(lambda alpha: (alpha < 0.1, f"tried {alpha}"), 1.0)
     (0.0625, 'tried 0.0625')
     """
     if is_traced(alpha):
-        return _traced_search(attempt, alpha)
+        return _traced_search(attempt, alpha, before)
     for _ in range(TRIES):
         outcome: Any = None  # so that one that was refused is not kept while the next is made
         accepted, outcome = attempt(alpha)
@@ -64,7 +67,7 @@ def _shorter(alpha: Any) -> Any:
     return greatest(0.25 * alpha, SHORTEST)
 
 
-def _traced_search(attempt: Callable[[Any], tuple[Any, Any]], alpha: Any) -> tuple[Any, Any]:
+def _traced_search(attempt: Callable[[Any], tuple[Any, Any]], alpha: Any, before: Any) -> tuple[Any, Any]:
     def body(search: Any) -> Any:
         alpha, tries, *_ = search
         accepted, outcome = attempt(alpha)
@@ -74,7 +77,8 @@ def _traced_search(attempt: Callable[[Any], tuple[Any, Any]], alpha: Any) -> tup
         return ~search[2] & (search[1] < TRIES)
 
     lax = importlib.import_module("jax").lax
-    alpha, *_, outcome = lax.while_loop(goes_on, body, (alpha, 0, False, blank(attempt, alpha)[1]))
+    start = blank(attempt, alpha)[1] if before is None else before
+    alpha, *_, outcome = lax.while_loop(goes_on, body, (alpha, 0, False, start))
     return alpha, outcome
 
 
