@@ -51,7 +51,7 @@ def first_accepted(
     >>> first_accepted(lambda alpha: (alpha < 0.1, f"tried {alpha}"), 1.0)
     (0.0625, 'tried 0.0625')
     """
-    if is_traced(alpha):
+    if type(alpha) is not float and is_traced(alpha):
         return _traced_search(attempt, alpha, before)
     for _ in range(TRIES):
         outcome: Any = None  # so that one that was refused is not kept while the next is made
