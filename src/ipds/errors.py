@@ -17,7 +17,7 @@ class AssumptionError(ValueError):
 
 
 class DivergenceError(ArithmeticError):
-    """Every method tried has diverged; `result` is the last finite one."""
+    """Every method tried has diverged; `result` is the best finite one."""
 
     def __init__(self, message: str, result: Any = None):
         super().__init__(message)

@@ -88,7 +88,7 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     results = sorted(results, key=_rank)
     if results[0].status is Status.DIVERGED:
         raise DivergenceError(
-            f"all {len(results)} starts diverged; a last finite point is in .result", results[0]
+            f"all {len(results)} starts diverged; the best finite point is in .result", results[0]
         )
     return Multistart(tuple(results))
 

@@ -119,7 +119,7 @@ def _first_answer(
     best = min(tried, key=lambda r: (r.status is Status.DIVERGED, r.certificate.relative))
     if best.status is Status.DIVERGED:
         names = ", ".join(r.method for r in tried)
-        raise DivergenceError(f"every method diverged ({names}); the last finite point is in .result", best)
+        raise DivergenceError(f"every method diverged ({names}); the best finite point is in .result", best)
     return best
 
 

@@ -19,17 +19,17 @@ class RowCovariance:
     """V ↦ C V with C = DᵀD of a Dask array D cut by rows, centred on request without a centred copy.
 
     One pass finds the column sums, one more C itself, where D has few features; else every product is a pass.
-    `gram` overrides that choice.
+    `gram` overrides that choice; `data` is what errors call D.
     """
 
-    def __init__(self, name: str, D: Any, center: bool, gram: bool | None = None):
+    def __init__(self, name: str, D: Any, center: bool, gram: bool | None = None, data: str = "D"):
         if D.ndim != 2:
-            raise ValueError(f"{name}: D must be 2-D (samples, features), got shape {tuple(D.shape)}")
+            raise ValueError(f"{name}: {data} must be 2-D (samples, features), got shape {tuple(D.shape)}")
         self.D = adopted(D, name)
         self.shape = self.samples, features = self.D.shape
         sums, finite = np.sum(self.D, axis=0), np.all(np.isfinite(self.D))
         if not finite:
-            raise ValueError(f"{name}: D contains NaN or infinity")
+            raise ValueError(f"{name}: {data} contains NaN or infinity")
         self.mean = np.asarray(sums) / self.samples
         self.A = RowMatrix(self.D, mean=self.mean if center else None)
         few = features <= FEATURES and features <= 2 * self.samples if gram is None else gram

@@ -162,7 +162,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     def _standardised(self, X: Any) -> tuple[Any, np.ndarray]:
         """(columns centred where there is an intercept, of unit root mean square; the scales)."""
         if is_dask(X):
-            data = RowCovariance("RobustSparseRegressor", X, center=self.fit_intercept, gram=False)
+            data = RowCovariance("RobustSparseRegressor", X, center=self.fit_intercept, gram=False, data="X")
             scales = unit_scales(data.diagonal / data.samples)
             return RowMatrix(data.D, data.mean if self.fit_intercept else None, scales), scales
         centre = np.asarray(X.mean(axis=0)).ravel() if self.fit_intercept else None

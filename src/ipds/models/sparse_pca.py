@@ -191,7 +191,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._nonnegative("alpha", self.alpha)
         self._choice("formulation", self.formulation, FORMULATIONS)
         if is_dask(X):
-            X = RowCovariance("SparsePCA", features_of(self, X, reset=True), center=True)
+            X = RowCovariance("SparsePCA", features_of(self, X, reset=True), center=True, data="X")
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=float, ensure_min_samples=2)
             self._in_range("X", X)
