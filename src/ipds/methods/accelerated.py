@@ -24,7 +24,18 @@ from ..problem import Block, Problem
 from .base import Method, State, checked, lipschitz_at
 from .composite import assemble, kink_width, length
 from .descent import Terms, descend, descend_far, is_due
-from .reduction import Arrays, curvatures, eliminable, eliminate, evaluate, resmooth, verified, without
+from .reduction import (
+    Arrays,
+    Point,
+    Reduction,
+    curvatures,
+    eliminable,
+    eliminate,
+    evaluate,
+    resmooth,
+    verified,
+    without,
+)
 from .spectral import SHORTEST, Reference
 from .stages import EFFORTS, INNER, Cycle, Effort, Memory, begin, next_stage, ready
 
@@ -34,6 +45,8 @@ smooth f competes with h_n: its kinks decide at once."""
 SMOOTHER = 0.4
 TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
+HEAVY, TRIALS = 0.1, 60
+"""First weight of an h_i in units of the one at which it outweighs the gradient of f_i; proxes to find that at most."""
 VERIFY = 16
 """Iterations between trials whether what looks like a quadratic is one."""
 
@@ -98,6 +111,9 @@ class AcceleratedIPDS(Method):
             z0 = z0 - point.push
             target = R.b - z0 / beta
             point = resmooth(R, point, target, s)
+        weights = first_weights(R, point)
+        if max(weights) > 1:
+            point = resmooth(R, point, target, s, weights)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, own_bend)]
         largest = max(curved)
         slope, eps = length(point.g), precision(point.z)
@@ -112,6 +128,8 @@ class AcceleratedIPDS(Method):
             may_anneal=gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
             first=beta,
             tau=tuple(largest / curvature for curvature in curved),
+            weights=weights,
+            incumbent=(math.inf, x if max(weights) > 1 else ()),
             point=point.bare(),
             warm=(None,) * len(R.blocks),
             z=z0 if norm(z0) > 0 else None,
@@ -135,7 +153,7 @@ class AcceleratedIPDS(Method):
         m = ready(state.memory, state.t)
         if state.t % VERIFY == VERIFY - 1:
             m = _verified(m)
-        R, p, terms = m.reduction, m.point, Terms(m.target, m.s, m.tau, m.eps)
+        R, p, terms = m.phi, m.point, Terms(m.target, m.s, m.tau, m.weights, m.eps)
         limit = m.cooling.inner if m.cooling else INNER
         start = p.x, p.g, m.warm, m.alpha, m.reference, m.inner, state.t
         if is_jax(p.x[0]):
@@ -154,7 +172,8 @@ class AcceleratedIPDS(Method):
             due=last.rest if due else None,
             signs=last.signs if due else (),
         )
-        points = list(zip(last.trial.v, last.steps, strict=True))
+        steps = [step * weight for step, weight in zip(last.steps, m.weights, strict=True)]
+        points = list(zip(last.trial.v, steps, strict=True))
         return assemble(last.t, R, q, points, m.s, m.beta, m.mu, m, m.settled, m.transient)
 
     def lighter(self, state: State) -> State:
@@ -177,6 +196,27 @@ class AcceleratedIPDS(Method):
         return state.memory.effort
 
 
+def first_weights(R: Reduction, p: Point) -> tuple[float, ...]:
+    """ω_i: `HEAVY` of the weight at which h_i would outweigh ∇f_i entirely, where f_i has no global curvature bound.
+
+    Such an f (a quartic, say) is far from convex at a start that is far away: there a heavier h_i, which keeps x_i
+    simple, leads to better minima.
+    """
+    weights = []
+    for block, slope in zip(R.blocks, p.df, strict=True):
+        steepest, weight = block.h.lipschitz(block.shape), 0.0
+        if block.f is not None and block.f.lipschitz is None and 0 < steepest < math.inf:
+            weight = norm(slope) / steepest
+            for _ in range(TRIALS):
+                if norm(block.h.prox(slope, weight)) == 0:
+                    break
+                weight *= 1.2
+            else:
+                weight = 0.0  # h_i has its minimum elsewhere than at 0
+        weights.append(max(1.0, HEAVY * weight))
+    return tuple(weights)
+
+
 def into_domain(block: Block, x: Array) -> Array:
     """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
     return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
@@ -187,5 +227,6 @@ def _verified(m: Memory) -> Memory:
     R = verified(m.reduction, m.point)
     if R is m.reduction:
         return m
-    point = evaluate(R, m.point.x, m.target, m.s)
-    return m._replace(reduction=R, point=point, reference=Reference(float(point.value)))
+    m = m._replace(reduction=R)
+    point = evaluate(m.phi, m.point.x, m.target, m.s, m.weights)
+    return m._replace(point=point, reference=Reference(float(point.value)))

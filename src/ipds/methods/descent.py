@@ -39,6 +39,8 @@ class Terms(NamedTuple):
     target: Any
     s: float
     tau: tuple[float, ...]
+    weights: tuple[float, ...]
+    """ω_i ≥ 1, by which the h_i count."""
     eps: float
 
 
@@ -55,12 +57,12 @@ def descend(
     before: Any = None,
 ) -> Descent:
     """One step of Barzilai-Borwein length by a nonmonotone search."""
-    target, s, tau, eps = terms
+    target, s, tau, weights, eps = terms
     level = reference.value + ROUNDING * eps * abs(reference.value)
 
     def tried(alpha: float) -> tuple[Any, Any]:
         steps = tuple([alpha * ti for ti in tau])
-        trial = fetched(pure(attempt, R, x, g, target, s, steps, warm, like=x[0]))
+        trial = fetched(pure(attempt, R, x, g, target, s, steps, weights, warm, like=x[0]))
         moved = sum([square / ti for square, ti in zip(trial.moved, tau, strict=True)])
         return trial.value <= level - 1e-4 * moved / alpha, (trial, steps, moved)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .._array import (
@@ -54,6 +55,13 @@ class Reduction:
     """x_i ↦ (f_i(x_i), ∇f_i(x_i))."""
     own_smooth: Callable[[Array], tuple[float, Array | None]] | None
     """The same for f_j, None where f_j = 0."""
+    soft: bool = False
+    """Whether h_j is smoothed by its own `soften` instead of its Moreau envelope."""
+
+    @cached_property
+    def softened(self) -> Reduction:
+        """The same with h_j softened; one object, so that what was compiled for it serves again."""
+        return replace(self, soft=True)
 
     def invert(self, y: Array) -> Array:
         """A_j⁻¹ y."""
@@ -100,7 +108,7 @@ class Point(NamedTuple):
     split: Array = None
     """The multiplier -A_j⁻ᵀd of the reduced problem."""
     z: Array = None
-    """The multiplier of the problem as stated: the same unless f_j has moved."""
+    """The multiplier behind the gradient: the same unless f_j has moved or h_j is softened."""
     pulls: tuple[Array | None, ...] = ()
     """A_iᵀz; None where A_i = c·I, unless it is the gradient itself."""
     g: Arrays = ()
@@ -142,8 +150,8 @@ def eliminate(problem: Problem, j: int, x0: Arrays) -> Reduction:
     return known.setdefault((j, shortcuts, type(x0[j]), str(x0[j].dtype)), made)
 
 
-def evaluate(R: Reduction, x: Arrays, target: Any, s: float) -> Point:
-    """Φ and its gradient at x: each A_i, A_iᵀ and f_i once; `target` is b - z/β."""
+def evaluate(R: Reduction, x: Arrays, target: Any, s: float, weights: tuple[Any, ...] = ()) -> Point:
+    """Φ and its gradient at x: each A_i, A_iᵀ and f_i once; `target` is b - z/β, `weights` as in `resmooth`."""
     products = tuple([placed(op, xi) for op, xi in zip(R.operators, x, strict=True)])
     pairs = [smooth(xi) for smooth, xi in zip(R.smooth, x, strict=True)]
     f, df = tuple([value for value, _ in pairs]), tuple([gradient for _, gradient in pairs])
@@ -151,7 +159,7 @@ def evaluate(R: Reduction, x: Arrays, target: Any, s: float) -> Point:
     if R.own_smooth is not None:
         own_f, own_df = R.own_smooth(solved(R, p))
         p = p._replace(own_f=own_f, push=R.invert_adjoint(-own_df))  # type: ignore[operator]
-    return resmooth(R, p, target, s)
+    return resmooth(R, p, target, s, weights)
 
 
 def placed(op: Operator, x: Array) -> Array | None:
@@ -176,25 +184,32 @@ def adjoints(R: Reduction, p: Point) -> Arrays:
     return tuple([op.adjoint(p.z) if pull is None else pull for op, pull in known])
 
 
-def smoothed(R: Reduction, p: Place | Point, target: Any, s: float) -> tuple[Array, Array]:
-    """x̆ = prox_{h_j}(u, s) and the multiplier -A_j⁻ᵀ(u - x̆)/s."""
+def smoothed(R: Reduction, p: Place | Point, target: Any, s: float) -> tuple[Array, Array, Array, Any]:
+    """x̆ = prox_{h_j}(u, s), split = -A_j⁻ᵀ(u - x̆)/s; -A_j⁻ᵀ times the gradient of the smoothed h_j, and its value."""
     u = R.invert(target - total(R, p))
     x_breve = R.h.prox(u, s)
-    return x_breve, R.multiplier(x_breve, u, s)
+    if R.soft:
+        value, slope = R.h.soften(u, s)
+        return x_breve, R.multiplier(x_breve, u, s), R.invert_adjoint(-slope), value
+    split = R.multiplier(x_breve, u, s)
+    value = 0.0 if R.h.is_set else R.h(x_breve)
+    return x_breve, split, split, value + (s * R.c * R.c / 2) * dot(split, split)
 
 
-def resmooth(R: Reduction, p: Place | Point, target: Any, s: float) -> Point:
-    """Φ at a place, for a (new) target b - z/β and smoothing s."""
-    x_breve, split = smoothed(R, p, target, s)
-    z = split if p.push is None else split + p.push
-    value = sum(p.f) + p.own_f if R.h.is_set else sum(p.f) + p.own_f + R.h(x_breve)
-    value = value + (s * R.c * R.c / 2) * dot(split, split)
+def resmooth(R: Reduction, p: Place | Point, target: Any, s: float, weights: tuple[Any, ...] = ()) -> Point:
+    """Φ at a place, for a (new) target b - z/β and smoothing s; its value counts h_i with the weight ω_i, or once."""
+    x_breve, split, z, smooth = smoothed(R, p, target, s)
+    z = z if p.push is None else z + p.push
+    value = sum(p.f) + p.own_f + smooth
     pulls = tuple([pulled(*given, z) for given in zip(R.blocks, R.operators, p.df, strict=True)])
     g = []
-    for block, op, xi, dfi, pull in zip(R.blocks, R.operators, p.x, p.df, pulls, strict=True):
+    weights = weights or (1.0,) * len(R.blocks)
+    for block, op, xi, dfi, pull, weight in zip(
+        R.blocks, R.operators, p.x, p.df, pulls, weights, strict=True
+    ):
         g.append(tangent(block, xi, gradient(op, z, pull, dfi)))
         if not block.h.is_set:
-            value = value + block.h(xi)
+            value = value + weight * block.h(xi)
     return Point(*p[:6], value, x_breve, split, z, pulls, tuple(g))
 
 
@@ -230,14 +245,22 @@ class Trial(NamedTuple):
 
 
 def attempt(
-    R: Reduction, old: Arrays, g: Arrays, target: Any, s: Any, steps: tuple[Any, ...], warm: tuple[Any, ...]
+    R: Reduction,
+    old: Arrays,
+    g: Arrays,
+    target: Any,
+    s: Any,
+    steps: tuple[Any, ...],
+    weights: tuple[Any, ...],
+    warm: tuple[Any, ...],
 ) -> Trial:
-    """x_i ← prox_{h_i}(x_i - α_i g_i, α_i), and all there is to know of it: pure, without a look at a number."""
+    """x_i ← prox_{ω_i h_i}(x_i - α_i g_i, α_i), and all there is to know of it: pure, without a look at a number."""
     v = tuple([add_scaled(xi, -step, gi) for xi, gi, step in zip(old, g, steps, strict=True)])
-    found = [block.h.prox_warm(*given) for block, *given in zip(R.blocks, v, steps, warm, strict=True)]
+    scaled = [step * weight for step, weight in zip(steps, weights, strict=True)]
+    found = [block.h.prox_warm(*given) for block, *given in zip(R.blocks, v, scaled, warm, strict=True)]
     x, warm = zip(*found, strict=True)
     v = tuple([None if block.h.is_manifold else vi for block, vi in zip(R.blocks, v, strict=True)])
-    q = evaluate(R, x, target, s)
+    q = evaluate(R, x, target, s, weights)
     changes = [products_of_differences(*four) for four in zip(x, old, q.g, g, strict=True)]
     slopes = [dot(gi, gi) if block.h.is_manifold else 0.0 for block, gi in zip(R.blocks, q.g, strict=True)]
     moved, crossed, bent = zip(*changes, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .._array import add_scaled, fetch
+from .._array import add_scaled, fetch, norm
 from .._compile import pure
 from .descent import ROUNDING
 from .reduction import Arrays, Point, Reduction, constraint_and_pulls, evaluate, resmooth, restored_value
@@ -45,6 +45,10 @@ EFFORTS = {
     "balanced": Effort(1.05, 200, CYCLES),
     "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
 }
+TIGHT = 0.0005
+"""What is left of the gradient, in units of the first one, when a smoothing has done its part of an annealing."""
+LIGHTER = 0.7
+"""Factor of the weights ω_i from stage to stage."""
 HASTE = 100
 """Dual steps in which β may grow although stationarity lags behind the constraint."""
 ROUNDS, SHARPEN = 12, 1.1
@@ -76,6 +80,8 @@ class Memory(NamedTuple):
     """The first penalty."""
     tau: tuple[float, ...]
     """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
+    weights: tuple[float, ...]
+    """ω_i ≥ 1, by which the h_i count: where f is far from convex, a heavier h leads to better minima."""
     point: Point
     """Where the next step starts; without a gradient where a stage has changed Φ, to be evaluated then."""
     warm: tuple[Any, ...]
@@ -103,17 +109,28 @@ class Memory(NamedTuple):
     z: Any = None
     """Multiplier of the augmented Lagrangian; None where it is zero, and where no stage will ask for it again."""
     incumbent: tuple[float, Arrays] = (math.inf, ())
-    """The best point between annealings, by the objective with the constraint solved for x_n."""
+    """The best point between annealings, by the objective with the constraint solved for x_n; before, the start."""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether some h_i still counts more than once."""
+        return max(self.weights) > 1
 
     @property
     def settled(self) -> bool:
-        """Whether no annealing is owed any more."""
-        return not (self.effort.exhaustive and self.may_anneal and self.cycle < len(self.effort.cycles))
+        """Whether no annealing is owed any more, and every h_i counts once."""
+        owed = self.effort.exhaustive and self.may_anneal and self.cycle < len(self.effort.cycles)
+        return not owed and not self.heavy
 
     @property
     def transient(self) -> bool:
         """Whether an annealing is under way."""
         return 0 <= self.cycle < len(self.effort.cycles)
+
+    @property
+    def phi(self) -> Reduction:
+        """The reduced problem, h_n softened while an annealing cools."""
+        return self.reduction.softened if self.cooling and self.transient else self.reduction
 
     @property
     def s(self) -> float:
@@ -132,6 +149,12 @@ def next_stage(m: Memory, t: int) -> Memory:
     """A dual step, or a new smoothing; Φ is left for `begin` to evaluate."""
     assert m.due is not None
     before, rest, m = m.s, m.due, m._replace(due=None)
+    if m.heavy:
+        vanished = [weight > 1 and norm(xi) == 0 for weight, xi in zip(m.weights, m.point.x, strict=True)]
+        weights = tuple([1.0 if any(vanished) else max(1.0, LIGHTER * weight) for weight in m.weights])
+        m = m._replace(weights=weights)
+        if any(vanished):  # too heavy: once more, from the start
+            return _at(m, Point(m.incumbent[1], (), (), ()), before)
     if m.cooling and m.s * m.cooling.factor > m.cooling.cold * m.unit:
         return _at(_smoothing(m, m.s * m.cooling.factor), m.point.place(), before)
     if m.may_anneal and not m.cooling and m.cycle < len(m.effort.cycles):
@@ -152,7 +175,7 @@ def _anneal(m: Memory) -> Memory:
     m = m._replace(incumbent=incumbent, cycle=cycle, z=None)
     if cycle < len(m.effort.cycles):
         cooling = m.effort.cycles[cycle]
-        m = _smoothing(m._replace(cooling=cooling, tolerance=0.002 * m.slope), cooling.hot * m.unit)
+        m = _smoothing(m._replace(cooling=cooling, tolerance=TIGHT * m.slope), cooling.hot * m.unit)
     else:
         m = m._replace(
             beta=10 / (m.effort.cycles[-1].cold * m.unit * R.c**2), mu=0.0, tolerance=0.1 * m.slope
@@ -172,14 +195,14 @@ def _at(m: Memory, place: Point, before: float) -> Memory:
 def begin(m: Memory) -> Memory:
     """The reduced function for the (z, β, μ) of a stage: where x is the same, without any product A_i x_i."""
     x = m.point.x
-    point = pure(_beginning, m.reduction, m.point, m.target, m.s, like=x[0])
+    point = pure(_beginning, m.phi, m.point, m.target, m.s, m.weights, like=x[0])
     (value,), point = fetch((point.value,), point)
     return m._replace(point=point._replace(x=x), reference=Reference(value))
 
 
-def _beginning(R: Reduction, p: Point, target: Any, s: float) -> Point:
+def _beginning(R: Reduction, p: Point, target: Any, s: float, weights: tuple[Any, ...]) -> Point:
     """What a step starts from, less x itself."""
-    q = resmooth(R, p, target, s) if p.f else evaluate(R, p.x, target, s)
+    q = resmooth(R, p, target, s, weights) if p.f else evaluate(R, p.x, target, s, weights)
     return q.bare()._replace(x=())
 
 
