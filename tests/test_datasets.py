@@ -190,12 +190,18 @@ def test_libsvm(tmp_path, suffix):
     assert np.array_equal(labels, [3, -1, 5])
 
 
+def test_libsvm_from_zero(tmp_path):
+    """As `sklearn.datasets.dump_svmlight_file` writes it."""
+    (tmp_path / "x").write_bytes(b"1 0:2 2:3\n-1 1:4\n")
+    samples, _ = datasets.read_libsvm(tmp_path / "x")
+    assert np.array_equal(samples.toarray(), [[2, 0, 3], [0, 4, 0]])
+
+
 @pytest.mark.parametrize(
     "line",
     [
         b"x 1:1",
         b"1 1",
-        b"1 0:1",
         b"1 -1:1",
         b"1 2:1 1:1",
         b"1 2:1 2:1",

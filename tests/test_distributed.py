@@ -130,6 +130,9 @@ def test_regression_steps_are_those_in_memory():
     for ours, theirs in zip((*there.x, there.z), (*here.x, here.z), strict=True):
         np.testing.assert_allclose(np.asarray(ours), theirs, atol=1e-8)
     assert abs(there.fun - here.fun) < 1e-8
+    problem = robust(G, y, True)
+    assert problem.infeasibility(there.x) == pytest.approx(robust(G, y).infeasibility(here.x), abs=1e-8)
+    assert isinstance(problem.residual(there.x), da.Array)
 
 
 @pytest.mark.parametrize("method", ["auto", "ipds", "sound"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import scipy
 
-from ._array import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm
+from ._array import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm, outward
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .operators import Identity, Operator, as_operator, from_linear_operator
@@ -186,11 +186,15 @@ class Problem:
 
     def residual(self, x: Sequence[Array]) -> Array:
         """Σ A_i x_i - b."""
-        return sum_products([op.apply(xi) for op, xi in zip(self.operators, x, strict=True)], self.b)
+        return outward(self._gap(x))
 
     def infeasibility(self, x: Sequence[Array]) -> float:
         """‖Σ A_i x_i - b‖."""
-        return norm(self.residual(x))
+        return norm(self._gap(x))
+
+    def _gap(self, x: Sequence[Array]) -> Array:
+        x = [adopted(xi, name) for xi, name in zip(x, self.names, strict=True)]
+        return sum_products([op.apply(xi) for op, xi in zip(self.operators, x, strict=True)], self.b)
 
     @cached_property
     def restorable(self) -> int | None:

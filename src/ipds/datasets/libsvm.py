@@ -17,8 +17,9 @@ LARGEST_INDEX = (1 << 31) - 1
 
 
 def read_libsvm(path: str | Path) -> tuple[scipy.sparse.csr_array, np.ndarray]:
-    """Samples and labels of a LIBSVM file, plain, .gz or .bz2; indices start at one, and increase in every line.
+    """Samples and labels of a LIBSVM file, plain, .gz or .bz2; indices increase in every line.
 
+    They start at one, or at zero where a zero occurs, as scikit-learn writes them.
     Of several labels separated by commas the first is returned; `qid:` and comments after # are passed over.
     `DataError` names the line; `OSError`: the file cannot be opened.
 
@@ -36,7 +37,7 @@ def read_libsvm(path: str | Path) -> tuple[scipy.sparse.csr_array, np.ndarray]:
             if not words:
                 continue
             labels.append(_number(words[0].split(b",")[0], path, number))
-            before = 0
+            before = -1
             for word in words[1:]:
                 if word.startswith(b"qid:"):
                     continue
@@ -44,15 +45,19 @@ def read_libsvm(path: str | Path) -> tuple[scipy.sparse.csr_array, np.ndarray]:
                 if not (
                     colon and index.isdigit() and len(index) < 11 and before < int(index) <= LARGEST_INDEX
                 ):
-                    raise DataError(f"{path}, line {number}: {_shown(word)} is no index:value after {before}")
+                    after = "" if before < 0 else f" after {before}"
+                    raise DataError(f"{path}, line {number}: {_shown(word)} is no index:value{after}")
                 before = int(index)
-                columns.append(before - 1)
+                columns.append(before)
                 values.append(_number(value, path, number))
             starts.append(len(columns))
     if not labels:
         raise DataError(f"{path}: no samples")
-    shape = (len(labels), max(columns, default=-1) + 1)
-    parts = (np.array(values), np.array(columns), np.array(starts))
+    places = np.array(columns)
+    if places.size and places.min() > 0:
+        places -= 1
+    shape = (len(labels), int(places.max(initial=-1)) + 1)
+    parts = (np.array(values), places, np.array(starts))
     return scipy.sparse.csr_array(parts, shape=shape), np.array(labels)
 
 

@@ -48,7 +48,7 @@ class Stiefel(Indicator):
         if condition < 1e-8:
             return _polar_by_svd(v)
         x = v.dot((q / np.sqrt(w)).dot(q.T))
-        if condition < 1e-3:  # a Newton-Schulz step takes away what squaring the condition lost
+        if condition < 0.1:  # a Newton-Schulz step takes away what squaring the condition lost
             x = 1.5 * x - 0.5 * x.dot(x.T.dot(x))
         return x
 

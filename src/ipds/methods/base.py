@@ -146,9 +146,11 @@ def require_last_block(problem: Problem) -> None:
     """Refuse what no parameter choice can repair: a nonconvex h_n."""
     name, block = problem.names[-1], problem.blocks[-1]
     if not block.h.is_convex:
+        remedy = "move a block with a convex Lipschitz h (e.g. L1) to the end"
+        if not any(other.h.is_convex for other in problem.blocks):
+            remedy = "no h is convex: add a last block for the gap of the equation, Block(h=L1(weight), A=1.0)"
         raise AssumptionError(
-            f"block {name!r} is last, so its h must be convex, but {block.h!r} is not; "
-            "move a block with a convex Lipschitz h (e.g. L1) to the end"
+            f"block {name!r} is last, so its h must be convex, but {block.h!r} is not; {remedy}"
         )
 
 
