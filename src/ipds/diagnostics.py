@@ -253,7 +253,7 @@ def _parts(block: Block, q: Array, gradient: Array | None, pull: Array) -> tuple
 
 def uncertified(problem: Problem, state: State) -> Certificate:
     """The certificate of a starting point: no prox has been taken yet, so nothing is known of stationarity."""
-    return Certificate(problem.infeasibility(state.q), (math.inf,) * len(state.x), math.inf)
+    return Certificate(norm(residual_of(problem, state)), (math.inf,) * len(state.x), math.inf)
 
 
 def objective(problem: Problem, state: State) -> Any:

@@ -41,8 +41,8 @@ def _units_at(problem: Problem, x: Sequence[Array]) -> tuple[float, ...]:
         steepest = block.h.lipschitz(block.shape)
         forces.append(max(slope, steepest if math.isfinite(steepest) else 0.0))
         direction = gradient if slope > 0 else xi if norm(xi) > 0 else xi + 1.0
-        gains.append(norm(op.apply(direction)) / norm(direction))
         terms.append(norm(op.apply(xi)))
+        gains.append((terms[-1] if direction is xi else norm(op.apply(direction))) / norm(direction))
         if block.f is not None and block.f.lipschitz:
             lengths.append(gains[-1] * slope / block.f.lipschitz)
     common = max(force / gain if gain > 0 else 0.0 for force, gain in zip(forces, gains, strict=True))

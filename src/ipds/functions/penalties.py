@@ -14,6 +14,7 @@ from .._array import (
     absolute_sum,
     asarray,
     choose,
+    divided,
     increased,
     magnitude,
     namespace,
@@ -65,8 +66,7 @@ class L1(ScalarPenalty):
         """The pseudo-Huber function Σ λ√(x_i² + e²) with e = sλ; the envelope where weights differ."""
         if type(self.lam) is not float or not self.lam:
             return super().soften(u, s)
-        value, d = _pseudo_huber(u, self.lam * s, by_row=False)
-        return self.lam * value, self.lam * d
+        return _pseudo_huber(u, self.lam, self.lam * s, by_row=False)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam * a
@@ -115,8 +115,7 @@ class L21(Nonsmooth):
         """Σ λ√(‖x_i‖² + e²) with e = sλ over the rows; the envelope where weights differ."""
         if type(self.lam) is not float or not self.lam or u.ndim != 2:
             return super().soften(u, s)
-        value, d = _pseudo_huber(u, self.lam * s, by_row=True)
-        return self.lam * value, self.lam * d
+        return _pseudo_huber(u, self.lam, self.lam * s, by_row=True)
 
     def lipschitz(self, shape: Shape) -> float:
         rows = shape[0] if shape else 1
@@ -128,13 +127,13 @@ class L21(Nonsmooth):
         return _by_row(xp, _row_weights(self.lam, x) / xp.where(norms > 0, norms, xp.ones_like(norms)), x) * x
 
 
-def _pseudo_huber(u: Array, e: float, *, by_row: bool) -> tuple[Any, Array]:
-    """Σ √(‖u_i‖² + e²) over entries or rows, and its gradient."""
+def _pseudo_huber(u: Array, lam: float, e: float, *, by_row: bool) -> tuple[Any, Array]:
+    """λ Σ √(‖u_i‖² + e²) over entries or rows, and its gradient."""
     xp = namespace(u)
     r = u * (1 / e)  # in units of e, so that no square overflows
-    squares = xp.sum(r * r, axis=1, keepdims=True) if by_row else r * r
-    root = xp.sqrt(increased(squares, 1.0))
-    return e * scalar(xp.sum(root)), r / root
+    root = increased(xp.sum(r * r, axis=1, keepdims=True) if by_row else r * r, 1.0)
+    root = np.sqrt(root, out=root) if type(root) is np.ndarray else xp.sqrt(root)
+    return lam * e * scalar(xp.sum(root)), divided(r, divided(root, lam))
 
 
 def row_norms(x: Array) -> Array:

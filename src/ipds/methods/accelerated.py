@@ -39,9 +39,9 @@ from .reduction import (
 from .spectral import SHORTEST, Reference
 from .stages import EFFORTS, INNER, Cycle, Effort, Memory, begin, next_stage, ready
 
-SHARP_START, SHARP_GROWTH, SHARP_FAR, SHARP_STEP = 5.0, 2.0, 0.05, 3.0
-"""First penalty (in units of C_h/‖x_n‖), growth, the residual above which it grows at every dual step, and first step
-(in units of the safe one), where no smooth f competes with h_n: its kinks decide at once."""
+SHARP_START, SHARP_GROWTH, SHARP_FAR = 5.0, 2.0, 0.05
+"""First penalty (in units of C_h/‖x_n‖), growth, and the residual above which it grows at every dual step, where no
+smooth f competes with h_n: its kinks decide at once."""
 SMOOTHER = 0.4
 TRANSITION = 0.7, 20
 """First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
@@ -136,7 +136,7 @@ class AcceleratedIPDS(Method):
             target=target,
             beta=beta,
             mu=0.0,
-            alpha=max((1.0 if gentle else SHARP_STEP) / (largest * len(curved)), SHORTEST),
+            alpha=max(1 / (largest * len(curved)), SHORTEST),
             reference=Reference(float(point.value)),
             tolerance=0.1 * slope,
             cooling=cooling,

@@ -148,7 +148,9 @@ def require_last_block(problem: Problem) -> None:
     if not block.h.is_convex:
         remedy = "move a block with a convex Lipschitz h (e.g. L1) to the end"
         if not any(other.h.is_convex for other in problem.blocks):
-            remedy = "no h is convex: add a last block for the gap of the equation, Block(h=L1(weight), A=1.0)"
+            remedy = (
+                "no h is convex: add a last block for the gap of the equation, Block(h=L1(weight), A=1.0)"
+            )
         raise AssumptionError(
             f"block {name!r} is last, so its h must be convex, but {block.h!r} is not; {remedy}"
         )

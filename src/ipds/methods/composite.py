@@ -120,8 +120,8 @@ def assemble(
     transient: bool = False,
 ) -> State:
     """The State of a point of the reduced problem, block j put back; x̆ is a prox with step `s`."""
-    # where z was made from x̆ and its prox point, that can be made from them again
-    u = None if p.push is None and not R.soft else add_scaled(p.x_breve, -s, R.own.adjoint(p.split))
+    # z was made from x̆ and its prox point, which can be made from them again, unless f_j has moved
+    u = None if p.push is None else add_scaled(p.x_breve, -s, R.own.adjoint(p.split))
     # a value found by the formula for quadratics serves searches, not reports
     known = tuple([None if isinstance(one, OneCall) else fi for one, fi in zip(R.smooth, p.f, strict=True)])
     return State(

@@ -24,8 +24,10 @@ from typing import Any, NamedTuple
 from .._array import (
     Array,
     add_scaled,
+    divided,
     dot,
     fetch,
+    increased,
     magnitude,
     norm,
     precision,
@@ -79,6 +81,12 @@ class Reduction:
             return scaled_difference(x_breve, u, 1 / (self.c * s), into_second=True)
         return self.own.apply(scaled_difference(x_breve, u, 1 / (self.c**2 * s)))
 
+    def pushed(self, slope: Array) -> Array:
+        """-A_j⁻ᵀ slope, in the place of slope where it can be."""
+        if isinstance(self.own, Identity):
+            return divided(slope, -self.c)
+        return self.own.apply(divided(slope, -(self.c**2)))
+
 
 class Place(NamedTuple):
     """What is known at x before any smoothing."""
@@ -108,9 +116,9 @@ class Point(NamedTuple):
     split: Array = None
     """The multiplier -A_j⁻ᵀd of the reduced problem."""
     z: Array = None
-    """The multiplier behind the gradient: the same unless f_j has moved or h_j is softened."""
+    """The multiplier of the problem as stated: the same unless f_j has moved."""
     pulls: tuple[Array | None, ...] = ()
-    """A_iᵀz; None where A_i = c·I, unless it is the gradient itself."""
+    """A_iᵀz; None where A_i = c·I, unless it is the gradient itself, and where h_j is softened."""
     g: Arrays = ()
     """∇_iΦ; its tangent part on manifolds."""
 
@@ -184,32 +192,35 @@ def adjoints(R: Reduction, p: Point) -> Arrays:
     return tuple([op.adjoint(p.z) if pull is None else pull for op, pull in known])
 
 
-def smoothed(R: Reduction, p: Place | Point, target: Any, s: float) -> tuple[Array, Array, Array, Any]:
-    """x̆ = prox_{h_j}(u, s), split = -A_j⁻ᵀ(u - x̆)/s; -A_j⁻ᵀ times the gradient of the smoothed h_j, and its value."""
+def smoothed(R: Reduction, p: Place | Point, target: Any, s: float) -> tuple[Array, Array, Any, Array | None]:
+    """x̆ = prox_{h_j}(u, s), split = -A_j⁻ᵀ(u - x̆)/s, the value of the smoothed h_j; the gradient of a softened one."""
     u = R.invert(target - total(R, p))
+    value, slope = R.h.soften(u, s) if R.soft else (0.0, None)
     x_breve = R.h.prox(u, s)
-    if R.soft:
-        value, slope = R.h.soften(u, s)
-        return x_breve, R.multiplier(x_breve, u, s), R.invert_adjoint(-slope), value
     split = R.multiplier(x_breve, u, s)
-    value = 0.0 if R.h.is_set else R.h(x_breve)
-    return x_breve, split, split, value + (s * R.c * R.c / 2) * dot(split, split)
+    if slope is None:
+        value = (s * R.c * R.c / 2) * dot(split, split) + (0.0 if R.h.is_set else R.h(x_breve))
+    return x_breve, split, value, slope
 
 
 def resmooth(R: Reduction, p: Place | Point, target: Any, s: float, weights: tuple[Any, ...] = ()) -> Point:
     """Φ at a place, for a (new) target b - z/β and smoothing s; its value counts h_i with the weight ω_i, or once."""
-    x_breve, split, z, smooth = smoothed(R, p, target, s)
-    z = z if p.push is None else z + p.push
+    x_breve, split, smooth, slope = smoothed(R, p, target, s)
+    z = split if p.push is None else split + p.push
+    behind = z  # the multiplier behind the gradient; z is the one that x̆ certifies
+    if slope is not None:
+        behind = R.pushed(slope) if p.push is None else R.pushed(slope) + p.push
     value = sum(p.f) + p.own_f + smooth
-    pulls = tuple([pulled(*given, z) for given in zip(R.blocks, R.operators, p.df, strict=True)])
+    pulls = tuple([pulled(*given, behind) for given in zip(R.blocks, R.operators, p.df, strict=True)])
     g = []
     weights = weights or (1.0,) * len(R.blocks)
     for block, op, xi, dfi, pull, weight in zip(
         R.blocks, R.operators, p.x, p.df, pulls, weights, strict=True
     ):
-        g.append(tangent(block, xi, gradient(op, z, pull, dfi)))
+        g.append(tangent(block, xi, gradient(op, behind, pull, dfi)))
         if not block.h.is_set:
             value = value + weight * block.h(xi)
+    pulls = pulls if slope is None else (None,) * len(g)
     return Point(*p[:6], value, x_breve, split, z, pulls, tuple(g))
 
 
@@ -221,8 +232,10 @@ def pulled(block: Block, op: Operator, df: Array | None, z: Array) -> Array | No
 
 def gradient(op: Operator, z: Array, pull: Array | None, df: Array | None) -> Array:
     """∇f_i + A_iᵀz."""
-    pull = op.adjoint(z) if pull is None else pull
-    return pull if df is None else df + pull
+    made = op.adjoint(z) if pull is None else pull
+    if df is None:
+        return made
+    return df + made if made is z or made is pull else increased(made, df)
 
 
 class Trial(NamedTuple):
