@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import islice
+import sys
+from itertools import islice, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.problems import phase
 
 from ipds import AssumptionError, Block, DivergenceError, Problem, Status, iterate, multistart, solve
 from ipds.diagnostics import certificate, certify, subgradients
@@ -21,7 +26,7 @@ from ipds.functions import (
     Stiefel,
     smooth,
 )
-from ipds.methods import IPDS, AcceleratedIPDS
+from ipds.methods import IPDS, AcceleratedIPDS, accelerated
 from ipds.methods.reduction import eliminable, eliminate, evaluate
 from ipds.operators import DCT, Sampling
 from problems import lowrank_data, regression_data, subspace_data
@@ -277,3 +282,61 @@ def test_multistart_sorts_its_answers_and_reports_their_spread():
     np.testing.assert_array_equal(found.funs, again.funs)
     with pytest.raises(ValueError, match="n must be a positive integer"):
         multistart(trade_off(), 0)
+
+
+def test_a_heavier_penalty_at_first_finds_better_minima(monkeypatch):
+    """Phase retrieval from a spectral start: the quartic f is far from convex there."""
+    found = {}
+    for heavy in (0.0, 0.1, 3.0):
+        monkeypatch.setattr(accelerated, "HEAVY", heavy)
+        cases = [phase(300, 300, 10, 30, seed) for seed in (0, 2, 3)]
+        results = [(case, solve(*case.pose(), max_iter=300)) for case in cases]
+        found[heavy] = [case.good(result.x[1]) for case, result in results]
+    assert found[0.1] == [True] * 3
+    assert found[0.0] == [False] * 3
+    assert found[3.0] == found[0.0]  # so heavy that all vanishes: back to the start, without
+
+
+def test_weights_fade_and_are_honest_until_they_have():
+    problem, x0 = phase(300, 300, 10, 30, 0).pose()
+    states = list(islice(iterate(problem, x0), 120))
+    weights = [state.memory.weights for state in states]
+    assert weights[0][0] > 2
+    assert weights[-1] == (1.0,)
+    assert all(later <= earlier for earlier, later in pairwise(weights))
+    assert [state.settled for state in states] == [weight == (1.0,) for weight in weights]
+    for state in states[:60:7]:
+        s = subgradients(problem, state)[1]
+        assert np.max(np.abs(s)) <= problem.blocks[1].h.lam * (1 + 1e-9)  # of h itself, not of a multiple
+
+
+def test_weights_only_where_the_curvature_of_f_is_unknown_and_h_bends():
+    problem, x0 = phase(40, 120, 5, 10, 0).pose()
+    v = problem.blocks[1]
+    tame = smooth(v.f, v.f.grad, lipschitz=1e4)
+    free = Block(f=v.f, h=NonNegative(), A=v.A, shape=v.shape)
+    for block, heavy in ((v, True), (Block(f=tame, h=v.h, A=v.A, shape=v.shape), False), (free, False)):
+        state = next(iterate(Problem([problem.blocks[0], block]), x0))
+        assert (max(state.memory.weights) > 1) == heavy
+
+
+def test_annealing_softens_h(monkeypatch):
+    """The multiplier of a softened state is still the one that x̆ certifies."""
+    problem = trade_off()
+    softened = [
+        state
+        for state in islice(iterate(problem, method=AcceleratedIPDS("thorough"), seed=0), 400)
+        if state.memory.phi.soft
+    ]
+    assert len(softened) > 50
+    for state in softened[::25]:
+        assert state.transient
+        s = -state.z  # A = 1
+        inside = np.abs(state.x_breve) < 1e-12
+        np.testing.assert_allclose(
+            s[~inside], problem.blocks[1].h.lam * np.sign(state.x_breve[~inside]), rtol=1e-9
+        )
+        assert np.max(np.abs(s)) <= problem.blocks[1].h.lam * (1 + 1e-9)
+    monkeypatch.setattr(L1, "soften", Nonsmooth.soften)
+    plain = list(islice(iterate(problem, method=AcceleratedIPDS("thorough"), seed=0), 400))
+    assert not np.allclose(plain[-1].x[0], softened[-1].x[0])
