@@ -138,8 +138,9 @@ def invented(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ..
     """
 
     def at_random(block: Block, zero: Array) -> bool:
-        flat = _flat(block, zero)
-        return block.h.is_manifold or (flat and (not block.h.is_convex or _goes_down(block, zero)))
+        if block.h.is_manifold:
+            return True
+        return _flat(block, zero) and (not block.h.is_convex or _goes_down(block, zero))
 
     return drawn(problem, like, np.random.default_rng(seed), at_random)
 

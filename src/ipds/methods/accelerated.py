@@ -62,7 +62,8 @@ class AcceleratedIPDS(Method):
         every few steps:  z ← -d/c;  β grows where the equation lags behind stationarity
 
     On manifolds the tangent part of ∇_iΦ is used. Where a smooth f competes over a nonconvex set the smoothing may be
-    raised again and lowered slowly (annealing).
+    raised again and lowered slowly (annealing, by `h.soften`); where f_i has no global Lipschitz constant, h_i counts more
+    at first.
 
     Parameters
     ----------
