@@ -99,6 +99,8 @@ class L21(Nonsmooth):
             raise ValueError(f"L21: lam must be a number or one per row, got shape {np.shape(self.lam)}")
 
     def __call__(self, x: Array) -> float:
+        if type(x) is np.ndarray and type(self.lam) is float:
+            return self.lam * float(np.add.reduce(row_norms(x), axis=None))
         return scalar(namespace(x).sum(_row_weights(self.lam, x) * row_norms(x)))
 
     def prox(self, v: Array, step: float) -> Array:
@@ -146,9 +148,8 @@ def row_norms(x: Array) -> Array:
         return xp.sqrt(xp.sum(rows * rows, axis=1))
     rows = x.reshape(x.shape[0], -1)
     squares = np.einsum("ij,ij->i", rows, rows)
-    low = squares < _LOWEST[x.dtype.char]
-    if (squares.size and not squares.max() < math.inf) or (low.any() and rows[low].any()):
-        # the squares overflow, or lose their digits: once more, scaled
+    if squares.size and not _LOWEST[x.dtype.char] < np.add.reduce(squares) < math.inf:
+        # the squares overflow, or lose digits that count: once more, scaled
         top = np.abs(rows).max(axis=1)
         top[top == 0] = 1.0
         rows = rows / top[:, None]
@@ -156,8 +157,8 @@ def row_norms(x: Array) -> Array:
     return np.sqrt(squares, out=squares)
 
 
-_LOWEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in "fde"}
-"""Sums of squares below this may have lost digits to underflow."""
+_LOWEST = {kind: float(np.finfo(kind).tiny) / float(np.finfo(kind).eps) ** 3 for kind in "fde"}
+"""In a sum of squares above this, what single ones lose to underflow is below its own rounding."""
 
 
 def _row_weights(lam: float | Array, x: Array) -> float | Array:

@@ -15,7 +15,6 @@ slowly, which finds better basins, and sharpens the result by dual steps as befo
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from .._array import Array, is_jax, norm, precision
 from .._compile import pure
@@ -62,8 +61,8 @@ class AcceleratedIPDS(Method):
         every few steps:  z ← -d/c;  β grows where the equation lags behind stationarity
 
     On manifolds the tangent part of ∇_iΦ is used. Where a smooth f competes over a nonconvex set the smoothing may be
-    raised again and lowered slowly (annealing, by `h.soften`); where f_i has no global Lipschitz constant, h_i counts more
-    at first.
+    raised again and lowered slowly (annealing, by `h.soften`); where f_i has no global Lipschitz constant, h_i counts
+    more at first.
 
     Parameters
     ----------
@@ -180,13 +179,11 @@ class AcceleratedIPDS(Method):
     def lighter(self, state: State) -> State:
         """The memory alone, which says where the next step starts; then the parts of a stage that is due."""
         if state.prox_points:
-            return State(
-                state.t, (), None, None, state.beta, state.mu, (), (), state.last, memory=state.memory
-            )
+            return _bare(state, state.memory)
         m: Memory = state.memory
         if m.due is not None:
-            return replace(state, memory=next_stage(m, state.t))
-        return state if m.point.g else replace(state, memory=begin(m))
+            return _bare(state, next_stage(m, state.t))
+        return state if m.point.g else _bare(state, begin(m))
 
     def may_smooth(self, state: State) -> bool:
         """Whether it may anneal."""
@@ -221,6 +218,11 @@ def first_weights(R: Reduction, p: Point) -> tuple[float, ...]:
 def into_domain(block: Block, x: Array) -> Array:
     """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
     return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
+
+
+def _bare(state: State, memory: Memory) -> State:
+    """A State of which only the memory is left."""
+    return State(state.t, (), None, None, state.beta, state.mu, (), (), state.last, memory=memory)
 
 
 def _verified(m: Memory) -> Memory:
