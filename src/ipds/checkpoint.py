@@ -14,7 +14,6 @@ import json
 import math
 import numbers
 import os
-import sys
 import tempfile
 import time
 import traceback
@@ -124,6 +123,9 @@ class Journal:
     def keep(self, run: Run) -> None:
         """Take note of where the run stands."""
 
+    def failed(self, error: Exception) -> None:
+        """Say what is to blame for an error in the middle of the run, where that is the journal."""
+
 
 def journal(checkpoint: Any, problem: Problem, x0: Any, z0: Any, method: Any, seed: Any) -> Journal:
     """The journal of a solve; where its file holds an earlier part of the same solve, that is read."""
@@ -193,11 +195,12 @@ class FileJournal(Journal):
         self._last, self._written = time.perf_counter(), (run.good.state.t, run.status)
         return run
 
-    def _blame(self, error: BaseException | None) -> None:
+    def failed(self, error: Exception) -> None:
         """Refuse the file where a run restored from it has failed in our code: numbers that no run comes to."""
-        frames = traceback.walk_tb(error.__traceback__ if error else None)
+        frames = traceback.walk_tb(error.__traceback__)
         modules = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames}
-        if isinstance(error, FOREIGN) and not isinstance(error, CheckpointError) and modules <= OURS:
+        foreign = isinstance(error, FOREIGN) and not isinstance(error, CheckpointError)
+        if self._restored and foreign and modules <= OURS:
             with self._refusing():
                 raise error
 
@@ -209,8 +212,6 @@ class FileJournal(Journal):
     def keep(self, run: Run) -> None:
         """Write where it is time to."""
         t, status = here = run.good.state.t, run.status
-        if status is Status.FAILED and self._restored:
-            self._blame(sys.exception())
         due = (
             time.perf_counter() - self._last >= self._settings.every
             or t - self._written[0] >= (self._settings.iterations or math.inf)

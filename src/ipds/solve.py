@@ -187,6 +187,7 @@ def _run(
         except Exception as error:  # of the caller's functions, operators or callback, or of the disk
             run.status = run.status or Status.FAILED
             with_result(error, result_of(problem, method, run, parameters))
+            log.failed(error)
             log.keep(run)
             raise
     return result_of(problem, method, run, parameters)
