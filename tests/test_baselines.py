@@ -293,3 +293,11 @@ def test_the_published_curves_are_reproduced_within_a_factor(which):
     ours = np.array(result.history["objective"])[[1, 3, 5]] / 100 - 20
     assert np.all(ours < 1.6 * np.array(gaps))
     assert np.all(ours > np.array(gaps) / 1.6)
+
+
+@pytest.mark.parametrize("rule", ["published", "tuned"])
+def test_radmm_where_a_block_is_not_in_the_equation(rule):
+    f = smooth(lambda x: 0.5 * float(x @ x), lambda x: x, lipschitz=1.0)
+    problem = Problem([Block(f=f, A=np.zeros((2, 3)), shape=3), Block(h=L1(1.0), shape=2)], b=1.0)
+    state = next(iterate(problem, method=RADMM(rule), seed=0))
+    assert all(np.all(np.isfinite(x)) for x in state.x)

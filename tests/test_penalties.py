@@ -403,3 +403,10 @@ def test_prox_on_torch_tensors(h: Nonsmooth, shape: tuple[int, ...]) -> None:
     check_prox(h, shape, steps=(0.5,), xp=xp)
     check_prox(h, shape, steps=(4.0,), xp=xp, dtype="float32")
     assert h.subgradient(xp.ones(shape)).shape == shape
+
+
+def test_nuclear_norm_of_a_diverged_iterate() -> None:
+    for bad in (math.inf, math.nan):
+        x = np.array([[1.0, bad], [0.0, 2.0]])
+        assert np.all(np.isnan(Nuclear(1.0).prox(x, 1.0)))
+        assert math.isnan(Nuclear(1.0)(x))

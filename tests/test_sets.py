@@ -389,3 +389,13 @@ def test_points_far_out_are_projected_into_the_set(h, dtype):
         x = h.prox((1e6 * g.standard_normal((3, 2))).astype(dtype), 1.0).astype(float)
         size = np.abs(x).sum() if isinstance(h, L1Ball | Simplex) else np.linalg.norm(x)
         assert size == pytest.approx(0.7, rel=8 * float(np.finfo(dtype).eps))
+
+
+def test_half_space_far_out() -> None:
+    """What the subtraction of a large number loses would leave the point outside."""
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 6):
+        h = HalfSpace(rng.standard_normal(n), 0.2)
+        for size in (1.0, 1e6, 1e12):
+            x = h.prox(h.a * size + rng.standard_normal(n), 1.0)
+            assert np.linalg.norm(h.prox(x, 1.0) - x) <= 4 * np.finfo(float).eps * np.linalg.norm(x)

@@ -304,4 +304,6 @@ class HalfSpace(Indicator):
 
     def project(self, v: Array) -> Array:
         unit = asarray(self._unit, v)
-        return v - unit * greatest(dot(unit, v) - self._offset, 0.0)
+        for _ in range(2):  # the second time takes away what rounding left of a v far out
+            v = v - unit * greatest(dot(unit, v) - self._offset, 0.0)
+        return v

@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, either, namespace, scalar, to_numpy, truth
+from .._array import Array, Shape, asarray, either, magnitude, namespace, scalar, to_numpy, truth
 from ._arguments import number
 from .base import Nonsmooth
 from .scalar import soft
@@ -75,10 +75,14 @@ class Nuclear(Nonsmooth):
 
     def __call__(self, x: Array) -> float:
         xp = namespace(x)
+        if type(x) is np.ndarray and not math.isfinite(magnitude(x)):
+            return math.nan
         return self.lam * scalar(xp.sum(xp.linalg.svdvals(x)))
 
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
+        if type(v) is np.ndarray and not math.isfinite(magnitude(v)):
+            return np.full_like(v, math.nan)  # a diverged iterate: let the solver see it
         u, s, wt = xp.linalg.svd(v, full_matrices=False)
         return (u * soft(xp, s, self.lam * scalar(step))) @ wt
 

@@ -81,12 +81,14 @@ class RADMM(Method):
         norm_squared, weight = gain * R.c**2, slope(problem, R)
         beta = self.beta
         if beta is None:
-            beta = 100 * weight if self.rule == "published" else max(L / norm_squared, 10 * weight)
+            bend = L / norm_squared if norm_squared > 0 else 0.0
+            beta = 100 * weight if self.rule == "published" else max(bend, 10 * weight)
             beta = beta if beta > 0 else 1.0
         gamma = GAMMA if self.gamma is None else self.gamma
         eta = self.length
         if eta is None:
-            eta = 1 / (6 * beta * norm_squared) if self.rule == "published" else 1 / (L + beta * norm_squared)
+            curvature = 6 * beta * norm_squared if self.rule == "published" else L + beta * norm_squared
+            eta = 1 / (curvature or L or 1.0)  # A = 0 leaves the curvature of f, if any
         ahead = z0 + beta * (total(R, p) + R.c * x0[R.j] - R.b)
         pulls = tuple([op.adjoint(ahead) for op in R.operators])
         s = gamma + 1 / (beta * R.c**2)
