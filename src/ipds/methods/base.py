@@ -10,6 +10,7 @@ from typing import Any
 from .._array import Array, dot, norm, precision
 from ..errors import AssumptionError
 from ..functions import Smooth
+from ..operators import Operator
 from ..problem import Problem, sum_products
 
 
@@ -156,7 +157,11 @@ def require_last_block(problem: Problem) -> None:
         )
 
 
+def product_of(op: Operator, x: Array, known: Array | None) -> Array:
+    """A x: the one that is known, where it is."""
+    return op.apply(x) if known is None else known
+
+
 def residual_of(problem: Problem, state: State) -> Array:
     """Σ A_i x_i - b from the carried products."""
-    terms = zip(problem.operators, state.x, state.products, strict=True)
-    return sum_products([op.apply(xi) if a is None else a for op, xi, a in terms], problem.b)
+    return sum_products(list(map(product_of, problem.operators, state.x, state.products)), problem.b)

@@ -29,10 +29,11 @@ from .base import (
     gradient_of,
     lipschitz_at,
     majorised,
+    product_of,
     require_last_block,
     residual_of,
 )
-from .practical import Memory, first_penalty, follow, norms_squared_of, product_of, warm_smoothing
+from .practical import Memory, first_penalty, follow, norms_squared_of, warm_smoothing
 from .reduction import placed
 
 

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 from .._array import Array, choose, fetch, greatest, least, magnitude, norm
 from ..errors import AssumptionError
-from ..operators import Operator
 from ..parameters import Parameters
 from ..problem import Problem
 from ..schedules import follow_residual, initial_penalty, smoothing
-from .base import State, size_of_block
+from .base import State, product_of, size_of_block
 
 CEILING = 1e9
 """β does not grow beyond this multiple of β⁰: where that is not enough, the constraint cannot be met."""
@@ -79,11 +78,6 @@ def norms_squared_of(problem: Problem, lipschitz: tuple[float, ...]) -> tuple[fl
         if constant == 0 and square == 0:
             raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
     return squares
-
-
-def product_of(op: Operator, x: Array, known: Array | None) -> Array:
-    """A x: the one that is known, where it is."""
-    return op.apply(x) if known is None else known
 
 
 def warm_smoothing(problem: Problem, x0: tuple[Array, ...], z0: Array, upper: float, mu: float) -> float:
