@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ipds import Block, Problem
-from ipds.advance import Advance
 from ipds.functions import L1, PCAVariance, Stiefel
 from ipds.methods import IPDS, AcceleratedIPDS, Method, State
+from ipds.solving.advance import Advance
 from pages import write_section
 
 SIZES = [(50, 3), (200, 8), (500, 20), (1000, 30), (2000, 50)]

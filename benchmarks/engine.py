@@ -45,7 +45,7 @@ from benchmarks.problems import (
 from benchmarks.report import Row
 
 import ipds
-from ipds.datasets import DataMissing
+from ipds.experiments.datasets import DataMissing
 from ipds.methods import IPDS, RADMM, SPGM, AcceleratedIPDS, Method, RiemannianALM
 
 Run = Callable[[Case, Recorder], object]

@@ -236,7 +236,7 @@ def summary(rows: list[Measured]) -> str:
     lines = []
     for row in rows:
         floor = sum(row.floor.values())
-        shares = [f"{part / floor:.0%}" for part in row.floor.values()]
+        shares = [f"{part / floor if floor else 0:.0%}" for part in row.floor.values()]
         verdict = "met" if row.ratio <= row.case.aim else "missed"
         counts = [f"{row.times[per]:.2f}" for per in ("trial", "stage", "sweep")]
         line = [row.case.name, f"{1e3 * row.engine:.2f}", f"{1e3 * floor:.2f}", *shares, *counts]

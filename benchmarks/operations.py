@@ -1,6 +1,7 @@
 """What one iteration of accelerated IPDS needs, as a list of operations that can be timed.
 
-Every operation of the mathematics on two blocks, x and the eliminated y with A_y = 1 (see `ipds.methods.reduction`),
+Every operation of the mathematics on two blocks, x and the eliminated y with A_y = 1 (see
+`ipds.methods.accelerated.reduction`),
 spelled as fast as NumPy, BLAS and SciPy allow and written into buffers made beforehand. No bookkeeping, no checks.
 """
 
@@ -15,7 +16,7 @@ from scipy.linalg.blas import dasum, dgemm, dsyrk
 from scipy.linalg.lapack import dsyevd
 
 from ipds import Problem
-from ipds._array import products_of_differences
+from ipds._arrays import products_of_differences
 from ipds.functions import L1, L21, Cardinality, Rank, Stiefel
 from ipds.operators import Identity
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from ipds import Block, Problem, datasets
+from ipds import Block, Problem
+from ipds.experiments import datasets
 from ipds.functions import L1, L21, Cardinality, NonNegative, PCAVariance, PhaseRetrieval, Rank, Stiefel
 from ipds.operators import Sampling
 

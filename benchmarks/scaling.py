@@ -15,8 +15,8 @@ import time
 
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
 
+from distributed import Client, LocalCluster
 from ipds import Block, Problem, solve
 from ipds.distributed.cluster import current
 from ipds.functions import L21, PCAVariance, Stiefel

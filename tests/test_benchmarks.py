@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from benchmarks import engine, problems, report
 from benchmarks.clock import Recorder
 
-from ipds.datasets import DataMissing
+from ipds.experiments.datasets import DataMissing
 
 TOYS = {
     "paper": lambda seed: problems.paper_pca("randn", 1.0, seed, None, 60, 20, r=3),

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_checkpoint import CASES
 
 import killed_solve
 import problems
@@ -21,7 +22,6 @@ from checkpoints import assert_same
 from ipds import Block, Problem, Status, iterate, multistart, solve
 from ipds.functions import L1, Box, LeastSquares, Stiefel, smooth
 from ipds.methods import IPDS, AcceleratedIPDS, ManPG
-from test_checkpoint import CASES
 
 
 class Broken(Exception):
@@ -325,8 +325,8 @@ def test_the_time_limit_is_felt_inside_newtons_method(monkeypatch):
 
 
 def test_auto_tries_no_further_method_once_the_time_is_over(monkeypatch):
-    monkeypatch.setattr("ipds.stopping.Stagnation.CHECKS", 3)
-    monkeypatch.setattr("ipds.stopping.Stagnation.ITERATIONS", 30)
+    monkeypatch.setattr("ipds.solving.stopping.Stagnation.CHECKS", 3)
+    monkeypatch.setattr("ipds.solving.stopping.Stagnation.ITERATIONS", 30)
     clock = Clock()
     monkeypatch.setattr(time, "perf_counter", clock)
     problem, seen = problems.robust_regression(), []

@@ -10,9 +10,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from ipds import Block, Problem, progress, solve
+from ipds import Block, Problem, solve
 from ipds.functions import L1, LeastSquares, Stiefel
 from ipds.methods import IPDS
+from ipds.solving import progress
 
 
 def problem(name="v"):

@@ -13,7 +13,7 @@ from benchmarks import floor, growth
 from benchmarks.pages import write_section
 
 from ipds import iterate, solve
-from ipds._array import PIECE, products_of_differences
+from ipds._arrays import PIECE, products_of_differences
 from ipds.functions import Nonsmooth, Rank
 from ipds.methods import IPDS, AcceleratedIPDS
 

@@ -20,7 +20,7 @@ def audit(event, args):
 
 sys.addaudithook(audit)
 import numpy as np
-import ipds, ipds.cli, ipds.datasets, ipds.functions, ipds.methods, ipds.models, ipds.operators
+import ipds, ipds.cli, ipds.experiments.datasets, ipds.functions, ipds.methods, ipds.models, ipds.operators
 from ipds import Block, Problem, solve
 from ipds.functions import L1
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import problems
 from ipds import AssumptionError, Parameters, solve
 from ipds.methods import IPDS
-from ipds.schedules import follow_residual, initial_penalty, penalty, smoothing
+from ipds.methods.schedules import follow_residual, initial_penalty, penalty, smoothing
 
 
 def corrected_margin(p, kappa):

@@ -8,7 +8,6 @@ import pytest
 
 from ipds import Block, DivergenceError, Problem, Status, multistart, solve
 from ipds import solve as solve_function
-from ipds.diagnostics import certificate, certify
 from ipds.functions import (
     L0,
     L1,
@@ -23,6 +22,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.methods import IPDS, AcceleratedIPDS, Method
+from ipds.theory.diagnostics import certificate, certify
 
 
 def squared_hinge(n: int):

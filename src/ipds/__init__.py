@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import plot
 from ._version import __version__
-from .batch import solve_batch
-from .checkpoint import Checkpoint
 from .errors import AssumptionError, CheckpointError, CheckpointWarning, DivergenceError
-from .multistart import Multistart, multistart
 from .parameters import Parameters
 from .problem import Block, Problem
-from .solve import iterate, solve
+from .solving.batch import solve_batch
+from .solving.checkpoint import Checkpoint
+from .solving.multistart import Multistart, multistart
+from .solving.solve import iterate, solve
 from .status import Status
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from .assumptions import Assumptions
-    from .diagnostics import Certificate
     from .problem import Problem
     from .result import Result
+    from .theory.assumptions import Assumptions
+    from .theory.diagnostics import Certificate
 
 
 def result_html(result: Result) -> str:

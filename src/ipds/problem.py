@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import scipy
 
-from ._array import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm, outward
+from ._arrays import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm, outward
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .operators import Identity, Operator, as_operator, from_linear_operator
 from .operators.adapters import UserOperator
 
 if TYPE_CHECKING:
-    from .assumptions import Assumptions
+    from .theory.assumptions import Assumptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ class Problem:
 
     def check(self) -> Assumptions:
         """Which assumptions of the theory hold here, with remedies for those that do not."""
-        from .assumptions import examine
+        from .theory.assumptions import examine
 
         return examine(self)
 

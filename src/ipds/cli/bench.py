@@ -48,7 +48,7 @@ def _fastest(
 ) -> Result | None:
     """The fastest of several solves; None where the method does not apply."""
     from ..errors import AssumptionError
-    from ..solve import solve
+    from ..solving.solve import solve
 
     runs: list[Result] = []
     for _ in range(repeat):

@@ -30,7 +30,7 @@ def demo(
     """Sparse PCA of scikit-learn's handwritten digits: the default beside Algorithm 1 and the baselines."""
     from rich.console import Console
 
-    from ..solve import solve
+    from ..solving.solve import solve
     from .builtin import comparison, contenders, sparse_pca
 
     console = Console(highlight=False)

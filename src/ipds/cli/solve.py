@@ -15,8 +15,8 @@ from .errors import IMPOSSIBLE, INTERRUPTED, OK, UNCERTIFIED, Commands, say
 from .models import MODELS, Model, Parameter
 
 if TYPE_CHECKING:
+    from ..io.read import Data
     from ..result import Result
-    from .read import Data
 
 CODES = (
     "Exit codes: 0 certified; 1 stopped without a certificate to the tolerance (limits, stalled); 2 wrong usage or bad "
@@ -70,7 +70,8 @@ def fit(
     quiet: Annotated[bool, _option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
 ) -> None:
     """Read, fit, report."""
-    from . import read, write
+    from ..io import read
+    from . import write
 
     for path, suffixes, option in ((out, RESULTS, "--out"), (plot, PICTURES, "--plot")):
         if path is not None:
@@ -141,7 +142,7 @@ def _prepared(
     import numpy as np
     import scipy.sparse as sp
 
-    from ..datasets.bounded import check_size
+    from ..io.bounded import check_size
 
     X, y, frames = data.X, data.y, None
     if X.ndim == 3 and model.missing:

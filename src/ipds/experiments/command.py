@@ -23,10 +23,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ..datasets import PAPER, DataError, DataMissing
-from ..datasets.cache import locate
-from ..datasets.paper import FILES, parse
 from . import theory
+from .datasets import PAPER, DataError, DataMissing
+from .datasets.cache import locate
+from .datasets.paper import FILES, parse
 from .grid import QUICK, QUICK_RHOS, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, paper_cells, trade_off_cells
 from .pool import at_most, available, finished, missing, run_all
 from .published import Published, read_published

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..methods import IPDS, RADMM, SPGM, AcceleratedIPDS, ManPG, Method, RiemannianALM, Subgradient
-from ..solve import iterate, solve
+from ..solving.solve import iterate, solve
 from .homotopy import smoothing_homotopy
 from .instance import Instance
 from .record import Outcome, Recorder

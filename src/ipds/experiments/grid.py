@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..datasets import GENES, PAPER
+from .datasets import GENES, PAPER
 from .entrants import ENTRANTS
 
 RHOS = (1.0, 10.0, 100.0, 1000.0)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..datasets import load, trade_off
 from ..functions import L1, PCAReconstruction, PCAVariance, Stiefel
 from ..problem import Block, Problem
+from .datasets import load, trade_off
 
 
 @dataclass(frozen=True)

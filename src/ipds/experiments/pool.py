@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from ..datasets import DataError
+from .datasets import DataError
 from .grid import Cell
 from .instance import instance
 from .run import keep, run_cell

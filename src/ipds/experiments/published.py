@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ..datasets import DataError
+from .datasets import DataError
 
 Curve = list[tuple[float, float]]
 Published = dict[tuple[str, float, float], dict[str, Curve]]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..diagnostics import certify, decrease, potential
 from ..methods import IPDS, State
+from ..methods.schedules import penalty, smoothing
 from ..parameters import Parameters
 from ..problem import Problem
-from ..schedules import penalty, smoothing
-from ..solve import iterate
+from ..solving.solve import iterate
+from ..theory.diagnostics import certify, decrease, potential
 from .figures import canvas
 from .instance import Instance, instance
 

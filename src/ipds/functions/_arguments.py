@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, is_array, is_traced, to_numpy
+from .._arrays import Array, is_array, is_traced, to_numpy
 
 
 def number(owner: str, name: str, value: Any, *, above: float = -math.inf, or_equal: bool = False) -> float:

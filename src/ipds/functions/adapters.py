@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._array import Array, Shape, scalar
+from .._arrays import Array, Shape, scalar
 from .base import Nonsmooth, Smooth
 
 

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any
 
-from .._array import Array, Shape, dot, magnitude, scaled_difference
+from .._arrays import Array, Shape, dot, magnitude, scaled_difference
 
 
 class Nonsmooth(ABC):

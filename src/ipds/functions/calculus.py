@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, dot, is_array, magnitude, namespace, to_numpy
+from .._arrays import Array, Shape, asarray, dot, is_array, magnitude, namespace, to_numpy
 from ._arguments import bound, number
 from .base import Nonsmooth, Smooth
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._array import Array, adopted, all_finite, choose, dot, is_array, is_traced, namespace, scalar, truth
+from .._arrays import Array, adopted, all_finite, choose, dot, is_array, is_traced, namespace, scalar, truth
 from ..operators import Matrix, Operator, as_operator
 from .base import Smooth
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._array import Array, either, increased, magnitude, namespace, norm, precision, truth
+from .._arrays import Array, either, increased, magnitude, namespace, norm, precision, truth
 from ..distributed import Rows
 from ._arguments import count
 from .row_rank import truncate_rows

@@ -10,7 +10,7 @@ import array_api_compat
 import numpy as np
 import scipy
 
-from .._array import Array, all_finite, dot, is_array, namespace, to_numpy
+from .._arrays import Array, all_finite, dot, is_array, namespace, to_numpy
 from ..operators import Matrix, from_linear_operator, spectrum
 from .base import Smooth
 from .row_covariance import RowCovariance

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import (
+from .._arrays import (
     Array,
     Shape,
     absolute_sum,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, adopted
+from .._arrays import Array, adopted
 from ..operators import RowMatrix, spectrum
 
 FEATURES = 4000

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, greatest, least, namespace, scalar
+from .._arrays import Array, Shape, asarray, greatest, least, namespace, scalar
 from ._arguments import weight
 from .base import Nonsmooth
 

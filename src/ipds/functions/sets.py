@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import (
+from .._arrays import (
     Array,
     absolute_sum,
     asarray,

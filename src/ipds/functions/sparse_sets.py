@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, kth_largest, namespace, truth
+from .._arrays import Array, kth_largest, namespace, truth
 from ._arguments import count, number
 from .penalties import row_norms
 from .scalar import keep

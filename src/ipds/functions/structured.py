@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from .._array import Array, Shape, asarray, either, magnitude, namespace, scalar, to_numpy, truth
+from .._arrays import Array, Shape, asarray, either, magnitude, namespace, scalar, to_numpy, truth
 from ._arguments import number
 from .base import Nonsmooth
 from .scalar import soft

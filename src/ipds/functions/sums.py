@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._array import Array, namespace, scalar
+from .._arrays import Array, namespace, scalar
 from .base import Nonsmooth
 from .matrix_sets import PSD, Rank
 from .penalties import L1, L2, L21, GroupL2, Zero

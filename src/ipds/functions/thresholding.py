@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, choose, either
+from .._arrays import Array, choose, either
 from ._arguments import number
 from .scalar import ScalarPenalty, cap_and_sign, floor_at_zero, keep, select
 

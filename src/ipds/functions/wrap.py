@@ -11,7 +11,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from .._array import Array, scalar, to_numpy
+from .._arrays import Array, scalar, to_numpy
 from .base import Smooth
 
 _BACKENDS = ("torch", "jax")

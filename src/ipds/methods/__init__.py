@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..problem import Problem
-from .accelerated import AcceleratedIPDS
+from .accelerated.method import AcceleratedIPDS
+from .accelerated.reduction import eliminable
 from .base import Method, State
-from .fixed_penalty import FixedPenaltyADMM
+from .baselines.fixed_penalty import FixedPenaltyADMM
+from .baselines.manpg import ManPG
+from .baselines.radmm import RADMM
+from .baselines.rialm import RiemannianALM
+from .baselines.spgm import SPGM
+from .baselines.subgradient import Subgradient
 from .ipds import IPDS
-from .manpg import ManPG
-from .radmm import RADMM
-from .reduction import eliminable
 from .reordered import Reordered
-from .rialm import RiemannianALM
-from .spgm import SPGM
-from .subgradient import Subgradient
 
 __all__ = [
     "IPDS",

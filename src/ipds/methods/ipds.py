@@ -17,11 +17,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from .._array import Array, add_scaled, divided, increased, is_jax
-from ..deadline import look
+from .._arrays import Array, add_scaled, divided, increased, is_jax
 from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
-from ..schedules import penalty, smoothing
+from ..theory.state import product_of, residual_of
+from .accelerated.reduction import placed
 from .base import (
     Method,
     State,
@@ -29,12 +29,11 @@ from .base import (
     gradient_of,
     lipschitz_at,
     majorised,
-    product_of,
     require_last_block,
-    residual_of,
 )
+from .deadline import look
 from .practical import Memory, first_penalty, follow, norms_squared_of, warm_smoothing
-from .reduction import placed
+from .schedules import penalty, smoothing
 
 
 class IPDS(Method):

@@ -7,12 +7,13 @@ import warnings
 from functools import reduce
 from typing import Any, NamedTuple
 
-from .._array import Array, choose, fetch, greatest, least, magnitude, norm
+from .._arrays import Array, choose, fetch, greatest, least, magnitude, norm
 from ..errors import AssumptionError
 from ..parameters import Parameters
 from ..problem import Problem
-from ..schedules import follow_residual, initial_penalty, smoothing
-from .base import State, product_of, size_of_block
+from ..theory.state import State, product_of
+from .base import size_of_block
+from .schedules import follow_residual, initial_penalty, smoothing
 
 CEILING = 1e9
 """β does not grow beyond this multiple of β⁰: where that is not enough, the constraint cannot be met."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .._array import Array
+from .._arrays import Array
 from ..problem import Block, Problem
 from .base import Method, State
 

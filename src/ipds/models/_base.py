@@ -22,7 +22,7 @@ from ..methods import Method
 from ..operators.maps import LARGEST, Matrix
 from ..problem import Problem
 from ..result import Result, Status
-from ..solve import solve
+from ..solving.solve import solve
 
 
 class Estimator(BaseEstimator):

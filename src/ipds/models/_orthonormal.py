@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse.linalg as spla
 
-from .._array import Array
+from .._arrays import Array
 from ..functions import RowCardinality
 
 

@@ -9,7 +9,7 @@ import scipy.sparse.linalg as spla
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._array import adopted
+from .._arrays import adopted
 from ..functions import L1, Rank
 from ..functions.row_rank import joined, triangle
 from ..operators import Operator, Sampling, from_linear_operator

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._array import zeros
+from .._arrays import zeros
 from ..functions import L1, Cardinality
 from ..functions.row_covariance import RowCovariance
 from ..operators import Matrix, RowMatrix

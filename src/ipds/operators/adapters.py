@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape
+from .._arrays import Array, Shape
 from . import spectrum
 from .base import Operator
 

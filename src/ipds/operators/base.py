@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, namespace
+from .._arrays import Array, Shape, namespace
 from ..distributed import Rows
 from . import spectrum
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._array import Shape, norm
+from .._arrays import Shape, norm
 from .base import Operator, as_shape
 
 _TINY = 1e-300

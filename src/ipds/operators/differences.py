@@ -10,7 +10,7 @@ import array_api_compat
 import numpy as np
 import scipy
 
-from .._array import Array, Shape, namespace
+from .._arrays import Array, Shape, namespace
 from .base import Operator
 from .maps import Matrix
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._array import PIECE, Array, Shape, all_finite, asarray, is_array, namespace, to_numpy
+from .._arrays import PIECE, Array, Shape, all_finite, asarray, is_array, namespace, to_numpy
 from . import spectrum
 from .base import Operator
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, adopted, to_numpy
+from .._arrays import Array, Shape, adopted, to_numpy
 from ..distributed import Rows
 from . import spectrum
 from .base import Operator

@@ -9,7 +9,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from .._array import Array, Shape, asarray, namespace, to_numpy
+from .._arrays import Array, Shape, asarray, namespace, to_numpy
 from .base import Operator, as_shape
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy
 
-from .._array import Shape
+from .._arrays import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Shape, all_finite, asarray, to_numpy
+from .._arrays import Array, Shape, all_finite, asarray, to_numpy
 from .base import Operator
 
 _MODES = ("full", "same", "valid")

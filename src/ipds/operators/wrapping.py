@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._array import Array, Shape, adopted, asarray, is_array, to_numpy
+from .._arrays import Array, Shape, adopted, asarray, is_array, to_numpy
 from ..distributed import Rows
 from . import spectrum
 from .base import Operator, as_shape

@@ -1,0 +1,39 @@
+"""Data sets of the paper and around it, by name: files in a folder, in the cache, or inside scikit-learn."""
+
+from __future__ import annotations
+
+from ...io import (
+    DataError,
+    DataMissing,
+    names_in_mat,
+    read_idx,
+    read_libsvm,
+    read_mat,
+    read_mtx,
+    read_npz,
+)
+from .cache import cache_folder
+from .embedded import embedded
+from .gene import GENES, gene
+from .paper import PAPER, load
+from .tradeoff import trade_off
+from .video import escalator
+
+__all__ = [
+    "GENES",
+    "PAPER",
+    "DataError",
+    "DataMissing",
+    "cache_folder",
+    "embedded",
+    "escalator",
+    "gene",
+    "load",
+    "names_in_mat",
+    "read_idx",
+    "read_libsvm",
+    "read_mat",
+    "read_mtx",
+    "read_npz",
+    "trade_off",
+]

@@ -1,0 +1,102 @@
+"""Where data files are: a folder given, the folder IPDS_DATA, the cache; and how they get into the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...io.bounded import CHUNK
+from ...io.errors import DataError, DataMissing
+
+TIMEOUT = 30.0
+"""Seconds without an answer after which a download is given up."""
+LARGEST = 200 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """A public file: names it goes by (the first is the one kept), address, and checksum where one is known."""
+
+    names: tuple[str, ...]
+    url: str | None = None
+    md5: str | None = None
+    """Of the file at `url`; what a user has put into a folder is taken as it is."""
+
+
+MNIST = Source(
+    ("t10k-images-idx3-ubyte.gz", "t10k-images-idx3-ubyte"),
+    "https://ossci-datasets.s3.amazonaws.com/mnist/t10k-images-idx3-ubyte.gz",
+    "9fb629c4189551a2d022fa330f9573f3",
+)
+TDT2 = Source(("TDT2.mat",), "http://www.cad.zju.edu.cn/home/dengcai/Data/TDT2/TDT2.mat")
+SECTOR = Source(
+    ("sector.scale.bz2", "sector.scale", "sector.bz2", "sector"),
+    "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/sector/sector.scale.bz2",
+)
+
+
+def locate(source: Source, folder: str | Path | None = None, download: bool = False) -> Path:
+    """The path of a data file; `DataMissing` says where it was looked for.
+
+    Order: `folder`, the folder named by the environment variable IPDS_DATA, the cache (`cache_folder`), and, only with
+    download=True, the public source, from which it is put into the cache.
+    """
+    folders = [Path(place) for place in (folder, os.environ.get("IPDS_DATA")) if place]
+    for place in [*folders, cache_folder()]:
+        for name in source.names:
+            if (place / name).is_file():
+                return place / name
+    looked = " or ".join(map(str, [*folders, "the cache"]))
+    remedy = f"put it into a folder and name that folder (data_dir, or IPDS_DATA){_source_hint(source)}"
+    if not download or source.url is None:
+        raise DataMissing(f"{source.names[0]} is not in {looked}; {remedy}")
+    try:
+        return _fetch(source, cache_folder())
+    except (OSError, DataError) as error:  # URLError and timeouts are OSErrors
+        reason = getattr(error, "reason", error)
+        raise DataMissing(
+            f"{source.names[0]} is not in {looked}, and the download from {source.url} failed ({reason}); {remedy}"
+        ) from error
+
+
+def cache_folder() -> Path:
+    """IPDS_CACHE, or `ipds` in the user's cache folder."""
+    given = os.environ.get("IPDS_CACHE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ipds"
+
+
+def _source_hint(source: Source) -> str:
+    return f"; public source: {source.url}" if source.url else ""
+
+
+def _fetch(source: Source, folder: Path) -> Path:
+    """Download into a temporary file; it gets its name only once it is complete and its checksum right."""
+    assert source.url is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.md5(usedforsecurity=False), 0
+    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as out, urllib.request.urlopen(source.url, timeout=TIMEOUT) as answer:
+            expected = answer.headers.get("Content-Length")
+            while piece := answer.read(CHUNK):
+                size += len(piece)
+                if size > LARGEST:
+                    raise DataError(f"more than the {LARGEST} bytes accepted")
+                digest.update(piece)
+                out.write(piece)
+        if expected is not None and expected.isdigit() and int(expected) != size:
+            raise DataError(f"{size} of {expected} bytes arrived")
+        if source.md5 is not None and digest.hexdigest() != source.md5:
+            raise DataError(f"checksum {digest.hexdigest()} instead of {source.md5}")
+        target = folder / source.names[0]
+        os.replace(temporary, target)
+        return target
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""Methods to compare with: those of the paper, and their relatives."""

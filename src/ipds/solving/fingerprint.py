@@ -1,0 +1,158 @@
+"""What makes two problems the same: a digest of everything that goes into a solve, stable from process to process.
+
+Arrays count by dtype, shape and content, objects by class and attributes, plain functions by name, bytecode, defaults
+and captured variables. What an object computes once and keeps (`cached_property`) does not count; one that changes
+while it is used leaves that out of its `__getstate__`. Module-level variables that a function reads are not seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import types
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import scipy
+
+from .._arrays import is_array, to_numpy
+from .._version import __version__
+from ..distributed import Rows, content_digest
+from ..methods import Method
+from ..problem import Problem
+
+Identity = dict[str, list[str]]
+"""What goes into a solve by name: [digest, how to call it]."""
+
+
+def identity(problem: Problem, x0: Any, z0: Any, method: Any, seed: Any) -> Identity:
+    """Everything that decides the iterates; limits, tolerance, callback and interval of checks do not."""
+    parts: dict[str, Any] = {"version of ipds": __version__, "method": method}
+    for name, block, op in zip(problem.names, problem.blocks, problem.operators, strict=True):
+        parts |= {
+            f"shape of block {name!r}": block.shape,
+            f"f of block {name!r}": block.f,
+            f"h of block {name!r}": block.h,
+            f"A of block {name!r}": op,
+        }
+    parts |= {"b": problem.b, "x0": x0, "z0": z0, "seed": seed}
+    return {name: [digest(part), _called(part)] for name, part in parts.items()}
+
+
+def differences(saved: Identity, now: Identity) -> list[str]:
+    """Where two identities differ, in words."""
+    found = [f"{name}: only in the file" for name in saved if name not in now]
+    for name, (mark, called) in now.items():
+        if name not in saved:
+            found.append(f"{name}: not in the file")
+        elif saved[name][0] != mark:
+            before = saved[name][1]
+            found.append(
+                f"{name}: {before} in the file, {called} now" if before != called else f"{name}: its data"
+            )
+    return found
+
+
+def digest(value: Any) -> str:
+    """A fingerprint of a value, the same in every process.
+
+    >>> digest([1.0, "a"]) == digest([1.0, "a"]), digest([1.0]) == digest([1])
+    (True, False)
+    """
+    mark = hashlib.blake2b(digest_size=16)
+    above: list[int] = []  # the objects we are inside of: they may refer to each other in circles
+
+    def feed(value: Any) -> None:
+        if value is None or isinstance(value, bool | int | float | complex | str | bytes | slice | range):
+            mark.update(f"{type(value).__name__} {value!r};".encode())
+        elif isinstance(value, memoryview):
+            mark.update(value)
+        elif id(value) in above:
+            mark.update(f"circle {above.index(id(value))};".encode())
+        else:
+            above.append(id(value))
+            for part in _parts(value):
+                feed(part)
+            mark.update(b".")
+            above.pop()
+
+    feed(value)
+    return mark.hexdigest()
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """What a value consists of: simpler values, and raw bytes of arrays."""
+    yield _kind(value)
+    if array_api_compat.is_dask_array(value):  # named by its content or its source; never pulled here
+        yield from (value.name, tuple(value.shape), str(value.dtype))
+    elif isinstance(value, Rows):  # its chunks are read where they are
+        yield from (content_digest(value), value.layout.chunks, str(value.dtype))
+    elif is_array(value) or isinstance(value, np.generic):
+        plain = np.ascontiguousarray(to_numpy(value))
+        yield from (plain.dtype.str, tuple(value.shape))
+        yield plain.tolist() if plain.dtype.hasobject else plain.reshape(-1).view(np.uint8).data
+    elif scipy.sparse.issparse(value):
+        rows = scipy.sparse.csr_array(value, copy=True)
+        rows.sum_duplicates()
+        yield from (value.shape, rows.data, rows.indices, rows.indptr)
+    elif isinstance(value, tuple | list):
+        yield from value
+    elif isinstance(value, Mapping):
+        for name, entry in value.items():
+            yield from (name, entry)
+    elif isinstance(value, set | frozenset):
+        yield from sorted(map(digest, value))
+    elif isinstance(value, type | types.ModuleType | types.BuiltinFunctionType | np.ufunc | np.dtype):
+        yield getattr(value, "__qualname__", None) or str(value)
+    elif isinstance(value, Enum | PurePath):
+        yield str(value)
+    elif isinstance(value, types.MethodType):
+        yield from (value.__func__.__qualname__, value.__self__)
+    elif isinstance(value, types.FunctionType):
+        cells = [_content(cell) for cell in value.__closure__ or ()]
+        yield from (value.__qualname__, value.__code__, value.__defaults__, value.__kwdefaults__, cells)
+    elif isinstance(value, types.CodeType):
+        yield from (value.co_code, value.co_consts, value.co_names)
+    elif isinstance(value, functools.partial):
+        yield from (value.func, value.args, value.keywords)
+    else:
+        yield _attributes(value)
+
+
+def _attributes(value: Any) -> Any:
+    """The state of an object, less what it has computed once and kept."""
+    state = value.__getstate__()
+    if not isinstance(state, dict):
+        return state
+    return {name: entry for name, entry in sorted(state.items()) if not _is_cached(type(value), name)}
+
+
+def _is_cached(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), functools.cached_property)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that is not bound yet
+        return None
+
+
+def _kind(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _called(part: Any) -> str:
+    """How a message calls a part: numbers and names in full, other things by their kind and shape."""
+    if is_array(part):
+        return f"array of shape {tuple(part.shape)}"
+    if isinstance(part, list | tuple):
+        return f"({', '.join(map(_called, part))})"
+    text = part.name if isinstance(part, Method) else repr(part)
+    if " at 0x" in text:  # an address says nothing
+        text = type(part).__qualname__
+    return text if len(text) <= 80 else text[:77] + "..."

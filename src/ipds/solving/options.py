@@ -1,0 +1,92 @@
+"""The options of a solve, checked before it begins."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import AssumptionError, naming_blocks
+from ..problem import Problem
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+Callback = Callable[[Any], object]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run ends and who watches."""
+
+    max_iter: int
+    tol: float
+    time_limit: float | None
+    callback: Callback | None
+    progress: bool
+    check_every: int
+
+    def next_check(self, t: int) -> int:
+        """The next iteration after t with a check: the first one, multiples of `check_every`, and the last one."""
+        return 1 if t == 0 else min((t // self.check_every + 1) * self.check_every, max(self.max_iter, t + 1))
+
+    def less(self, tried: Sequence[Result]) -> Options:
+        """What is left of the limits after earlier tries."""
+        iterations = max(1, self.max_iter - sum(r.nit for r in tried))
+        limit = None if self.time_limit is None else max(0.0, self.time_limit - sum(r.seconds for r in tried))
+        return Options(iterations, self.tol, limit, self.callback, self.progress, self.check_every)
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse what is no problem, or one whose last block has no part in the constraint: every theorem rests on it."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
+    with naming_blocks(problem):
+        useless = problem.operators[-1].is_zero
+    if useless:
+        name = problem.names[-1]
+        raise AssumptionError(
+            f"block {name!r} is last and has A = 0: leave it out, or move another block last"
+        )
+
+
+def check_options(
+    max_iter: int,
+    tol: float,
+    time_limit: float | None,
+    callback: Callback | None,
+    check_every: int,
+) -> None:
+    """Refuse options of the wrong kind or range."""
+    for name, value in (("max_iter", max_iter), ("check_every", check_every)):
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    for name, limit in (("tol", tol), ("time_limit", time_limit)):
+        if limit is None and name == "time_limit":
+            continue
+        if not isinstance(limit, numbers.Real):
+            raise TypeError(f"{name} must be a number, got {limit!r}")
+        if not limit >= 0 or (name == "tol" and not math.isfinite(limit)):
+            raise ValueError(
+                f"{name} must be nonnegative{' and finite' if name == 'tol' else ''}, got {limit}"
+            )
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+
+
+def convention(callback: Callback | None) -> Callback | None:
+    """The callback as one that takes its argument by position: SciPy's may insist on the name."""
+    if callback is None:
+        return None
+    try:
+        parameter = inspect.signature(callback).parameters.get("intermediate_result")
+    except (TypeError, ValueError):  # a callable without a signature takes it by position
+        return callback
+    if parameter is None or parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+        return callback
+    return lambda shown: callback(intermediate_result=shown)  # type: ignore[call-arg]

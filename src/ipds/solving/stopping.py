@@ -1,0 +1,130 @@
+"""What the loop looks at to stop: the clock, a check of the state, and whether anything still moves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+from .._arrays import Array, norm, precision
+from ..methods import State
+from ..status import Status
+from ..theory.diagnostics import Certificate
+
+
+class Stopwatch:
+    """Seconds of solving; pauses while callers' code runs."""
+
+    def __init__(self, before: float = 0.0, limit: float | None = None) -> None:
+        """`before`: seconds already spent; `limit`: seconds at most."""
+        self._start, self._paused = time.perf_counter() - before, 0.0
+        self._limit = math.inf if limit is None else limit
+
+    def seconds(self) -> float:
+        """Seconds on the clock."""
+        return time.perf_counter() - self._start - self._paused
+
+    def over(self) -> bool:
+        """Whether the limit has passed."""
+        return self.seconds() > self._limit
+
+    def outside(self, call: Callable[[], object]) -> None:
+        """Run `call` off the clock."""
+        begin = time.perf_counter()
+        try:
+            call()
+        finally:
+            self._paused += time.perf_counter() - begin
+
+
+@dataclass(frozen=True)
+class Check:
+    """A state with what was measured there."""
+
+    state: State
+    certificate: Certificate
+    fun: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether everything measured is finite; then so are the blocks and the multiplier.
+
+        An objective of +∞ is none of ours: a set that does not say it is one may miss its own points by rounding.
+        """
+        return math.isfinite(self.certificate.critical) and self.fun > -math.inf
+
+    def kept(self) -> Check:
+        """The same with the point and its multiplier alone: for points that may be the answer, and not gone on from."""
+        state = self.state
+        point = State(
+            state.t,
+            state.q,
+            state.x_breve,
+            state.z,
+            state.beta,
+            state.mu,
+            products=(),
+            prox_points=(),
+            last=state.last,
+            settled=state.settled,
+            transient=state.transient,
+        )
+        return Check(point, self.certificate, self.fun)
+
+    def passed(self) -> Check:
+        """The same without the point: for one that the run has gone on from, and that will not be the answer."""
+        bare = replace(self.kept().state, x=(), x_breve=None, z=None)
+        return Check(bare, self.certificate, self.fun)
+
+    def mark(self) -> Mark:
+        """What later checks are compared with."""
+        return Mark(self.state.t, self.certificate.relative, self.fun)
+
+
+class Mark(NamedTuple):
+    """What is remembered of a check to see whether anything has moved since."""
+
+    t: int
+    relative: float
+    fun: float
+
+
+@dataclass
+class Stagnation:
+    """Sees when progress has ended: a stretch of checks in which nothing moves any more."""
+
+    CHECKS: ClassVar[int] = 30
+    ITERATIONS: ClassVar[int] = 300
+
+    since: Mark | None = None
+    """The check at which something last moved."""
+    count: int = 0
+    """Checks since then."""
+    z: Array | None = None
+    """The multiplier at the first of them; a run that moves need not hold an old one."""
+
+    def status(self, check: Check, tol: float) -> Status | None:
+        """A stalled status once neither certificate nor objective has moved for long, else None."""
+        since = self.since
+        if since is None or self._moved(since, check):
+            self.since, self.count, self.z = check.mark(), 0, None
+            return None
+        self.count += 1
+        self.z = check.state.z if self.z is None else self.z
+        if self.count < self.CHECKS or check.state.t - since.t < self.ITERATIONS:
+            return None
+        if check.certificate.feasibility <= tol * check.certificate.scales[0]:
+            return Status.STALLED_FEASIBLE
+        if norm(check.state.z - self.z) > 0.01 * norm(self.z):
+            # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
+            self.since, self.count, self.z = check.mark(), 0, None
+            return None
+        return Status.STALLED
+
+    @staticmethod
+    def _moved(since: Mark, check: Check) -> bool:
+        better = check.certificate.relative < 0.98 * since.relative
+        noise = max(1e-9, 50 * precision(check.state.z))
+        return better or abs(check.fun - since.fun) > noise * max(abs(check.fun), abs(since.fun))

@@ -1,0 +1,1 @@
+"""What is known of a problem and of a point: assumptions, theorems, potential, certificate and its scales."""

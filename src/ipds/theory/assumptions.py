@@ -1,0 +1,176 @@
+"""Which assumptions of the theory a problem meets, and what to do about those it does not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..parameters import Condition
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+    from .methods import MethodTable
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An assumption that does not hold, and the remedy."""
+
+    assumption: str
+    remedy: str
+
+
+@dataclass(frozen=True, repr=False)
+class Assumptions:
+    """The report of `Problem.check`: data by attribute, a table when printed."""
+
+    condition: Condition | None
+    kappa: float
+    lambda_max: float
+    lambda_min: float
+    lipschitz: dict[str, float | None]
+    """L_i by block; None where only a local constant exists."""
+    C_h: float
+    h_convex: bool
+    h_lipschitz: bool
+    last: str
+    failures: tuple[Failure, ...] = field(default=())
+    problem: Problem | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the paper's theorem applies as it stands."""
+        return not self.failures
+
+    @cached_property
+    def methods(self) -> MethodTable:
+        """Every method: what its theorem needs, what of it holds here, its complexity, whether it is guaranteed."""
+        from .methods import MethodTable, method_table
+
+        return MethodTable() if self.problem is None else method_table(self.problem)
+
+    @property
+    def proved(self) -> tuple[str, ...]:
+        """Variants of IPDS whose convergence is proved here."""
+        if not self.holds:
+            return ()
+        return ("IPDS('sound')", "IPDS('paper')") if self.condition == "SU" else ("IPDS('sound')",)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        data = asdict(replace(self, problem=None))
+        del data["problem"]
+        table = tuple(row._asdict() for row in self.methods)
+        return {**data, "holds": self.holds, "methods": self.proved, "table": table}
+
+    def __str__(self) -> str:
+        table = [
+            ("method", "ok  steps   assumptions of its theorem"),
+            *((r.name, str(r)) for r in self.methods),
+        ]
+        remedies = [f"fails: {f.assumption}\n   do: {f.remedy}" for f in self.failures]
+        return "\n".join([_columns([*self.rows(), *table]), *remedies])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from .._html import assumptions_html
+
+        return assumptions_html(self)
+
+    def summary(self) -> str:
+        """The report without the table of methods."""
+        return _columns(self.rows())
+
+    def rows(self) -> list[tuple[str, str]]:
+        """(what, how it is here), in the order printed."""
+        shown = ", ".join(
+            f"{name} {'local only' if value is None else f'{value:.4g}'}"
+            for name, value in self.lipschitz.items()
+        )
+        meaning = {"BI": "BI (bijective, kappa < 2)", "SU": "SU (surjective)", None: "neither BI nor SU"}
+        return [
+            ("last block", self.last),
+            ("condition on its A", meaning[self.condition]),
+            ("lambda_max, lambda_min of A Aᵀ", f"{self.lambda_max:.6g}, {self.lambda_min:.6g}"),
+            ("kappa", f"{self.kappa:.6g}"),
+            ("its h convex", "yes" if self.h_convex else "no"),
+            ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
+            ("L_i of the gradients", shown),
+            ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
+            *([] if self.problem is None else [("solve() tries", _tried(self.problem))]),
+        ]
+
+
+def _tried(problem: Problem) -> str:
+    """The methods of `method="auto"`, in their order: a theorem is not needed for a certified answer."""
+    from ..methods import candidates
+
+    return ", then ".join(method.name for method in candidates(problem))
+
+
+def _columns(rows: list[tuple[str, str]]) -> str:
+    """Two aligned columns."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def examine(problem: Problem) -> Assumptions:
+    """Assumptions on the smooth parts (L_i), on the last block (h_n, A_n), with remedies."""
+    name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
+    lower, upper = op.extremes(block.shape)
+    kappa = upper / lower if lower > 0 else math.inf
+    square = math.prod(block.shape) == math.prod(problem.shape)
+    condition: Condition | None = None
+    if lower > 0:
+        condition = "BI" if square and kappa < 2 else "SU"
+    slope = block.h.lipschitz(block.shape)
+    lipschitz = {
+        n: 0.0 if b.f is None else b.f.lipschitz for n, b in zip(problem.names, problem.blocks, strict=True)
+    }
+    failures = []
+    better = _other_last_blocks(problem)
+    move = f"move block {better[0]!r} last" if better else "reformulate so that the last block meets it"
+    if condition is None:
+        failures.append(Failure(f"A of the last block {name!r} is not surjective (lambda_min = 0)", move))
+    if not block.h.is_convex:
+        failures.append(Failure(f"h of the last block {name!r} is not convex", move))
+    if not math.isfinite(slope):
+        failures.append(Failure(f"h of the last block {name!r} is not Lipschitz (C_h = inf)", move))
+    for n, constant in lipschitz.items():
+        if constant is None:
+            failures.append(
+                Failure(
+                    f"f of block {n!r} states no global Lipschitz constant of its gradient",
+                    "solvers find a local one by backtracking, and the guarantee is then local; if one exists, state "
+                    "it as f.lipschitz",
+                )
+            )
+    return Assumptions(
+        condition,
+        kappa,
+        upper,
+        lower,
+        lipschitz,
+        slope,
+        block.h.is_convex,
+        math.isfinite(slope),
+        name,
+        tuple(failures),
+        problem,
+    )
+
+
+def _other_last_blocks(problem: Problem) -> list[str]:
+    """Blocks that could stand last: convex Lipschitz h, surjective A."""
+    names = []
+    for name, block, op in list(zip(problem.names, problem.blocks, problem.operators, strict=True))[:-1]:
+        if (
+            block.h.is_convex
+            and math.isfinite(block.h.lipschitz(block.shape))
+            and op.extremes(block.shape)[0] > 0
+        ):
+            names.append(name)
+    return names

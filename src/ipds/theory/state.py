@@ -1,0 +1,61 @@
+"""The public snapshot of a method after an iteration: what a certificate needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .._arrays import Array
+from ..operators import Operator
+from ..problem import Problem, sum_products
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything a method knows after iteration t.
+
+    The approximate critical point is (x_1..x_{n-1}, x̆_n, z), not (x, z): see `q`.
+    """
+
+    t: int
+    x: tuple[Array, ...]
+    x_breve: Array
+    z: Array
+    beta: float
+    mu: float
+    products: tuple[Array | None, ...]
+    """A_i x_i, carried along so that each A_i is applied once per iteration; None where not at hand."""
+    prox_points: tuple[tuple[Array | None, float], ...]
+    """(v_i, s_i) of the last prox of each block: (v_i - q_i)/s_i ∈ ∂h_i(q_i) is what the certificate needs.
+
+    v_i may be None on a manifold, and where z was made so that -A_iᵀz is that subgradient."""
+    last: int = -1
+    """Index of the smoothed block, whose entry of the critical point is x̆."""
+    gradients: tuple[Array | None, ...] | None = None
+    """∇f_i(q_i), where the method has them anyway."""
+    adjoints: tuple[Array | None, ...] | None = None
+    """A_iᵀ z, where the method has them anyway."""
+    values: tuple[float | None, ...] | None = None
+    """f_i(q_i), where the method has them anyway."""
+    settled: bool = True
+    """False while the method means to go on from here even if the point is certified."""
+    transient: bool = False
+    """True while the point is smoothed on purpose, and not meant as an answer."""
+    memory: Any = None
+    """What the method carries for itself."""
+
+    @property
+    def q(self) -> tuple[Array, ...]:
+        """The approximate critical point (x_1..x_{n-1}, x̆_n)."""
+        j = self.last % len(self.x)
+        return (*self.x[:j], self.x_breve, *self.x[j + 1 :])
+
+
+def product_of(op: Operator, x: Array, known: Array | None) -> Array:
+    """A x: the one that is known, where it is."""
+    return op.apply(x) if known is None else known
+
+
+def residual_of(problem: Problem, state: State) -> Array:
+    """Σ A_i x_i - b from the carried products."""
+    return sum_products(list(map(product_of, problem.operators, state.x, state.products)), problem.b)

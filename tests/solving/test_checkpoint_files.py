@@ -1,0 +1,407 @@
+"""Files: foreign, damaged and forged ones are refused, and a disk that fails loses nothing."""
+
+import copy
+import errno
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+from test_checkpoint import CASES
+
+import problems
+from checkpoints import assert_same, cut, run
+from ipds import Block, Checkpoint, CheckpointError, CheckpointWarning, Problem, Status
+from ipds.functions import L1, smooth
+from ipds.methods import AcceleratedIPDS
+from ipds.solving import checkpoint
+
+OTHERS = {
+    "h of block 'V'": {"make": lambda: problems.sparse_pca(rho=0.4)},
+    "f of block 'V'": {"make": lambda: problems.sparse_pca(seed=5)},
+    "shape of block 'Y'": {"make": lambda: problems.sparse_pca(r=2)},
+    "A of block 'Y'": {"make": lambda: scaled(-2.0)},
+    "b": {"make": lambda: scaled(-1.0, b=0.5)},
+    "x0": {"x0": [np.eye(12, 3), np.eye(12, 3)]},
+    "z0": {"z0": np.ones((12, 3))},
+    "seed": {"seed": 2},
+    "method": {"method": AcceleratedIPDS("fast")},
+    "version of ipds": {"version": "0.0.1"},
+}
+
+
+def scaled(a, b=0.0):
+    Y, V = problems.sparse_pca().blocks
+    return Problem([Block(h=Y.h, A=a, shape=Y.shape, name="Y"), V], b=b)
+
+
+@pytest.mark.parametrize("part", OTHERS)
+def test_another_solve_is_refused_with_what_differs(part, tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    run(path)
+    before = path.read_bytes()
+    options = dict(OTHERS[part])
+    if "version" in options:
+        monkeypatch.setattr("ipds.solving.fingerprint.__version__", options.pop("version"))
+    with pytest.raises(CheckpointError, match="belongs to another solve") as caught:
+        run(path, **options)
+    assert f"{part}: " in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_functions_are_compared_by_what_they_do(tmp_path):
+    def make(shift, sign=1.0):
+        f = smooth(
+            lambda x: 0.5 * float(np.sum((x - shift) ** 2)), lambda x: sign * (x - shift), lipschitz=1.0
+        )
+        return lambda: Problem([Block(f=f, A=-1.0, shape=3), Block(h=L1(0.1), shape=3)])
+
+    path = tmp_path / "a"
+    run(path, make(1.0))
+    run(path, make(1.0))
+    with pytest.raises(CheckpointError, match="f of block 'x1': its data"):
+        run(path, make(1.5))
+
+
+def damage(path, how):
+    data = bytearray(path.read_bytes())
+    match how:
+        case "cut":
+            data = data[: len(data) // 2]
+        case "empty":
+            data = b""
+        case "longer":
+            data += b"x"
+        case "one bit of an array":
+            data[-100] ^= 1
+        case "one bit of the tree":
+            data[500] ^= 1
+        case "zeros":
+            data[100:400] = bytes(300)
+        case "something else":
+            data = b"PK\x03\x04" + bytes(1000)
+        case "newer":
+            data = data.replace(b"ipds-checkpoint 1", b"ipds-checkpoint 2")
+    path.write_bytes(data)
+
+
+DAMAGES = (
+    "cut",
+    "empty",
+    "longer",
+    "one bit of an array",
+    "one bit of the tree",
+    "zeros",
+    "something else",
+    "newer",
+)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_file_gives_way_to_the_one_before(how, tmp_path):
+    undisturbed = run(None)
+    path = tmp_path / "a"
+    cut(problems.sparse_pca, path, 40, seed=1, tol=1e-13, max_iter=60)
+    damage(path, how)
+    with pytest.warns(CheckpointWarning, match=r"a: .*; going on from .*a.previous"):
+        result = run(path)
+    assert_same(result, undisturbed)
+    for generation in (path, tmp_path / "a.previous"):
+        damage(generation, how)
+    with pytest.raises(CheckpointError, match=r"no checkpoint can be read.*delete or rename it"):
+        run(path)
+
+
+def forged(path, change):
+    """The checkpoint with its tree changed and its checksum made right: what an attacker could write."""
+    with open(path, "rb") as source:
+        tree, arrays = checkpoint.read(source, 2**30)
+    arrays = change(tree, arrays) or arrays
+    out = io.BytesIO()
+    checkpoint.write(out, tree, arrays)
+    path.write_bytes(out.getvalue())
+
+
+def deep(tree, arrays):
+    tree["tried"] = json.loads("[" * 900 + "]" * 900)
+
+
+FORGERIES = {
+    "code": lambda t, a: t["run"].update(record="os:system"),
+    "a type that is no record": lambda t, a: t["run"].update(record="ipds.solving.run:dataclass"),
+    "another record": lambda t, a: t["run"].update(record="ipds.solving.stopping:Check"),
+    "a missing field": lambda t, a: t["run"]["fields"].pop("good") and None,
+    "a field too many": lambda t, a: t["run"]["fields"].update(more=1),
+    "a number for a state": lambda t, a: t["run"]["fields"]["good"]["fields"].update(state=3),
+    "text for a number": lambda t, a: state_of(t).update(beta="much"),
+    "a method of an object": lambda t, a: state_of(t).update(z={"method": [{"place": "h.0"}, "__reduce__"]}),
+    "no such array": lambda t, a: state_of(t).update(z={"array": 10_000}),
+    "no such place": lambda t, a: state_of(t).update(z={"place": "etc.passwd"}),
+    "an array of another shape": lambda t, a: [np.zeros(3) if x.ndim else x for x in a],
+    "no run": lambda t, a: t.pop("run") and None,
+    "an empty identity": lambda t, a: t.update(identity={"b": []}),
+    "no identity": lambda t, a: t.pop("identity") and None,
+    "a method that is not there": lambda t, a: t.update(candidate=7),
+    "nesting": deep,
+    "a status in the memory": lambda t, a: memory_of(t).update(target={"status": "CONVERGED"}),
+    "a number beyond all": lambda t, a: memory_of(t).update(alpha=10**400),
+    "a fraction for an index": lambda t, a: memory_of(t)["reduction"]["fields"].update(j=0.5),
+    "another operator": lambda t, a: memory_of(t)["reduction"]["fields"].update(own={"place": "f.1"}),
+    "integers": lambda t, a: [x.astype(int) if x.ndim else x for x in a],
+    "iterations before the first": lambda t, a: [f.update(t=-5) for f in states_of(t)] and None,
+}
+
+
+def state_of(tree):
+    return tree["run"]["fields"]["good"]["fields"]["state"]["fields"]
+
+
+def memory_of(tree):
+    return tree["run"]["fields"]["state"]["fields"]["memory"]["fields"]
+
+
+def states_of(tree):
+    return [state_of(tree), tree["run"]["fields"]["state"]["fields"]]
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_file_is_refused(forgery, tmp_path):
+    path = tmp_path / "a"
+    run(path)
+    forged(path, FORGERIES[forgery])
+    with pytest.raises(CheckpointError, match="delete or rename it"):
+        run(path)
+
+
+@pytest.mark.parametrize(
+    "second", ["99999999999999 10", "10 99999999999999", "-1 5", "5", "a b", "10 10 10", "10 10"]
+)
+def test_sizes_are_compared_with_the_file_before_anything_is_read(second, tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"ipds-checkpoint 1\n" + second.encode() + b"\n" + bytes(100))
+    with pytest.raises(CheckpointError, match="no checkpoint can be read"):
+        run(path)
+
+
+def test_arrays_beyond_what_the_problem_calls_for_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    run(path)
+    monkeypatch.setattr(checkpoint, "HISTORY_LIMIT", 0)
+    monkeypatch.setattr(checkpoint, "COPIES", 1)
+    with pytest.raises(CheckpointError, match="larger than this problem calls for"):
+        run(path)
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EROFS, errno.EIO])
+@pytest.mark.parametrize("where", ["os.fsync", "tempfile.mkstemp"])
+def test_a_disk_that_fails_is_told_of_and_the_solve_goes_on_or_stops(fault, where, tmp_path, monkeypatch):
+    undisturbed = run(None)
+    path = tmp_path / "a"
+    cut(problems.sparse_pca, path, 20, seed=1, tol=1e-13, max_iter=60)
+    whole = path.read_bytes()
+
+    def failing(*args, **keywords):
+        raise OSError(fault, os.strerror(fault))
+
+    monkeypatch.setattr(where, failing)
+    with pytest.warns(
+        CheckpointWarning, match=f"a cannot be written: {os.strerror(fault)}; the solve goes on"
+    ) as told:
+        result = run(Checkpoint(path, every=0.0))
+    assert len(told) == 1
+    assert_same(result, undisturbed)
+    assert path.read_bytes() == whole
+    with pytest.raises(CheckpointError, match=f"a cannot be written: {os.strerror(fault)}") as caught:
+        run(Checkpoint(path, every=0.0, on_error="stop"))
+    assert caught.value.result.nit == 20
+    assert not list(tmp_path.glob("*tmp"))
+    assert path.read_bytes() == whole
+
+
+def test_a_full_disk_for_real(tmp_path):
+    """The operating system refuses to write more than 5000 bytes to any file."""
+    resource = pytest.importorskip("resource", reason="POSIX only")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
+    try:
+        with pytest.warns(CheckpointWarning, match="cannot be written"):
+            result = run(tmp_path / "a")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert_same(result, run(None))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_nobody_can_write_to():
+    if not os.path.isdir("/proc/self"):
+        pytest.skip("needs a folder that even root cannot write to")
+    with pytest.warns(CheckpointWarning, match="cannot be written"):
+        run("/proc/self/a")
+    with pytest.raises(CheckpointError, match="cannot be written") as caught:
+        run(Checkpoint("/proc/self/a", on_error="stop"))
+    assert caught.value.result.nit == 1  # it says so at once, not after the first interval
+
+
+def test_leftovers_of_a_killed_process_are_removed(tmp_path):
+    """Its own, not those of a solve whose file has a longer name."""
+    (tmp_path / "a[1].x1y2z3_4.ipds-tmp").write_bytes(b"half a file")
+    (tmp_path / "a[1].b.x1y2z3_4.ipds-tmp").write_bytes(b"half a file of another")
+    run(tmp_path / "a[1]", max_iter=2)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a[1]", "a[1].b.x1y2z3_4.ipds-tmp", "a[1].previous"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"path": 3}, TypeError, "path must be a file name, got 3"),
+        ({"path": ""}, TypeError, "path must be a file name"),
+        ({"path": "a", "every": "often"}, TypeError, "every must be a number of seconds, got 'often'"),
+        ({"path": "a", "every": -1}, ValueError, "every must be at least 0 seconds"),
+        ({"path": "a", "every": float("nan")}, ValueError, "every must be at least 0 seconds"),
+        ({"path": "a", "iterations": 0}, ValueError, "iterations must be a positive integer"),
+        (
+            {"path": "a", "on_error": "ignore"},
+            ValueError,
+            "on_error must be 'continue' or 'stop', got 'ignore'",
+        ),
+    ],
+)
+def test_settings_that_make_no_sense(arguments, error, message):
+    with pytest.raises(error, match=message):
+        Checkpoint(**arguments)
+
+
+def test_a_path_that_is_no_path():
+    with pytest.raises(TypeError, match="path must be a file name, got 3"):
+        run(3)
+
+
+def test_a_folder_is_no_checkpoint(tmp_path):
+    with pytest.raises(CheckpointError, match="no checkpoint can be read"):
+        run(tmp_path)
+    assert tmp_path.is_dir()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?", ">f8"])
+def test_arrays_come_back_with_their_layout(dtype, tmp_path):
+    """BLAS rounds differently for other layouts, so a resumed solve must have the same."""
+    full = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    arrays = [
+        full,
+        np.asfortranarray(full),
+        full.transpose(1, 0, 2),
+        full[:, ::2, 1],
+        full[0, 0, 0].reshape(()),
+        full[:0],
+        full[:1].copy(order="F"),
+    ]
+    path = tmp_path / "a"
+    with open(path, "wb") as out:
+        checkpoint.write(out, {}, arrays)
+    with open(path, "rb") as source:
+        tree, read = checkpoint.read(source, 10**6)
+    assert tree == {}
+    for before, after in zip(arrays, read, strict=True):
+        assert (after.dtype, after.shape) == (before.dtype, before.shape)
+        assert (after.flags.c_contiguous, after.flags.f_contiguous) == (
+            before.copy(order="K").flags.c_contiguous,
+            before.copy(order="K").flags.f_contiguous,
+        )
+        assert after.flags.writeable
+        np.testing.assert_array_equal(after, before)
+
+
+JUNK = (
+    *(None, True, 0, -1, 7, 1.5, 0.0, float("nan"), float("inf"), 1e308, 5e-324, 10**400, 2**70, "", [], {}),
+    *({"array": 0}, {"array": -1}, {"scalar": 0}, {"tuple": []}, {"tuple": [1, 2]}, {"tuple": [None, None]}),
+    *({"place": "problem"}, {"place": "blocks.0"}, {"place": "f.1"}, {"place": "h.0"}, {"place": "A.0"}),
+    *(
+        {"record": "ipds.solving.run:Run", "fields": {}},
+        {"status": "CONVERGED"},
+        {"history": {}},
+        {"result": {}},
+    ),
+    *({"dict": {}}, {"method": [{"place": "f.1"}, "grad"]}, {"method": [{"place": "h.0"}, "prox"]}),
+)
+
+
+def entries(tree):
+    """Every (container, key) in a tree."""
+    keys = list(tree) if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ()
+    for key in keys:
+        yield tree, key
+        yield from entries(tree[key])
+
+
+def mutate(tree, arrays, rng):
+    """Put junk, or what stands elsewhere, in some place of the tree; or make an array one of another kind or shape."""
+    places = [entry for name in ("start", "tried", "run") for entry in entries(tree[name])]
+    (holder, key), (other, elsewhere) = (places[i] for i in rng.integers(len(places), size=2))
+    match rng.integers(8):
+        case 0:
+            i = rng.integers(len(arrays))
+            a = arrays[i]
+            others = [a != 0, (a != 0).astype(int), a.astype("f4"), a.reshape(-1)[:0], a * np.nan]
+            arrays[i] = others[rng.integers(len(others))]
+        case 1 | 2:
+            holder[key] = copy.deepcopy(other[elsewhere])
+        case _:
+            holder[key] = JUNK[rng.integers(len(JUNK))]
+
+
+FORGED = (
+    *("accelerated", "accelerated, not quadratic", "IPDS practical", "Reordered"),
+    *("RADMM", "SPGM", "Subgradient", "ManPG", "FixedPenaltyADMM", "auto, reordered"),
+)
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_random_forgeries_are_refused_or_harmless(case, tmp_path):
+    """Trees changed anywhere: `CheckpointError`, or a solve that ends as solves do; Python's own errors never."""
+    make, method = CASES[case]
+    path, rng, refused = tmp_path / "a", np.random.default_rng(6), 0
+    options = {"method": method, "check_every": 7}
+    cut(make, path, 30, seed=1, tol=1e-13, max_iter=60, **options)
+    content = path.read_bytes()
+    for _ in range(40):
+        path.write_bytes(content)
+        path.with_name("a.previous").unlink(missing_ok=True)
+        forged(path, lambda tree, arrays: mutate(tree, arrays, rng))
+        try:
+            assert isinstance(run(path, make, max_iter=40, **options).status, Status)
+        except CheckpointError:
+            refused += 1
+    assert refused > 25
+
+
+BROKEN = []
+
+
+def fragile():
+    """A problem whose gradient fails once `BROKEN` holds something; as a global, that is no part of the problem."""
+
+    def gradient(x):
+        if BROKEN:
+            raise TypeError("the caller's own")
+        return x - 1.0
+
+    f = smooth(lambda x: 0.5 * float(np.sum((x - 1.0) ** 2)), gradient, lipschitz=1.0)
+    return Problem([Block(f=f, A=-1.0, shape=3), Block(h=L1(0.1), shape=3)])
+
+
+@pytest.mark.parametrize("where", ["function", "callback"])
+def test_errors_of_the_callers_code_come_through_in_a_resumed_solve(where, tmp_path, monkeypatch):
+    """They are not the file's fault, though forged files lead to errors of the same types."""
+    monkeypatch.setattr(f"{__name__}.BROKEN", [])
+    run(tmp_path / "a", fragile, method="sound", max_iter=5)
+
+    def callback(now):
+        if where == "callback":
+            raise TypeError("the caller's own")
+        BROKEN.append(True)
+
+    with pytest.raises(TypeError, match="the caller's own") as caught:
+        run(tmp_path / "a", fragile, method="sound", callback=callback)
+    assert caught.value.result.status is Status.FAILED
