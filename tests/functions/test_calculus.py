@@ -43,6 +43,7 @@ from ipds.functions import (
     Simplex,
     Smooth,
     Sphere,
+    Stacked,
     Stiefel,
     Sum,
     TotalVariation1D,
@@ -73,6 +74,9 @@ COMPOSED: list[tuple[Nonsmooth, tuple[int, ...]]] = [
     (Separable([(slice(0, 2), L1(0.7)), (slice(2, 4), L0(0.7))]), (4,)),
     (Separable([([3, 0], L2(0.7)), ([1, 2], Simplex())]), (4,)),
     (Separable([(slice(None, None, 2), L21(0.7)), (slice(1, None, 2), Stiefel())]), (4, 2)),
+    (Stacked([(L1(0.7), 3), (Simplex(), (2,))]), (5,)),
+    (Stacked([(L21(0.7), (2, 2)), (L0(0.7), ()), (Zero(), 1)]), (6,)),
+    (Stacked([(Stiefel(), (2, 1)), (MCP(0.7, 1.5), (2, 1))]), (4,)),
 ]
 
 
@@ -124,6 +128,53 @@ def test_separable_refuses_parts_that_do_not_fit() -> None:
             Separable(parts).prox(np.zeros(3), 1.0)
     with pytest.raises(ValueError, match="outside the 3 rows"):
         Separable([([0, 5], L1(1.0))])(np.zeros(3))
+
+
+def test_stacked_by_hand() -> None:
+    h = Stacked([(L1(2.0), 2), (Nuclear(1.0), (2, 2)), (NonNegative(), ())])
+    assert (h.size, h.slices, h.is_convex, h.is_set) == (
+        7,
+        [slice(0, 2), slice(2, 6), slice(6, 7)],
+        True,
+        False,
+    )
+    u = np.array([1.0, -3.0, 3.0, 0.0, 0.0, 4.0, 2.0])
+    assert h(u) == pytest.approx(2.0 * 4.0 + 7.0)
+    assert h(-u) == math.inf
+    assert h.lipschitz((7,)) == math.inf
+    assert Stacked([(L1(3.0), 1), (L1(4.0), (1, 1))]).lipschitz((2,)) == pytest.approx(5.0)
+    smooth = Stacked([(L1(2.0), 2), (Linf(1.0), (2, 2))])
+    value, slope = smooth.soften(u[:6], 0.3)
+    parts = L1(2.0).soften(u[:2], 0.3), Linf(1.0).soften(u[2:6].reshape(2, 2), 0.3)
+    assert value == pytest.approx(parts[0][0] + parts[1][0])
+    assert np.array_equal(slope, np.concatenate([parts[0][1], parts[1][1].reshape(-1)]))
+    again, warm = h.prox_warm(u, 0.5)
+    assert np.array_equal(again, h.prox(u, 0.5))
+    assert np.array_equal(h.prox_warm(u, 0.5, warm)[0], again)
+
+
+def test_stacked_cuts_an_array_of_steps() -> None:
+    h = Stacked([(L1(1.0), 2), (L2(1.0), 2)])
+    v = np.array([3.0, -3.0, 3.0, 4.0])
+    assert np.allclose(h.prox(v, np.array([1.0, 1.0, 2.5, 2.5])), [2.0, -2.0, 1.5, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([], "must not be empty"),
+        ([L1(1.0)], "part 0 must be a pair"),
+        ([(L1(1.0), 2), ("l1", 2)], "part 1: h must be callable and have prox"),
+        ([(L1, 2)], "pass an object"),
+        ([(L1(1.0), 2.5)], "shape of part 0 must be a number or a tuple"),
+        ([(L1(1.0), (2, -1))], "shape of part 0"),
+    ],
+)
+def test_stacked_refuses_what_does_not_fit(parts: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        Stacked(parts)
+    with pytest.raises(ValueError, match=r"vectors of length 2, got shape \(3,\)"):
+        Stacked([(L1(1.0), 2)]).prox(np.zeros(3), 1.0)
 
 
 ENVELOPED = [L1(0.7), L2(0.7), Linf(0.7), Huber(0.7, 0.5), NonNegative(), Simplex(), TotalVariation1D(0.7)]

@@ -16,12 +16,16 @@ from ipds.operators import (
     Convolution,
     Diagonal,
     FiniteDifference,
+    FlatStack,
     Grouping,
     Identity,
     Matrix,
     Operator,
+    Reshape,
     Sampling,
+    Segment,
     Stack,
+    ZeroMap,
     as_operator,
     check_adjoint,
     from_linear_operator,
@@ -78,6 +82,26 @@ CASES = {
     "transposed composition": ((Matrix(M) @ Matrix(N)).T, (4,)),
     "stack": (Stack([Matrix(M), Identity(2.0), FiniteDifference()], shape=(6, 2)), (6, 2)),
     "stack of matrices": (Stack([Matrix(M), Matrix(SPARSE)]), (6,)),
+    "reshape": (Reshape((2, 6), (3, 4)), (2, 6)),
+    "flatten": (Reshape((2, 3)), (2, 3)),
+    "transposed reshape": (Reshape((2, 3)).T, (6,)),
+    "segment": (Segment(9, 2, (2, 3)), (9,)),
+    "whole segment": (Segment(6, 0, (2, 3)), (6,)),
+    "empty segment": (Segment(6, 3, 0), (6,)),
+    "zero": (ZeroMap((2, 3), 4), (2, 3)),
+    "flat stack": (
+        FlatStack([Matrix(M), Identity(2.0), FiniteDifference(axis=(0, 1))], shape=(6, 2)),
+        (6, 2),
+    ),
+    "flat stack of shapes": (
+        FlatStack(
+            [Sampling(MASK), ZeroMap((3, 4), (2, 2)), Identity(), Grouping([[0, 1], [1, 2]], (3, 4))], (3, 4)
+        ),
+        (3, 4),
+    ),
+    "flat stack of isometries": (FlatStack([DCT(), Identity(2.0), Reshape((2, 3))], shape=(2, 3)), (2, 3)),
+    "flat stack of zeros": (FlatStack([ZeroMap(3, 2), ZeroMap(3, (1, 2))], shape=3), (3,)),
+    "transposed flat stack": (FlatStack([Matrix(SPARSE), Reshape(6, (2, 3))], shape=6).T, (11,)),
     "transposed stack": (Stack([Matrix(M), Matrix(SPARSE)]).T, (9,)),
 }
 every = pytest.mark.parametrize(("op", "shape"), CASES.values(), ids=CASES.keys())
@@ -125,6 +149,52 @@ def test_gram_where_stated(op, shape):
 
 
 @every
+def test_matrix_where_explicit(op, shape):
+    matrix = op.as_matrix(shape)
+    if matrix is None:  # known by its products only
+        assert "DCT" in repr(op) or "Convolution" in repr(op) or "Flattened" in repr(op)
+        return
+    assert sp.issparse(matrix) or type(matrix) is np.ndarray
+    plain = matrix.toarray() if sp.issparse(matrix) else matrix
+    np.testing.assert_allclose(plain, dense(op, shape), rtol=1e-12, atol=1e-14)
+
+
+def test_a_stack_of_sparse_maps_is_sparse():
+    A = FlatStack([Identity(), FiniteDifference(), ZeroMap(50, 7)], shape=50)
+    assert sp.issparse(A.as_matrix((50,)))
+    assert A.as_matrix((50,)).nnz == 50 + 2 * 49
+    assert type(FlatStack([Matrix(M), Matrix(M)], shape=6).as_matrix((6,))) is np.ndarray
+    assert Matrix(strict.asarray(M)).as_matrix((6,)) is None
+
+
+def test_flat_stack_says_where_the_parts_lie():
+    A = FlatStack([Identity(), FiniteDifference(axis=(0, 1))], shape=(2, 3))
+    assert A.size == 18
+    assert A.slices == [slice(0, 6), slice(6, 18)]
+    assert A.outputs == [(2, 3), (2, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FlatStack([], shape=3), "at least one operator"),
+        (lambda: FlatStack([np.eye(3)], shape=3), "as_operator"),
+        (lambda: FlatStack([Matrix(M)], shape=3), "must have length 6"),
+        (lambda: FlatStack([Identity()], shape=3).output_shape((4,)), r"acts on shape \(3,\), not \(4,\)"),
+        (lambda: Reshape((2, 3), (4,)), "number of entries"),
+        (lambda: Reshape((2, 3)).output_shape((3, 2)), r"acts on shape \(2, 3\)"),
+        (lambda: Segment(5, 3, (2, 2)), "entries 3..6 do not lie in a vector of length 5"),
+        (lambda: Segment(5, -1, 2), "do not lie"),
+        (lambda: Segment(5, 0, 2).output_shape((4,)), "vectors of length 5"),
+        (lambda: ZeroMap(2, 3).output_shape((3,)), r"acts on shape \(2,\)"),
+    ],
+)
+def test_stacks_refuse_what_does_not_fit(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+@every
 def test_transpose_twice_and_shapes(op, shape):
     matrix, output = dense(op, shape), op.output_shape(shape)
     transposed = op.T
@@ -159,6 +229,7 @@ def test_inputs_are_left_alone(op, shape):
         (FiniteDifference(axis=(0, 1)), (3, 4)),
         (Convolution(np.ones(3, dtype=np.float32), mode="same"), (5,)),
         (DCT(), (4,)),
+        (FlatStack([DCT(), ZeroMap(4, 2), Segment(4, 1, 2)], shape=4), (4,)),
         (2.0 * DCT() @ FiniteDifference(), (5,)),
     ],
     ids=repr,
@@ -184,6 +255,13 @@ def test_float32_stays_float32(op, shape):
         (lambda xp: DCT(), (5,)),
         (lambda xp: from_linear_operator(spla.aslinearoperator(M), (2, 3)), (2, 3)),
         (lambda xp: Stack([Matrix(xp.asarray(M)), Identity(2.0)], shape=6), (6,)),
+        (
+            lambda xp: FlatStack(
+                [Matrix(xp.asarray(M)), Reshape((6, 2), (3, 4)), ZeroMap((6, 2), 3)], (6, 2)
+            ),
+            (6, 2),
+        ),
+        (lambda xp: Segment(7, 1, (2, 3)), (7,)),
         (lambda xp: (Matrix(xp.asarray(M)) + Matrix(xp.asarray(M))) @ (2.0 * Matrix(xp.asarray(N))), (3,)),
         (lambda xp: Matrix(xp.asarray(M)).T, (4,)),
     ],
@@ -223,6 +301,7 @@ def test_algebra_spells_the_mathematics():
     assert Identity(3.0).T.norm() == 3.0
     assert (2.0 * DCT()).gram == 4.0
     assert Stack([DCT(), Identity(2.0)], shape=3).gram == 5.0
+    assert FlatStack([DCT(), Identity(2.0), Reshape(3, (3, 1))], shape=3).gram == 6.0
     with pytest.raises(TypeError, match="unsupported operand"):
         A @ 3
     with pytest.raises(TypeError, match="unsupported operand"):

@@ -1,12 +1,13 @@
 """Functions: nonsmooth h_i with a prox, smooth f_i with a gradient."""
 
 from .base import Nonsmooth, Smooth
-from .calculus import MoreauEnvelope, Precomposed, Scaled, Separable, Translated
+from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
 from .checking import CheckReport, check_gradient, check_prox
 from .losses import HuberLoss, LeastSquares, Linear, Logistic, PhaseRetrieval, Quadratic
 from .matrix_sets import PSD, Rank, Stiefel
 from .pca import PCAReconstruction, PCAVariance
 from .penalties import L1, L2, L21, ElasticNet, GroupL2, Huber, Zero
+from .separable import Separable, Stacked
 from .sets import Affine, Box, HalfSpace, L1Ball, L2Ball, LinfBall, NonNegative, Simplex, Sphere
 from .sparse_sets import Binary, Cardinality, NonzeroColumns, NonzeroRows, RowCardinality
 from .structured import Linf, Nuclear, TotalVariation1D
@@ -61,6 +62,7 @@ __all__ = [
     "Simplex",
     "Smooth",
     "Sphere",
+    "Stacked",
     "Stiefel",
     "Sum",
     "TotalVariation1D",

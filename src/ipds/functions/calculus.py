@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -143,80 +142,6 @@ class Translated(Precomposed):
     def __init__(self, h: Nonsmooth, t: float | Array) -> None:
         self.t = bound("Translated", "t", t)
         super().__init__(h, 1.0, -self.t)
-
-
-class Separable(Nonsmooth):
-    """h(x) = Σ_k h_k(x[part_k]) over parts of the first axis: a list of (slice or integer indices, function).
-
-    prox = the parts' own. The parts must cover every row once; that is checked when a size is first seen.
-
-    >>> from ipds.functions import L1, NonNegative
-    >>> Separable([(slice(0, 1), L1(1.0)), ([1, 2], NonNegative())]).prox(np.array([3.0, -1.0, 4.0]), 1.0)
-    array([2., 0., 4.])
-    """
-
-    def __init__(self, parts: Sequence[tuple[Any, Nonsmooth]]) -> None:
-        if not parts:
-            raise ValueError("Separable: parts must not be empty")
-        for part in parts:
-            if not (isinstance(part, tuple) and len(part) == 2 and hasattr(part[1], "prox")):
-                raise TypeError("Separable: parts must be pairs (slice or indices, function with a prox)")
-        self.parts = list(parts)
-        self.is_convex = all(h.is_convex for _, h in parts)
-        self.is_set = all(h.is_set for _, h in parts)
-        self._plans: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
-
-    def __repr__(self) -> str:
-        return f"Separable({self.parts})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_plans": {}}  # what it is, not what it has seen
-
-    def _plan(self, rows: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Indices of each part, and the permutation that puts the parts back in place."""
-        if rows not in self._plans:
-            everything = np.arange(rows)
-            try:
-                picks = [everything[p if isinstance(p, slice) else np.asarray(p)] for p, _ in self.parts]
-            except IndexError as error:
-                raise ValueError(f"Separable: a part lies outside the {rows} rows of the block") from error
-            if any(len(pick) == 0 for pick in picks):
-                raise ValueError(f"Separable: a part selects none of the {rows} rows of the block")
-            order = np.concatenate(picks)
-            if len(order) != rows or len(np.unique(order)) != rows:
-                raise ValueError(f"Separable: the parts must cover each of the {rows} rows of the block once")
-            self._plans[rows] = picks, np.argsort(order)
-        return self._plans[rows]
-
-    def _split(self, x: Array) -> list[Array]:
-        xp = namespace(x)
-        picks, _ = self._plan(x.shape[0])
-        return [xp.take(x, xp.asarray(p), axis=0) for p in picks]
-
-    def _join(self, pieces: list[Array], rows: int) -> Array:
-        xp = namespace(pieces[0])
-        return xp.take(xp.concat(pieces, axis=0), xp.asarray(self._plan(rows)[1]), axis=0)
-
-    def __call__(self, x: Array) -> float:
-        return sum(h(piece) for (_, h), piece in zip(self.parts, self._split(x), strict=True))
-
-    def prox(self, v: Array, step: float) -> Array:
-        pieces = zip(self.parts, self._split(v), strict=True)
-        return self._join([h.prox(piece, step) for (_, h), piece in pieces], v.shape[0])
-
-    def prox_size(self, v: Array) -> Any:
-        return sum(h.prox_size(piece) for (_, h), piece in zip(self.parts, self._split(v), strict=True))
-
-    def lipschitz(self, shape: Shape) -> float:
-        picks, _ = self._plan(shape[0])
-        constants = [
-            h.lipschitz((len(pick), *shape[1:])) for (_, h), pick in zip(self.parts, picks, strict=True)
-        ]
-        return math.hypot(*constants)
-
-    def subgradient(self, x: Array) -> Array:
-        pieces = zip(self.parts, self._split(x), strict=True)
-        return self._join([h.subgradient(piece) for (_, h), piece in pieces], x.shape[0])
 
 
 class MoreauEnvelope(Smooth):

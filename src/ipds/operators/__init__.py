@@ -1,11 +1,12 @@
 """Linear maps A_i of the constraint Σ A_i x_i = b."""
 
-from .base import Compose, Operator, Scaled, Stack, Sum, Transpose
+from .base import Compose, Operator, Scaled, Sum, Transpose
 from .checking import check_adjoint
 from .differences import FiniteDifference
 from .maps import Diagonal, Identity, Matrix
 from .rows import RowMatrix
 from .sampling import Grouping, Sampling
+from .stacking import FlatStack, Reshape, Segment, Stack, ZeroMap
 from .transforms import DCT, Convolution
 from .wrapping import Flattened, as_operator, from_linear_operator
 
@@ -15,17 +16,21 @@ __all__ = [
     "Convolution",
     "Diagonal",
     "FiniteDifference",
+    "FlatStack",
     "Flattened",
     "Grouping",
     "Identity",
     "Matrix",
     "Operator",
+    "Reshape",
     "RowMatrix",
     "Sampling",
     "Scaled",
+    "Segment",
     "Stack",
     "Sum",
     "Transpose",
+    "ZeroMap",
     "as_operator",
     "check_adjoint",
     "from_linear_operator",

@@ -1,4 +1,4 @@
-"""What a linear map must offer, and the algebra of maps: `A @ B`, `A + B`, `2 * A`, `-A`, `A.T`, `Stack`."""
+"""What a linear map must offer, and the algebra of maps: `A @ B`, `A + B`, `2 * A`, `-A`, `A.T`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, namespace
+from .._arrays import Array, Shape
 from ..distributed import Rows
 from . import spectrum
 
@@ -63,6 +63,14 @@ class Operator(ABC):
         """A NumPy input shape on which ‖A‖ is attained, None where A acts on blocks of any size."""
         return None
 
+    def as_matrix(self, shape: Shape) -> Any:
+        """The matrix of A on blocks of `shape`, both sides flattened row by row: SciPy sparse or a 2-D NumPy array.
+
+        None where A is known by its products only, or lives in another array library. The array may be A's own:
+        read it, do not change it.
+        """
+        return None
+
     @property
     def T(self) -> Operator:
         """The transpose Aᵀ as an operator."""
@@ -93,7 +101,7 @@ class Transpose(Operator):
     """y ↦ Aᵀ y."""
 
     def __init__(self, inner: Operator):
-        self.inner = _operator("Transpose", inner)
+        self.inner = require_operator("Transpose", inner)
 
     def output_shape(self, shape: Shape) -> Shape:
         found = self.inner.input_shape(shape)
@@ -117,6 +125,10 @@ class Transpose(Operator):
     def norm(self) -> float:
         return self.inner.norm()
 
+    def as_matrix(self, shape: Shape) -> Any:
+        matrix = self.inner.as_matrix(self.inner.input_shape(shape))
+        return None if matrix is None else matrix.T
+
     @property
     def T(self) -> Operator:
         """The map that was transposed."""
@@ -132,7 +144,7 @@ class Scaled(Operator):
     def __init__(self, inner: Operator, scale: float):
         if not math.isfinite(scale):
             raise ValueError(f"Scaled: scale must be finite, got {scale}")
-        self.inner = _operator("Scaled", inner)
+        self.inner = require_operator("Scaled", inner)
         self.scale = float(scale)
         self.gram = None if inner.gram is None else self.scale**2 * inner.gram
         self.rows = inner.rows
@@ -164,6 +176,10 @@ class Scaled(Operator):
         lower, upper = self.inner.extremes(shape)
         return self.scale**2 * lower, self.scale**2 * upper
 
+    def as_matrix(self, shape: Shape) -> Any:
+        matrix = self.inner.as_matrix(shape)
+        return None if matrix is None else self.scale * matrix
+
     def __repr__(self) -> str:
         return f"{self.scale:g}·{self.inner!r}"
 
@@ -172,7 +188,7 @@ class Compose(Operator):
     """x ↦ A (B x), written `A @ B`."""
 
     def __init__(self, left: Operator, right: Operator):
-        self.left, self.right = _operator("Compose", left), _operator("Compose", right)
+        self.left, self.right = require_operator("Compose", left), require_operator("Compose", right)
         self.rows = right.rows if left.rows is None else left.rows
         self.gram = None if left.gram is None or right.gram is None else left.gram * right.gram
         inner, outer = right.natural_shape(), left.natural_shape()
@@ -194,9 +210,14 @@ class Compose(Operator):
     def adjoint(self, y: Array) -> Array:
         return self.right.adjoint(self.left.adjoint(y))
 
+    def as_matrix(self, shape: Shape) -> Any:
+        right = self.right.as_matrix(shape)
+        left = None if right is None else self.left.as_matrix(self.right.output_shape(shape))
+        return None if left is None else left @ right
+
     @cached_property
     def _norm(self) -> float:
-        return _tightened(self, self.left.norm() * self.right.norm())
+        return tightened(self, self.left.norm() * self.right.norm())
 
     def norm(self) -> float:
         return self._norm
@@ -211,7 +232,7 @@ class Sum(Operator):
     def __init__(self, terms: Sequence[Operator]):
         if not terms:
             raise ValueError("Sum: needs at least one operator")
-        self.terms = [_operator("Sum", term) for term in terms]
+        self.terms = [require_operator("Sum", term) for term in terms]
         self.rows = next((term.rows for term in self.terms if term.rows is not None), None)
 
     def output_shape(self, shape: Shape) -> Shape:
@@ -224,7 +245,7 @@ class Sum(Operator):
         return self.terms[0].input_shape(shape)
 
     def natural_shape(self) -> Shape | None:
-        return _common_shape(self.terms)
+        return common_shape(self.terms)
 
     def apply(self, x: Array) -> Array:
         total = self.terms[0].apply(x)
@@ -238,9 +259,13 @@ class Sum(Operator):
             total = total + term.adjoint(y)
         return total
 
+    def as_matrix(self, shape: Shape) -> Any:
+        matrices = [term.as_matrix(shape) for term in self.terms]
+        return None if any(m is None for m in matrices) else sum(matrices[1:], start=matrices[0])
+
     @cached_property
     def _norm(self) -> float:
-        return _tightened(self, sum(term.norm() for term in self.terms))
+        return tightened(self, sum(term.norm() for term in self.terms))
 
     def norm(self) -> float:
         return self._norm
@@ -249,80 +274,24 @@ class Sum(Operator):
         return "(" + " + ".join(map(repr, self.terms)) + ")"
 
 
-class Stack(Operator):
-    """x ↦ (A₁ x; A₂ x; …), one below the other along the first axis.
-
-    `shape` is the block's shape, needed only where no part knows it (identities, differences, transforms).
-
-    >>> from ipds.operators import Identity
-    >>> Stack([Identity(), Identity(2.0)], shape=2).apply(np.array([1.0, 3.0]))
-    array([1., 3., 2., 6.])
-    """
-
-    def __init__(self, parts: Sequence[Operator], shape: Shape | int | None = None):
-        if not parts:
-            raise ValueError("Stack: needs at least one operator")
-        self.parts = [_operator("Stack", part) for part in parts]
-        given = _common_shape(self.parts) if shape is None else shape
-        if given is None:
-            raise ValueError("Stack: none of the operators fixes the shape of the block; pass shape=")
-        self.shape = as_shape(given)
-        outputs = [part.output_shape(self.shape) for part in self.parts]
-        if any(not o for o in outputs) or len({o[1:] for o in outputs}) > 1:
-            raise ValueError(f"Stack: the outputs differ beyond the first axis: {outputs}")
-        self._ends = [int(e) for e in np.cumsum([o[0] for o in outputs])]
-        grams = [part.gram for part in self.parts]
-        self.gram = None if None in grams else float(sum(g for g in grams if g is not None))
-
-    def output_shape(self, shape: Shape) -> Shape:
-        outputs = [part.output_shape(shape) for part in self.parts]
-        if tuple(shape)[:1] != self.shape[:1] or len({o[1:] for o in outputs}) > 1:
-            raise ValueError(f"Stack acts on shape {self.shape}, not {tuple(shape)}")
-        return (self._ends[-1], *outputs[0][1:])
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.parts[0].input_shape((self._ends[0], *shape[1:]))
-
-    def natural_shape(self) -> Shape | None:
-        return _common_shape(self.parts)
-
-    def apply(self, x: Array) -> Array:
-        return namespace(x).concat([part.apply(x) for part in self.parts], axis=0)
-
-    def adjoint(self, y: Array) -> Array:
-        total = self.parts[0].adjoint(y[: self._ends[0], ...])
-        for part, start, end in zip(self.parts[1:], self._ends[:-1], self._ends[1:], strict=True):
-            total = total + part.adjoint(y[start:end, ...])
-        return total
-
-    @cached_property
-    def _norm(self) -> float:
-        return _tightened(self, math.sqrt(sum(part.norm() ** 2 for part in self.parts)))
-
-    def norm(self) -> float:
-        return self._norm
-
-    def __repr__(self) -> str:
-        return f"Stack([{', '.join(map(repr, self.parts))}])"
-
-
 def as_shape(shape: Shape | int) -> Shape:
     """A shape as a tuple; a number is the length of a vector."""
     return (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)  # type: ignore[union-attr]
 
 
-def _operator(name: str, value: Any) -> Operator:
+def require_operator(name: str, value: Any) -> Operator:
+    """`value`, an operator; TypeError otherwise."""
     if not isinstance(value, Operator):
         raise TypeError(f"{name}: expected an operator, got {type(value).__name__}; wrap it with as_operator")
     return value
 
 
-def _common_shape(operators: Sequence[Operator]) -> Shape | None:
+def common_shape(operators: Sequence[Operator]) -> Shape | None:
     """The natural shape of the first operator that has one; other array libraries' matrices have none."""
     return next((s for s in (op.natural_shape() for op in operators) if s is not None), None)
 
 
-def _tightened(operator: Operator, bound: float) -> float:
+def tightened(operator: Operator, bound: float) -> float:
     """The norm from γ or numerically on the natural shape, never above `bound`."""
     if operator.gram is not None:
         return math.sqrt(operator.gram)

@@ -133,6 +133,12 @@ class FiniteDifference(Operator):
         lower = 0.0 if self.several else 4 * math.sin(math.pi / (2 * shape[self.axes[0]])) ** 2
         return lower, upper
 
+    def as_matrix(self, shape: Shape) -> Any:
+        self.output_shape(shape)
+        if not self.several:
+            return _axis_matrix(shape, self.axes[0], shape[self.axes[0]] - 1)
+        return scipy.sparse.vstack([_axis_matrix(shape, a, shape[a]) for a in self.axes], format="csr")
+
     def __repr__(self) -> str:
         return f"FiniteDifference(axis={self.axes if self.several else self.axes[0]})"
 
@@ -141,6 +147,18 @@ def _ends(axis: int, n: int) -> tuple[Any, Any]:
     """Indices of all but the last and of all but the first entry along an axis of length n."""
     before = [slice(None)] * axis
     return (*before, slice(0, n - 1), ...), (*before, slice(1, n), ...)
+
+
+def _axis_matrix(shape: Shape, axis: int, rows: int) -> Any:
+    """I ⊗ D ⊗ I: the matrix of the differences along one axis, with `rows` of them: one more is a row of zeros."""
+    n = shape[axis]
+    kept = np.arange(rows) < n - 1
+    D = scipy.sparse.diags_array(
+        [-kept.astype(float), kept[: n - 1].astype(float)], offsets=[0, 1], shape=(rows, n)
+    )
+    before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    eye = scipy.sparse.eye_array
+    return scipy.sparse.kron(scipy.sparse.kron(eye(before), D), eye(after), format="csr")
 
 
 def _difference(x: Array, axis: int) -> Array:

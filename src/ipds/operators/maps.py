@@ -58,6 +58,9 @@ class Identity(Operator):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return (self.scale**2, self.scale**2) if math.prod(shape) else (0.0, 0.0)
 
+    def as_matrix(self, shape: Shape) -> Any:
+        return self.scale * scipy.sparse.eye_array(math.prod(shape), format="csr")
+
     @property
     def T(self) -> Operator:
         """Itself."""
@@ -177,6 +180,14 @@ class Matrix(Operator):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return self._extremes
 
+    def as_matrix(self, shape: Shape) -> Any:
+        if self.natural_shape() is None:
+            return None
+        columns = math.prod(self.output_shape(shape)[1:])
+        if columns == 1:
+            return self.matrix
+        return scipy.sparse.kron(self.matrix, scipy.sparse.eye_array(columns), format="csr")
+
     @property
     def T(self) -> Operator:
         """The transposed matrix."""
@@ -240,6 +251,11 @@ class Diagonal(Operator):
 
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return self._lower, self._upper
+
+    def as_matrix(self, shape: Shape) -> Any:
+        if self.natural_shape() is None:
+            return None
+        return scipy.sparse.diags_array(self.diagonal.reshape(-1), format="csr")
 
     @property
     def T(self) -> Operator:

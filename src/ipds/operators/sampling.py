@@ -8,6 +8,7 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
+import scipy
 
 from .._arrays import Array, Shape, asarray, namespace, to_numpy
 from .base import Operator, as_shape
@@ -80,6 +81,9 @@ class Sampling(Operator):
     def natural_shape(self) -> Shape | None:
         return self.shape
 
+    def as_matrix(self, shape: Shape) -> Any:
+        return _selection(self.indices, math.prod(self.shape))
+
     def __repr__(self) -> str:
         return f"Sampling({self.indices.size} of {math.prod(self.shape)} entries)"
 
@@ -151,6 +155,9 @@ class Grouping(Operator):
     def natural_shape(self) -> Shape | None:
         return self.shape
 
+    def as_matrix(self, shape: Shape) -> Any:
+        return _selection(self.indices, math.prod(self.shape))
+
     def __repr__(self) -> str:
         return f"Grouping({len(self.slices)} groups of {math.prod(self.shape)} entries)"
 
@@ -160,6 +167,12 @@ def _gather(flat: Array, indices: np.ndarray) -> Array:
         return flat[indices]
     xp = namespace(flat)
     return xp.take(flat, xp.asarray(indices, device=array_api_compat.device(flat)), axis=0)
+
+
+def _selection(indices: np.ndarray, size: int) -> Any:
+    """The sparse matrix whose row k picks entry indices[k] of a vector."""
+    places = np.arange(indices.size + 1)
+    return scipy.sparse.csr_array((np.ones(indices.size), indices, places), shape=(indices.size, size))
 
 
 def _with_zero(y: Array) -> Array:

@@ -1,0 +1,190 @@
+"""Sums over parts of a block: `Separable` cuts its first axis, `Stacked` cuts a vector into arrays of any shapes."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, Shape, is_array, namespace
+from .adapters import as_nonsmooth
+from .base import Nonsmooth
+
+
+class Separable(Nonsmooth):
+    """h(x) = Σ_k h_k(x[part_k]) over parts of the first axis: a list of (slice or integer indices, function).
+
+    prox = the parts' own. The parts must cover every row once; that is checked when a size is first seen.
+
+    >>> from ipds.functions import L1, NonNegative
+    >>> Separable([(slice(0, 1), L1(1.0)), ([1, 2], NonNegative())]).prox(np.array([3.0, -1.0, 4.0]), 1.0)
+    array([2., 0., 4.])
+    """
+
+    def __init__(self, parts: Sequence[tuple[Any, Nonsmooth]]) -> None:
+        if not parts:
+            raise ValueError("Separable: parts must not be empty")
+        for part in parts:
+            if not (isinstance(part, tuple) and len(part) == 2 and hasattr(part[1], "prox")):
+                raise TypeError("Separable: parts must be pairs (slice or indices, function with a prox)")
+        self.parts = list(parts)
+        self.is_convex = all(h.is_convex for _, h in parts)
+        self.is_set = all(h.is_set for _, h in parts)
+        self._plans: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
+
+    def __repr__(self) -> str:
+        return f"Separable({self.parts})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_plans": {}}  # what it is, not what it has seen
+
+    def _plan(self, rows: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """Indices of each part, and the permutation that puts the parts back in place."""
+        if rows not in self._plans:
+            everything = np.arange(rows)
+            try:
+                picks = [everything[p if isinstance(p, slice) else np.asarray(p)] for p, _ in self.parts]
+            except IndexError as error:
+                raise ValueError(f"Separable: a part lies outside the {rows} rows of the block") from error
+            if any(len(pick) == 0 for pick in picks):
+                raise ValueError(f"Separable: a part selects none of the {rows} rows of the block")
+            order = np.concatenate(picks)
+            if len(order) != rows or len(np.unique(order)) != rows:
+                raise ValueError(f"Separable: the parts must cover each of the {rows} rows of the block once")
+            self._plans[rows] = picks, np.argsort(order)
+        return self._plans[rows]
+
+    def _split(self, x: Array) -> list[Array]:
+        xp = namespace(x)
+        picks, _ = self._plan(x.shape[0])
+        return [xp.take(x, xp.asarray(p), axis=0) for p in picks]
+
+    def _join(self, pieces: list[Array], rows: int) -> Array:
+        xp = namespace(pieces[0])
+        return xp.take(xp.concat(pieces, axis=0), xp.asarray(self._plan(rows)[1]), axis=0)
+
+    def __call__(self, x: Array) -> float:
+        return sum(h(piece) for (_, h), piece in zip(self.parts, self._split(x), strict=True))
+
+    def prox(self, v: Array, step: float) -> Array:
+        pieces = zip(self.parts, self._split(v), strict=True)
+        return self._join([h.prox(piece, step) for (_, h), piece in pieces], v.shape[0])
+
+    def prox_size(self, v: Array) -> Any:
+        return sum(h.prox_size(piece) for (_, h), piece in zip(self.parts, self._split(v), strict=True))
+
+    def lipschitz(self, shape: Shape) -> float:
+        picks, _ = self._plan(shape[0])
+        constants = [
+            h.lipschitz((len(pick), *shape[1:])) for (_, h), pick in zip(self.parts, picks, strict=True)
+        ]
+        return math.hypot(*constants)
+
+    def subgradient(self, x: Array) -> Array:
+        pieces = zip(self.parts, self._split(x), strict=True)
+        return self._join([h.subgradient(piece) for (_, h), piece in pieces], x.shape[0])
+
+
+class Stacked(Nonsmooth):
+    """h(u) = Σ_k h_k(u_k): a vector cut into consecutive pieces u_k, each read row by row in a shape of its own.
+
+    `parts` is a list of (function, shape); a number is the length of a vector. prox = the parts' own; `slices` holds the
+    place of each part. An array `step` of the length of u is cut in the same way.
+
+    >>> from ipds.functions import L1, Nuclear
+    >>> h = Stacked([(L1(1.0), 2), (Nuclear(1.0), (2, 2))])
+    >>> h.prox(np.array([3.0, -0.5, 2.0, 0.0, 0.0, 5.0]), 1.0)
+    array([2., 0., 1., 0., 0., 4.])
+    """
+
+    def __init__(self, parts: Sequence[tuple[Nonsmooth, Shape | int]]) -> None:
+        if not len(parts):
+            raise ValueError("Stacked: parts must not be empty")
+        self.parts = [_part(k, part) for k, part in enumerate(parts)]
+        sizes = [math.prod(shape) for _, shape in self.parts]
+        self.slices = [slice(end - n, end) for end, n in zip(np.cumsum(sizes).tolist(), sizes, strict=True)]
+        self.is_convex = all(h.is_convex for h, _ in self.parts)
+        self.is_set = all(h.is_set for h, _ in self.parts)
+
+    @property
+    def size(self) -> int:
+        """Length of the vector."""
+        return self.slices[-1].stop
+
+    def __repr__(self) -> str:
+        return f"Stacked({self.parts})"
+
+    def _cut(self, u: Array) -> list[Array]:
+        """The pieces u_k; views in NumPy."""
+        if tuple(u.shape) != (self.size,):
+            raise ValueError(f"Stacked: acts on vectors of length {self.size}, got shape {tuple(u.shape)}")
+        reshape = namespace(u).reshape
+        return [
+            u[place] if len(shape) == 1 else reshape(u[place], shape)
+            for place, (_, shape) in zip(self.slices, self.parts, strict=True)
+        ]
+
+    def _steps(self, step: Any) -> list[Any]:
+        """The step of each part."""
+        if not is_array(step) or not step.ndim:
+            return [step] * len(self.parts)
+        return [_one_number(piece) for piece in self._cut(step)]
+
+    def _each(self, name: str, *arguments: Any) -> list[Any]:
+        """h_k.name(a_k, b_k, …) of every part, from the lists of a_k, of b_k, …"""
+        return [getattr(h, name)(*own) for (h, _), *own in zip(self.parts, *arguments, strict=True)]
+
+    def __call__(self, x: Array) -> float:
+        return sum(self._each("__call__", self._cut(x)))
+
+    def prox(self, v: Array, step: float) -> Array:
+        return _joined(self._each("prox", self._cut(v), self._steps(step)))
+
+    def prox_warm(self, v: Array, step: float, warm: Any = None) -> tuple[Array, Any]:
+        kept = [None] * len(self.parts) if warm is None else warm
+        pieces, kept = zip(*self._each("prox_warm", self._cut(v), self._steps(step), kept), strict=True)
+        return _joined(pieces), kept
+
+    def soften(self, u: Array, s: float) -> tuple[Any, Array]:
+        values, slopes = zip(*self._each("soften", self._cut(u), [s] * len(self.parts)), strict=True)
+        return sum(values), _joined(slopes)
+
+    def prox_size(self, v: Array) -> Any:
+        return sum(self._each("prox_size", self._cut(v)))
+
+    def lipschitz(self, shape: Shape) -> float:
+        return math.hypot(*self._each("lipschitz", [own for _, own in self.parts]))
+
+    def subgradient(self, x: Array) -> Array:
+        return _joined(self._each("subgradient", self._cut(x)))
+
+
+def _part(k: int, part: Any) -> tuple[Nonsmooth, Shape]:
+    """The k-th of the parts, checked: a function and its shape as a tuple."""
+    if not (isinstance(part, tuple | list) and len(part) == 2):
+        raise TypeError(f"Stacked: part {k} must be a pair (function, shape), got {part!r}")
+    h, shape = part
+    lengths = (shape,) if isinstance(shape, numbers.Integral) else shape
+    if not isinstance(lengths, tuple | list) or not all(
+        isinstance(n, numbers.Integral) and int(n) >= 0 for n in lengths
+    ):
+        raise TypeError(
+            f"Stacked: the shape of part {k} must be a number or a tuple of them ≥ 0, got {shape!r}"
+        )
+    return as_nonsmooth(h, f"Stacked: part {k}"), tuple(int(n) for n in lengths)
+
+
+def _one_number(step: Array) -> Any:
+    """A step that is the same for all entries as a number: then any prox takes it."""
+    flat = namespace(step).reshape(step, (-1,))
+    same = type(step) is np.ndarray and flat.size > 0 and bool(np.all(flat == flat[0]))
+    return float(flat[0]) if same else step
+
+
+def _joined(pieces: Sequence[Array]) -> Array:
+    """The pieces, flattened row by row, as one vector."""
+    xp = namespace(pieces[0])
+    return xp.concat([p if p.ndim == 1 else xp.reshape(p, (-1,)) for p in pieces], axis=0)
