@@ -91,8 +91,8 @@ class Separable(Nonsmooth):
 class Stacked(Nonsmooth):
     """h(u) = Σ_k h_k(u_k): a vector cut into consecutive pieces u_k, each read row by row in a shape of its own.
 
-    `parts` is a list of (function, shape); a number is the length of a vector. prox = the parts' own; `slices` holds the
-    place of each part. An array `step` of the length of u is cut in the same way.
+    `parts` is a list of (function, shape); a number is the length of a vector. prox = the parts' own. `slices`
+    holds the place of each part. An array `step` of the length of u is cut in the same way.
 
     >>> from ipds.functions import L1, Nuclear
     >>> h = Stacked([(L1(1.0), 2), (Nuclear(1.0), (2, 2))])
