@@ -9,6 +9,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
+from ipds import Block, Problem, solve
 from ipds.functions import (
     L0,
     L1,
@@ -36,6 +37,7 @@ from ipds.functions import (
     Nonsmooth,
     Nuclear,
     Precomposed,
+    Quadratic,
     Rank,
     RowCardinality,
     Scaled,
@@ -192,6 +194,69 @@ def test_moreau_envelope(h: Nonsmooth, mu: float) -> None:
     for step in (0.1, 10.0):
         u = f.prox(x, step)
         assert np.allclose(f.grad(u) + (u - x) / step, 0.0, atol=1e-9 * max(1.0, 1 / mu))
+
+
+class _Own:
+    """All that a user's own h must have: no base class, no optional method."""
+
+    def __call__(self, x: Any) -> float:
+        return 0.0 if np.all(x >= -1e-12) else math.inf
+
+    def prox(self, v: Any, step: float) -> Any:
+        return np.maximum(v, 0.0)
+
+
+class _OwnConvex(_Own):
+    is_convex = is_set = True
+
+
+OWN = {
+    "Scaled": lambda own: Scaled(own, 2.0),
+    "Translated": lambda own: Translated(own, 2.0),
+    "Precomposed": lambda own: Precomposed(own, ROTATION, SHIFT),
+    "Separable": lambda own: Separable([(slice(0, 2), own), (slice(2, 4), L1(1.0))]),
+    "Stacked": lambda own: Stacked([(own, (2, 1)), (L1(1.0), 2)]),
+    "Sum": lambda own: Sum(Zero(), own),
+    "all": lambda own: Scaled(
+        Stacked([(Separable([([0, 1], Translated(own, 1.0))]), 2), (own, (1, 2))]), 3.0
+    ),
+}
+
+
+@pytest.mark.parametrize("own", [_Own(), _OwnConvex()], ids=["bare", "convex"])
+@pytest.mark.parametrize("make", OWN.values(), ids=OWN.keys())
+def test_own_functions_in_the_calculus(make: Any, own: Any) -> None:
+    h = make(own)
+    check_prox(h, (4,), steps=(1e-3, 1.0, 1e3))
+    assert h.is_convex == isinstance(own, _OwnConvex)
+    assert h.lipschitz((4,)) == math.inf
+    assert math.isfinite(h.prox_size(np.ones(4)))
+    if not (isinstance(h, Sum) and h.is_convex):  # there 0 is normal to the set
+        with pytest.raises(NotImplementedError, match=r"offers (no|a) subgradient"):
+            h.subgradient(np.ones(4))
+
+
+@pytest.mark.parametrize("make", OWN.values(), ids=OWN.keys())
+def test_problems_with_own_functions_in_the_calculus(make: Any) -> None:
+    """½‖x‖² - ⟨c, x⟩ + h(x), whose minimiser is the prox of h at c."""
+    h, c = make(_OwnConvex()), np.array([1.0, -2.0, 3.0, 0.5])
+    problem = Problem([Block(f=Quadratic(1.0, -c), A=-1.0, shape=4), Block(h=h, shape=4)])
+    result = solve(problem, tol=1e-8)
+    assert result.success
+    assert np.allclose(result.x[1], h.prox(c, 1.0), atol=1e-6)
+
+
+def test_a_sum_with_zero_is_the_other() -> None:
+    h, x = Sum(Zero(), L1(0.7)), np.array([1.0, -2.0, 0.0])
+    check_prox(h, (3,), steps=(0.1, 5.0))
+    assert (h(x), h.is_convex) == (L1(0.7)(x), True)
+    assert np.array_equal(h.subgradient(x), L1(0.7).subgradient(x))
+
+
+def test_moreau_envelope_of_an_own_function() -> None:
+    assert np.allclose(MoreauEnvelope(_OwnConvex(), 0.5).grad(np.array([1.0, -2.0])), [0.0, -4.0])
+    with pytest.raises(ValueError, match="must be convex"):
+        MoreauEnvelope(_Own(), 0.5)
 
 
 class _WrongGradient(Smooth):

@@ -164,7 +164,7 @@ INVALID: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (HalfSpace, (np.ones(2), NAN), ValueError, "b must be finite"),
     (Scaled, (L1(), 0.0), ValueError, "c must be finite and > 0"),
     (Scaled, (L1(), -1.0), ValueError, "c must be finite and > 0"),
-    (Scaled, (3.0, 1.0), TypeError, "must have a prox"),
+    (Scaled, (3.0, 1.0), TypeError, "must be callable and have prox"),
     (Translated, (L1(), NAN), ValueError, "t must not be NaN"),
     (Precomposed, (L1(), 0.0), ValueError, "a must not be 0"),
     (Precomposed, (L1(), np.ones((2, 2))), ValueError, "rows of a must be orthogonal"),
@@ -175,7 +175,7 @@ INVALID: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (Separable, ([L1()],), TypeError, "pairs"),
     (MoreauEnvelope, (L0(), 1.0), ValueError, "h must be convex"),
     (MoreauEnvelope, (L1(), 0.0), ValueError, "mu must be finite and > 0"),
-    (MoreauEnvelope, (1.0, 1.0), TypeError, "h must be a function with a prox"),
+    (MoreauEnvelope, (1.0, 1.0), TypeError, "h must be callable and have prox"),
     (Sum, (L0(), L2Ball()), TypeError, "no exact joint prox"),
 ]
 

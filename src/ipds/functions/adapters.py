@@ -28,21 +28,22 @@ class UserNonsmooth(Nonsmooth):
         return self.function.prox(v, step)
 
     def prox_size(self, v: Array) -> Any:
-        if not hasattr(self.function, "prox_size"):
-            return super().prox_size(v)
-        return self.function.prox_size(v)
+        return self._offered("prox_size", v)
 
     def lipschitz(self, shape: Shape) -> float:
         stated = getattr(self.function, "lipschitz", None)
         return math.inf if stated is None else float(stated(shape) if callable(stated) else stated)
 
     def subgradient(self, x: Array) -> Array:
-        if not hasattr(self.function, "subgradient"):
-            return super().subgradient(x)
-        return self.function.subgradient(x)
+        return self._offered("subgradient", x)
 
     def tangent(self, x: Array, g: Array) -> Array:
-        return self.function.tangent(x, g)
+        return self._offered("tangent", x, g)
+
+    def _offered(self, name: str, *arguments: Any) -> Any:
+        """The object's own method where it has one, else what `Nonsmooth` says by default."""
+        own = getattr(self.function, name, None)
+        return getattr(Nonsmooth, name)(self, *arguments) if own is None else own(*arguments)
 
 
 class UserSmooth(Smooth):
@@ -79,6 +80,13 @@ def as_nonsmooth(h: Any, label: str) -> Nonsmooth:
     if not callable(h) or not callable(getattr(h, "prox", None)):
         raise TypeError(f"{label}: h must be callable and have prox(v, step), got {type(h).__name__}")
     return UserNonsmooth(h)
+
+
+def required(h: Any, label: str) -> Nonsmooth:
+    """`h` as a `Nonsmooth`, where there must be one."""
+    if h is None:
+        raise TypeError(f"{label}: h must be callable and have prox(v, step), got None")
+    return as_nonsmooth(h, label)
 
 
 def as_smooth(f: Any, label: str) -> Smooth | None:

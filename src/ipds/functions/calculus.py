@@ -9,6 +9,7 @@ import numpy as np
 
 from .._arrays import Array, Shape, asarray, dot, is_array, magnitude, namespace, to_numpy
 from ._arguments import bound, number
+from .adapters import required
 from .base import Nonsmooth, Smooth
 
 
@@ -18,10 +19,8 @@ class _Around(Nonsmooth):
     h: Nonsmooth
 
     def _wrap(self, h: Any) -> None:
-        if not hasattr(h, "prox"):
-            raise TypeError(f"{type(self).__name__}: h must have a prox, got {type(h).__name__}")
-        self.h = h
-        self.is_convex, self.is_set, self.is_manifold = h.is_convex, h.is_set, h.is_manifold
+        self.h = required(h, type(self).__name__)
+        self.is_convex, self.is_set, self.is_manifold = self.h.is_convex, self.h.is_set, self.h.is_manifold
 
 
 class Scaled(_Around):
@@ -156,11 +155,10 @@ class MoreauEnvelope(Smooth):
     """
 
     def __init__(self, h: Nonsmooth, mu: float) -> None:
-        if not hasattr(h, "prox"):
-            raise TypeError(f"MoreauEnvelope: h must be a function with a prox, got {type(h).__name__}")
-        if not h.is_convex:
+        self.h = required(h, "MoreauEnvelope")
+        if not self.h.is_convex:
             raise ValueError(f"MoreauEnvelope: h must be convex for a smooth envelope, {h!r} is not")
-        self.h, self.mu = h, number("MoreauEnvelope", "mu", mu, above=0.0)
+        self.mu = number("MoreauEnvelope", "mu", mu, above=0.0)
         self.lipschitz = 1.0 / self.mu
 
     def __call__(self, x: Array) -> float:

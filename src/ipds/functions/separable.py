@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, is_array, namespace
-from .adapters import as_nonsmooth
+from .adapters import required
 from .base import Nonsmooth
 
 
@@ -30,9 +30,9 @@ class Separable(Nonsmooth):
         for part in parts:
             if not (isinstance(part, tuple) and len(part) == 2 and hasattr(part[1], "prox")):
                 raise TypeError("Separable: parts must be pairs (slice or indices, function with a prox)")
-        self.parts = list(parts)
-        self.is_convex = all(h.is_convex for _, h in parts)
-        self.is_set = all(h.is_set for _, h in parts)
+        self.parts = [(place, required(h, f"Separable: part {k}")) for k, (place, h) in enumerate(parts)]
+        self.is_convex = all(h.is_convex for _, h in self.parts)
+        self.is_set = all(h.is_set for _, h in self.parts)
         self._plans: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
 
     def __repr__(self) -> str:
@@ -174,7 +174,7 @@ def _part(k: int, part: Any) -> tuple[Nonsmooth, Shape]:
         raise TypeError(
             f"Stacked: the shape of part {k} must be a number or a tuple of them ≥ 0, got {shape!r}"
         )
-    return as_nonsmooth(h, f"Stacked: part {k}"), tuple(int(n) for n in lengths)
+    return required(h, f"Stacked: part {k}"), tuple(int(n) for n in lengths)
 
 
 def _one_number(step: Array) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._arrays import Array, namespace, scalar
+from .adapters import required
 from .base import Nonsmooth
 from .matrix_sets import PSD, Rank
 from .penalties import L1, L2, L21, GroupL2, Zero
@@ -32,7 +33,7 @@ class Sum(Nonsmooth):
     - `L2`, `L21`, `GroupL2` + `NonNegative`: the prox of the projection;
     - `L1` + `L1Ball`: project the prox; `L1` + `Simplex`: project, the penalty being constant there;
     - `TotalVariation1D` + `NonNegative` or a `Box` with number bounds: the prox, clipped;
-    - `Nuclear` + `PSD`: project v - sλI; `Nuclear` + `Rank`: project the prox; `Zero` + any set.
+    - `Nuclear` + `PSD`: project v - sλI; `Nuclear` + `Rank`: project the prox; `Zero` + anything.
 
     Yu, On decomposing the proximal map, NeurIPS (2013), for the compositions.
 
@@ -42,7 +43,8 @@ class Sum(Nonsmooth):
     array([2., 0.])
     """
 
-    def __init__(self, penalty: Nonsmooth, constraint: Indicator) -> None:
+    def __init__(self, penalty: Nonsmooth, constraint: Nonsmooth) -> None:
+        penalty, constraint = required(penalty, "Sum"), required(constraint, "Sum")
         rule = _rule(penalty, constraint)
         if rule is None:
             raise TypeError(
@@ -63,18 +65,18 @@ class Sum(Nonsmooth):
         return self.penalty.prox_size(v) + self.constraint.prox_size(v)
 
     def subgradient(self, x: Array) -> Array:
-        """One of the penalty: 0 is normal to the set."""
+        """One of the penalty: 0 is normal to the set. Where the other is no set, the penalty is `Zero`."""
         if not self.is_convex:
             raise NotImplementedError("Sum offers a subgradient for convex sums only")
-        return self.penalty.subgradient(x)
+        return (self.penalty if self.constraint.is_set else self.constraint).subgradient(x)
 
 
 def _rule(h: Any, c: Any) -> Rule | None:
     """The joint prox as a function of (v, step), None where there is none."""
-    if not isinstance(c, Indicator):
-        return None
     if isinstance(h, Zero):
         return c.prox
+    if not isinstance(c, Indicator):
+        return None
     norm_like = (L1, L2, L21, GroupL2, Linf, Nuclear, TotalVariation1D)
     flat_l1 = isinstance(h, L1) and type(h.lam) is float
     even_box = isinstance(c, NonNegative) or (
