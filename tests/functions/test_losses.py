@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from ipds.functions import (
+    Composed,
     HuberLoss,
     LeastSquares,
     Linear,
@@ -22,6 +23,7 @@ from ipds.functions import (
     PhaseRetrieval,
     Quadratic,
     Smooth,
+    SmoothSum,
     check_gradient,
 )
 from ipds.operators import FiniteDifference, Matrix, Operator, Sampling
@@ -55,6 +57,9 @@ DENSE: dict[str, tuple[Maker, tuple[int, ...]]] = {
     "scaled square": (lambda a: Quadratic(-2.0, a(Y)), (9,)),
     "linear": (lambda a: Linear(a(Y2)), (9, 3)),
     "linear, number": (lambda a: Linear(0.5), (4,)),
+    "composed": (lambda a: Composed(Logistic(a(np.eye(9)), a(LABELS)), a(G), a(Y)), (5,)),
+    "composed, matrix block": (lambda a: Composed(Quadratic(2.0), a(G), -0.5), (5, 3)),
+    "sum": (lambda a: SmoothSum([LeastSquares(a(G), a(Y)), Linear(0.5), Quadratic(a(Q))]), (5,)),
     "reconstruction through C": (lambda a: PCAReconstruction(a(TALL)), (5, 2)),
     "reconstruction through D": (lambda a: PCAReconstruction(a(WIDE)), (9, 2)),
     "reconstruction, centred": (lambda a: PCAReconstruction(a(TALL), center=True), (5, 2)),

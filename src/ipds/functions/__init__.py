@@ -3,6 +3,7 @@
 from .base import Nonsmooth, Smooth
 from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
 from .checking import CheckReport, check_gradient, check_prox
+from .composed import Composed, SmoothSum
 from .losses import HuberLoss, LeastSquares, Linear, Logistic, PhaseRetrieval, Quadratic
 from .matrix_sets import PSD, Rank, Stiefel
 from .pca import PCAReconstruction, PCAVariance
@@ -29,6 +30,7 @@ __all__ = [
     "CappedL1",
     "Cardinality",
     "CheckReport",
+    "Composed",
     "ElasticNet",
     "GroupL2",
     "HalfSpace",
@@ -61,6 +63,7 @@ __all__ = [
     "Separable",
     "Simplex",
     "Smooth",
+    "SmoothSum",
     "Sphere",
     "Stacked",
     "Stiefel",

@@ -14,6 +14,7 @@ from ..functions import (
     MCP,
     SCAD,
     CappedL1,
+    Composed,
     HuberLoss,
     LeastSquares,
     LHalf,
@@ -25,6 +26,7 @@ from ..functions import (
     Nonsmooth,
     Quadratic,
     Smooth,
+    SmoothSum,
     Stiefel,
     Zero,
 )
@@ -118,6 +120,10 @@ def convex_smooth(f: Smooth | None) -> bool:
             return False
         values = np.linalg.eigvalsh(matrix)
         return bool(values[0] >= -1e-12 * max(abs(values[0]), abs(values[-1])))
+    if isinstance(f, SmoothSum):
+        return all(map(convex_smooth, f.terms))
+    if isinstance(f, Composed):
+        return convex_smooth(f.f)
     return f is None or isinstance(f, LeastSquares | HuberLoss | Logistic | Linear | MoreauEnvelope)
 
 
