@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from .errors import AssumptionError
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 Condition = Literal["BI", "SU"]
+Schedule = Literal["printed", "shifted"]
+
+CLOSE = 1e-6
+"""How near the ends of (0, 1) the weight τ may come."""
 
 
 class DivergentParametersWarning(UserWarning):
@@ -21,11 +25,15 @@ class DivergentParametersWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether the corrected inequality holds: margin = ε₂ = θ₂ - ½ - χ̂ must be positive."""
+    """Whether the decrease is proved: the margin of every mode of A_nᵀA_n must be positive."""
 
     holds: bool
     margin: float
-    chi: float
+    """ε₂, the smallest of the modes: the decrease pays ε₂βλ̄‖Δx_n‖²."""
+    modes: tuple[tuple[float, float], ...]
+    """(b, margin) at the ends b = 1/κ and b = 1 of the spectrum of A_nᵀA_n/λ̄; between them the margin is concave."""
+    tau: float
+    """Weight of the Young inequality that splits the multiplier: ‖a + b‖² ≤ ‖a‖²/τ + ‖b‖²/(1 - τ)."""
     reason: str
 
     def __bool__(self) -> bool:
@@ -36,7 +44,8 @@ class Verification:
 class Parameters:
     """(p, ξ, δ, σ, θ₁, θ₂) of Algorithm 1.
 
-    β = β⁰(1 + ξ tᵖ), μ = 1/(λ̄ δ β), dual step σ, proximal weights θ₁ (blocks i < n) and θ₂ (block n).
+    μ = 1/(λ̄ δ β), dual step σ, proximal weights θ₁ (blocks i < n) and θ₂ (block n). The penalty grows as
+    β⁰(1 + ξ tᵖ), schedule="printed", or β⁰(1 + ξ't)ᵖ with (1 + ξ')ᵖ = 1 + ξ, schedule="shifted".
 
     >>> Parameters.sound("BI", kappa=1.0, sigma=1.0, xi=0.05).verify("BI", 1.0).holds
     True
@@ -48,8 +57,13 @@ class Parameters:
     sigma: float = 1.0
     theta1: float = 1.01
     theta2: float = 0.95
+    schedule: Schedule = "printed"
 
     def __post_init__(self) -> None:
+        if self.schedule not in ("printed", "shifted"):
+            raise ValueError(f"Parameters: schedule must be 'printed' or 'shifted', got {self.schedule!r}")
+        if self.schedule == "shifted" and self.p == 0:
+            raise ValueError("Parameters: a shifted schedule needs p > 0")
         for name, low, high in (
             ("p", 0, 1),
             ("xi", 0, math.inf),
@@ -78,8 +92,13 @@ class Parameters:
         """σ₂ = |1-σ|/(σ(1 - |1-σ|))."""
         return abs(1 - self.sigma) / (self.sigma * (1 - abs(1 - self.sigma)))
 
+    @property
+    def gain(self) -> float:
+        """γ = 4σ/(2-σ)²: the square of the ℓ₂ gain 2σ/(2-σ) of a⁺ = (1-σ)a + σ(u - u⁺), divided by σ."""
+        return 4 * self.sigma / (2 - self.sigma) ** 2
+
     def chi(self, condition: Condition, kappa: float, corrected: bool = True) -> float:
-        """χ̂ of the corrected decrease inequality (erratum 1 of the paper).
+        """χ of the paper's own decrease inequality θ₂ - ½ > χ, with its error corrected (`verify` proves more).
 
         BI: χ̂ = ϱ(δ + q̂)², ϱ = 6ωσ₁κ, with q̂ = max(θ₂(1+δ) - 1/κ, 1 - θ₂) bounding ‖θ₂LₙI - βAₙᵀAₙ‖/(βλ̄);
         the paper drops the second term, which is the larger one at its own θ₂.
@@ -97,85 +116,138 @@ class Parameters:
             return 2 * omega * kappa * (sigma * q**2 + 3 * sigma1 * (delta**2 + (delta + sigma * q) ** 2))
         raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
 
-    def verify(self, condition: Condition, kappa: float) -> Verification:
-        """Whether the sufficient decrease is proved for these parameters, and by what margin."""
+    def mode_margin(self, b: float, ell: float, kappa: float, tau: float, smooth_last: bool = True) -> float:
+        """What a mode with A_nᵀA_n = bλ̄ keeps of its decrease, in units of βλ̄|Δx_n|², where L_n = ℓβλ̄ ≤ δβλ̄.
+
+        T - ℓ/2 - b/2 - (ωγ/τ)(T - b)²/b - max(0, νS - 1/(2δ))δ² - νSℓ²  with T = θ₂(1 + ℓ), S = ωσ₁κ/(1-τ), and
+        ν = 2 where f_n ≠ 0, ν = 1 and ℓ = 0 where f_n = 0. Derived in docs/theory.md.
+        """
+        T = self.theta2 * (1 + ell)
+        S = self.omega * self.sigma1 * kappa / (1 - tau)
+        nu = 2.0 if smooth_last else 1.0
+        own = T - ell / 2 - b / 2 - self.omega * self.gain / tau * (T - b) ** 2 / b
+        return own - max(0.0, nu * S - 1 / (2 * self.delta)) * self.delta**2 - nu * S * ell**2
+
+    def verify(self, condition: Condition, kappa: float, smooth_last: bool = True) -> Verification:
+        """Whether the sufficient decrease is proved for these parameters, and by what margin, mode by mode.
+
+        `condition` BI or SU makes no difference to the proof: both live on the range of A_nᵀ. `smooth_last`: whether
+        f_n ≠ 0; without it a larger δ is sound.
+        """
+        if condition not in ("BI", "SU"):
+            raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
         _check_kappa(kappa)
-        chi = self.chi(condition, kappa)
-        margin = self.theta2 - 0.5 - chi
-        if condition == "BI" and kappa >= 2:
-            return Verification(False, margin, chi, f"condition BI needs kappa < 2, got {kappa:.4g}")
+        tau, margin = self._best_tau(kappa, smooth_last)
+        modes = tuple((b, self._worst(b, kappa, tau, smooth_last)) for b in (1 / kappa, 1.0))
         if self.theta1 <= 1:
-            return Verification(False, margin, chi, f"theta1 must exceed 1, got {self.theta1:.4g}")
-        if margin <= 0:
-            return Verification(
-                False, margin, chi, f"theta2 - 1/2 = {self.theta2 - 0.5:.4g} ≤ chi = {chi:.4g}"
-            )
-        return Verification(True, margin, chi, f"theta2 - 1/2 exceeds chi by {margin:.4g}")
+            return Verification(False, margin, modes, tau, f"theta1 must exceed 1, got {self.theta1:.4g}")
+        worst = min(modes, key=lambda mode: mode[1])[0]
+        what = f"the smallest margin over the modes of A_nᵀA_n, at b = {worst:.4g}, is {margin:.4g}"
+        return Verification(margin > 0, margin, modes, tau, what)
+
+    def _worst(self, b: float, kappa: float, tau: float, smooth_last: bool) -> float:
+        """The margin of a mode for the worst ℓ in [0, δ]: concave in ℓ, so at an end."""
+        ends = (0.0, self.delta) if smooth_last else (0.0,)
+        return min(self.mode_margin(b, ell, kappa, tau, smooth_last) for ell in ends)
+
+    def _best_tau(self, kappa: float, smooth_last: bool) -> tuple[float, float]:
+        """(τ, margin): the τ with the largest margin; the margin is concave in b, in ℓ, and jointly in (θ₂, τ)."""
+        from scipy.optimize import minimize_scalar  # slow to load: only where it is used
+
+        def lost(tau: float) -> float:
+            return -min(self._worst(b, kappa, tau, smooth_last) for b in (1 / kappa, 1.0))
+
+        found = minimize_scalar(lost, bounds=(CLOSE, 1 - CLOSE), method="bounded", options={"xatol": 1e-10})
+        return float(found.x), -float(found.fun)
 
     @classmethod
     def paper(cls, condition: Condition, kappa: float) -> Parameters:
-        """The parameters exactly as printed; in the BI case they diverge, and a warning says so.
+        """The parameters by the paper's printed formulas in κ; in the BI case they diverge, and a warning says so.
 
-        BI: (ξ, δ, σ, θ₂) = (½, ¼, 1.618, 0.60), those of the experiments. SU: ξ = δ = σ = 0.01/κ, θ₂ = 1.5.
+        BI (κ < 2): σ = 1.618, ξ = ½, δ = ¾·(2/κ - 1)/3, θ₂ = (1/κ - δ)/(1+δ) + 1/(2ϱ(1+δ)²), ϱ = 6ωσ₁κ.
+        SU: ξ = δ = σ = 0.01/κ, θ₂ = 1.5. The paper leaves open which δ below (2/κ - 1)/3: ¾ of it gives the ¼ of its
+        experiments at κ = 1 (`paper_experiments`).
         """
         _check_kappa(kappa)
-        if condition == "BI":
-            warnings.warn(
-                "the paper's BI parameters violate its own decrease inequality once that is corrected, and diverge in "
-                "practice; use Parameters.sound or Parameters.practical",
-                DivergentParametersWarning,
-                stacklevel=2,
-            )
-            return cls(p=1 / 3, xi=0.5, delta=0.25, sigma=1.618, theta1=1.01, theta2=0.60)
-        small = 0.01 / kappa
-        return cls(p=1 / 3, xi=small, delta=small, sigma=small, theta1=1.01, theta2=1.5)
+        if condition not in ("BI", "SU"):
+            raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
+        if condition == "SU":
+            small = 0.01 / kappa
+            return cls(p=1 / 3, xi=small, delta=small, sigma=small, theta1=1.01, theta2=1.5)
+        if kappa >= 2:
+            raise AssumptionError(f"condition BI needs kappa < 2, got {kappa:.4g}; use condition 'SU'")
+        _warn_divergent()
+        delta = (2 / kappa - 1) / 4
+        like = cls(xi=0.5, delta=delta, sigma=1.618)
+        rho = 6 * like.omega * like.sigma1 * kappa
+        theta2 = (1 / kappa - delta) / (1 + delta) + 1 / (2 * rho * (1 + delta) ** 2)
+        return replace(like, theta2=theta2)
+
+    @classmethod
+    def paper_experiments(cls) -> Parameters:
+        """The constants of the paper's section 5: (ξ, δ, σ, θ₂) = (½, ¼, 1.618, 0.60); they diverge, with a warning."""
+        _warn_divergent()
+        return cls(p=1 / 3, xi=0.5, delta=0.25, sigma=1.618, theta1=1.01, theta2=0.60)
 
     @classmethod
     def sound(
-        cls, condition: Condition, kappa: float, sigma: float | None = None, xi: float | None = None
+        cls,
+        condition: Condition,
+        kappa: float,
+        sigma: float | None = None,
+        xi: float | None = None,
+        smooth_last: bool = True,
     ) -> Parameters:
-        """Parameters that satisfy the corrected inequality, with the largest workable δ for κ, σ and ξ.
+        """Parameters whose decrease is proved (`verify`), with the largest δ for κ, σ and ξ, and the best θ₂ for it.
 
-        A large δ means a small smoothing μ = 1/(λ̄δβ) and a small bound β⁰ ≥ Lₙ/(δλ̄). Defaults: σ = 1, ξ = 0.05
-        (BI); σ = ξ = 0.01/κ (SU). `AssumptionError` where no δ exists.
+        A large δ means a small smoothing μ = 1/(λ̄δβ) and a small bound β⁰ ≥ Lₙ/(δλ̄). One rule for BI and SU.
+        Defaults: σ = 1/κ, ξ = 0.05/κ. `smooth_last=False` where f_n = 0: then δ may be larger. The penalty grows by
+        the shifted schedule. `AssumptionError` where no δ exists.
         """
+        if condition not in ("BI", "SU"):
+            raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
         _check_kappa(kappa)
-        if condition == "BI" and kappa >= 2:
-            raise AssumptionError(f"condition BI needs kappa < 2, got {kappa:.4g}; use condition 'SU'")
         from scipy.optimize import brentq, minimize_scalar  # slow to load: only where it is used
 
-        sigma = (1.0 if condition == "BI" else 0.01 / kappa) if sigma is None else sigma
-        xi = (0.05 if condition == "BI" else 0.01 / kappa) if xi is None else xi
+        sigma = 1 / kappa if sigma is None else sigma
+        xi = 0.05 / kappa if xi is None else xi
 
-        def best(delta: float) -> Parameters:
-            def negative_margin(theta2: float) -> float:
-                candidate = cls(xi=xi, delta=delta, sigma=sigma, theta2=theta2)
-                return -(theta2 - 0.5 - candidate.chi(condition, kappa))
+        def best(delta: float) -> tuple[Parameters, float]:
+            """The θ₂ of the largest margin, which is concave in θ₂."""
 
-            # the margin is concave in θ₂, so a bounded scalar search finds its maximum
+            def candidate(theta2: float) -> Parameters:
+                return cls(xi=xi, delta=delta, sigma=sigma, theta2=theta2, schedule="shifted")
+
             found = minimize_scalar(
-                negative_margin, bounds=(0.5, 10.0), method="bounded", options={"xatol": 1e-12}
+                lambda theta2: -candidate(theta2)._best_tau(kappa, smooth_last)[1],
+                bounds=(0.5, 3.0),
+                method="bounded",
+                options={"xatol": 1e-10},
             )
-            return cls(xi=xi, delta=delta, sigma=sigma, theta2=float(found.x))
-
-        def margin(delta: float) -> float:
-            candidate = best(delta)
-            return candidate.theta2 - 0.5 - candidate.chi(condition, kappa)
+            return candidate(float(found.x)), -float(found.fun)
 
         smallest = 1e-9 / kappa
-        if margin(smallest) <= 0:
+        if best(smallest)[1] <= 0:
             raise AssumptionError(
-                f"no delta satisfies the corrected {condition} inequality for kappa={kappa:.4g}, sigma={sigma:.4g}, "
-                f"xi={xi:.4g}; take sigma closer to {'1' if condition == 'BI' else '0'}, a smaller xi, or rescale "
-                "A_n towards kappa = 1"
+                f"no delta satisfies the decrease inequality for kappa={kappa:.4g}, sigma={sigma:.4g}, xi={xi:.4g}; "
+                "take sigma nearer to 1/kappa, a smaller xi, or rescale A_n towards kappa = 1"
             )
-        largest = brentq(margin, smallest, 10.0, xtol=1e-3 * smallest, rtol=1e-9)
-        return best(0.98 * largest)  # strictly inside, so that the margin is positive
+        largest = brentq(lambda delta: best(delta)[1], smallest, 10.0, xtol=1e-3 * smallest, rtol=1e-9)
+        return best(0.98 * largest)[0]  # strictly inside, so that the margin is positive
 
     @classmethod
     def practical(cls) -> Parameters:
         """Fast parameters inside the linear stability region θ₂ > (2+σ)/4, without the decrease guarantee."""
         return cls(p=0.9, xi=0.05, delta=4.0, sigma=1.0, theta1=1.01, theta2=0.9)
+
+
+def _warn_divergent() -> None:
+    warnings.warn(
+        "the paper's BI parameters violate its own decrease inequality once that is corrected, and diverge in "
+        "practice; use Parameters.sound or Parameters.practical",
+        DivergentParametersWarning,
+        stacklevel=3,
+    )
 
 
 def _check_kappa(kappa: float) -> None:
@@ -194,7 +266,5 @@ def parameters_for(problem: Problem, choice: str | Parameters) -> Parameters:
         raise AssumptionError(f"parameters={choice!r} need condition BI or SU on the last block:\n{check}")
     if choice == "paper":
         return Parameters.paper(check.condition, check.kappa)
-    try:
-        return Parameters.sound(check.condition, check.kappa)
-    except AssumptionError:  # bijective, but kappa is beyond what BI allows: bijective is surjective too
-        return Parameters.sound("SU", check.kappa)
+    smooth_last = problem.blocks[-1].f is not None
+    return Parameters.sound(check.condition, check.kappa, smooth_last=smooth_last)

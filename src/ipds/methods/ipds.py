@@ -104,7 +104,7 @@ class IPDS(Method):
         if self.parameters == "practical":
             m = follow(problem, m, state, x, products, residual, x_breve, points[-1])
         else:
-            following = penalty(state.t + 1, m.beta0, p.xi, p.p)
+            following = penalty(state.t + 1, m.beta0, p.xi, p.p, p.schedule)
             m = m._replace(beta=following, mu=smoothing(following, p.delta, m.lambda_max))
         if m.zhat is None:
             zhat, z_new = None, add_scaled(z, p.sigma * beta, residual)

@@ -7,12 +7,19 @@ import math
 from .._arrays import choose
 
 
-def penalty(t: int, beta0: float, xi: float, p: float) -> float:
-    """β = β⁰ (1 + ξ tᵖ), the paper's increasing penalty.
+def penalty(t: int, beta0: float, xi: float, p: float, schedule: str = "printed") -> float:
+    """β after t iterations: the paper's β⁰(1 + ξ tᵖ), or, "shifted", β⁰(1 + ξ't)ᵖ with (1 + ξ')ᵖ = 1 + ξ.
+
+    Both keep β⁺ ≤ (1 + ξ)β and grow like tᵖ; the shifted one from the first iterations on, the printed one is flat until
+    t is about ξ^(-1/p).
 
     >>> penalty(0, 2.0, 0.5, 1 / 3), penalty(8, 2.0, 0.5, 1 / 3)
     (2.0, 4.0)
+    >>> round(penalty(1, 2.0, 0.5, 1 / 3, "shifted"), 12)
+    3.0
     """
+    if schedule == "shifted":
+        return beta0 * (1 + ((1 + xi) ** (1 / p) - 1) * t) ** p
     return beta0 * (1 + xi * t**p)
 
 
