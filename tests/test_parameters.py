@@ -11,48 +11,64 @@ from ipds.methods import IPDS
 from ipds.methods.schedules import follow_residual, initial_penalty, penalty, smoothing
 
 
-def corrected_margin(p, kappa):
-    """θ₂ - ½ - ϱ(δ + q̂)² written out: the definition of sound in the BI case."""
+def margin(p, kappa, smooth):
+    """The smallest margin over a grid of modes b, of ℓ ≤ δ, at the best τ of a grid: the definition of sound."""
     omega = 1 + p.xi / (2 * p.sigma) + p.sigma * p.xi
-    rho = 6 * omega * kappa * p.sigma / (1 - abs(1 - p.sigma)) ** 2
-    q = max(p.theta2 * (1 + p.delta) - 1 / kappa, 1 - p.theta2)
-    return p.theta2 - 0.5 - rho * (p.delta + q) ** 2
+    b = np.linspace(1 / kappa, 1, 41)[:, None, None]
+    ell = np.linspace(0, p.delta if smooth else 0, 9)[None, :, None]
+    tau = np.r_[1e-6, 1e-3, np.linspace(0.01, 0.99, 400)][None, None, :]
+    S = omega * p.sigma / (1 - abs(1 - p.sigma)) ** 2 * kappa / (1 - tau)
+    T, nu = p.theta2 * (1 + ell), 2 if smooth else 1
+    own = T - ell / 2 - b / 2 - omega / tau * 4 * p.sigma / (2 - p.sigma) ** 2 * (T - b) ** 2 / b
+    left = own - np.maximum(0, nu * S - 1 / (2 * p.delta)) * p.delta**2 - nu * S * ell**2
+    return left.min(axis=(0, 1)).max()
 
 
 @pytest.mark.parametrize(
-    ("kappa", "sigma", "xi", "delta", "theta2"),
+    ("kappa", "sigma", "xi", "smooth", "delta", "theta2"),
     [
-        (1, 1, 0.05, 0.17, 0.92),
-        (1, 1, 0.5, 0.13, 0.94),
-        (1, 1.618, 0.5, 0.039, 0.98),
-        (1.2, 1, 0.05, 0.09, 0.88),
+        (1, 1, 0.05, False, 0.934, 1.0),
+        (1, 1, 0.05, True, 0.268, 0.865),
+        (1, 1.618, 0.05, False, 0.220, 1.0),
+        (1.5, 1, 0.05, False, 0.280, 0.841),
+        (1.8, 1, 0.01, False, 0.0957, 0.781),
+        (10, 0.1, 0.005, True, 0.00909, 0.637),
     ],
 )
-def test_sound_finds_the_known_solutions(kappa, sigma, xi, delta, theta2):
-    p = Parameters.sound("BI", kappa, sigma=sigma, xi=xi)
-    assert p.delta == pytest.approx(delta, rel=0.07)
-    assert p.theta2 == pytest.approx(theta2, abs=0.01)
+def test_sound_finds_the_known_solutions(kappa, sigma, xi, smooth, delta, theta2):
+    p = Parameters.sound("BI", kappa, sigma=sigma, xi=xi, smooth_last=smooth)
+    assert p.delta == pytest.approx(delta, rel=0.01)
+    assert p.theta2 == pytest.approx(theta2, abs=0.002)
     assert (p.sigma, p.xi, p.theta1, p.p) == (sigma, xi, 1.01, pytest.approx(1 / 3))
-    verified = p.verify("BI", kappa)
+    assert p.schedule == "shifted"
+    verified = p.verify("BI", kappa, smooth)
     assert verified
-    assert verified.margin == pytest.approx(corrected_margin(p, kappa), rel=1e-9)
+    assert verified.margin == min(m for _, m in verified.modes)
+    assert [b for b, _ in verified.modes] == [1 / kappa, 1.0]
+    assert verified.margin == pytest.approx(margin(p, kappa, smooth), abs=1e-3)
 
 
+@pytest.mark.parametrize("smooth", [False, True])
 @pytest.mark.parametrize("kappa", [1.0, 1.3])
-def test_no_larger_delta_works(kappa):
-    """A grid over (δ, θ₂) finds nothing sound beyond 3% above what `sound` returns."""
-    found = Parameters.sound("BI", kappa)
-    for delta in np.linspace(1.03, 4, 40) * found.delta:
+def test_no_larger_delta_works(kappa, smooth):
+    """A grid over (δ, θ₂) finds nothing sound beyond 4% above what `sound` returns."""
+    found = Parameters.sound("BI", kappa, smooth_last=smooth)
+    for delta in np.linspace(1.04, 3, 8) * found.delta:
         grid = [
-            Parameters(xi=0.05, delta=delta, sigma=1.0, theta2=theta2)
-            for theta2 in np.linspace(0.5, 1.5, 400)
+            Parameters(xi=found.xi, delta=delta, sigma=found.sigma, theta2=theta2)
+            for theta2 in np.linspace(0.5, 1.5, 80)
         ]
-        assert max(corrected_margin(p, kappa) for p in grid) < 0
+        assert max(margin(p, kappa, smooth) for p in grid) < 0
 
 
-@pytest.mark.parametrize(
-    ("kappa", "sigma"), [(1.58, 1.0), (1.21, 1.618), (1.99, 1.0), (2.0, 1.0), (7.0, 1.0)]
-)
+def test_the_paper_s_limit_on_kappa_is_recovered():
+    """At σ = 1, as δ and ξ vanish, (b - 1)(b - ½) < 0: every κ < 2, and no more."""
+    assert Parameters.sound("BI", 1.99, sigma=1.0, xi=1e-6).verify("BI", 1.99).holds
+    with pytest.raises(AssumptionError, match="kappa"):
+        Parameters.sound("BI", 2.01, sigma=1.0, xi=1e-6)
+
+
+@pytest.mark.parametrize(("kappa", "sigma"), [(1.5, 1.618), (3.0, 1.0), (7.0, 1.0)])
 def test_sound_says_where_nothing_exists(kappa, sigma):
     with pytest.raises(AssumptionError, match=r"kappa"):
         Parameters.sound("BI", kappa, sigma=sigma, xi=1e-6)
@@ -79,20 +95,12 @@ def test_sound_returns_what_verifies_or_says_there_is_none(kappa, sigma, xi, con
         assert found.verify(condition, kappa).margin > 0
 
 
-@pytest.mark.parametrize(("kappa", "sigma"), [(1.56, 1.0), (1.17, 1.618)])
-def test_sound_exists_up_to_the_limit(kappa, sigma):
-    assert Parameters.sound("BI", kappa, sigma=sigma, xi=1e-6).verify("BI", kappa).holds
-
-
 @pytest.mark.parametrize("kappa", [1.0, 2.6, 61.0, 1e4, 1e9])
 def test_sound_for_surjective_maps(kappa):
     p = Parameters.sound("SU", kappa)
     assert p.verify("SU", kappa).holds
-    assert (
-        p.delta >= Parameters.paper("SU", kappa).delta
-    )  # the printed choice is sound, ours is the largest δ
-    with pytest.raises(AssumptionError, match="sigma closer to 0"):
-        Parameters.sound("SU", kappa, sigma=1.0)
+    assert p.delta >= Parameters.paper("SU", kappa).delta
+    assert p.sigma == 1 / kappa
 
 
 def test_su_chi_equals_the_printed_formula_for_sigma_at_most_one():
@@ -111,18 +119,39 @@ def test_su_chi_equals_the_printed_formula_for_sigma_at_most_one():
 
 def test_paper_is_as_printed_and_warns_in_the_bi_case():
     with pytest.warns(UserWarning, match="diverge"):
-        p = Parameters.paper("BI", 1.0)
+        p = Parameters.paper_experiments()
     assert (p.p, p.xi, p.delta, p.sigma, p.theta1, p.theta2) == (1 / 3, 0.5, 0.25, 1.618, 1.01, 0.60)
     verified = p.verify("BI", 1.0)
     assert not verified
     assert verified.margin < 0
-    assert "chi" in verified.reason
+    assert "margin" in verified.reason
     assert Parameters.paper("SU", 4.0) == Parameters(1 / 3, 0.0025, 0.0025, 0.0025, 1.01, 1.5)
     assert Parameters.paper("SU", 4.0).verify("SU", 4.0).holds
 
 
+@pytest.mark.filterwarnings("ignore:the paper's BI parameters")
+def test_the_printed_formulas_follow_kappa():
+    p = Parameters.paper("BI", 1.5)
+    assert 0 < p.delta < 1 / 9
+    rho = 6 * p.omega * p.sigma1 * 1.5
+    assert p.theta2 == pytest.approx((1 / 1.5 - p.delta) / (1 + p.delta) + 1 / (2 * rho * (1 + p.delta) ** 2))
+    at_one = Parameters.paper("BI", 1.0)
+    assert (at_one.delta, at_one.schedule) == (0.25, "printed")
+    assert at_one.theta2 == pytest.approx(0.60, abs=0.003)
+    with pytest.raises(AssumptionError, match="kappa < 2"):
+        Parameters.paper("BI", 2.0)
+
+
+def test_the_shifted_schedule_grows_within_the_bound_from_the_start():
+    values = np.array([penalty(t, 2.0, 0.3, 1 / 3, "shifted") for t in range(2000)])
+    assert values[0] == 2.0
+    assert np.all(np.diff(values) > 0)
+    assert np.all(values[1:] <= 1.3 * (1 + 1e-12) * values[:-1])
+    assert values[1] == pytest.approx(2.6)
+    assert np.log(values[1999] / values[199]) / np.log(10) == pytest.approx(1 / 3, abs=0.01)
+
+
 def test_verify_names_what_fails():
-    assert "kappa < 2" in Parameters().verify("BI", 2.5).reason
     assert "theta1" in Parameters(theta1=1.0).verify("BI", 1.0).reason
     with pytest.raises(ValueError, match="at least 1"):
         Parameters().verify("BI", 0.5)
@@ -180,9 +209,9 @@ def test_parameters_of_a_solve_are_those_in_force():
     assert solve(problems.robust_regression(), method=IPDS(mine), max_iter=2).parameters is mine
 
 
-def test_a_bijective_map_beyond_the_bi_limit_is_treated_as_surjective():
+def test_sound_asks_whether_the_last_block_has_a_smooth_term():
     problem = problems.three_blocks(1.7)
     assert problem.check().condition == "BI"
     assert solve(problem, method=IPDS("sound"), max_iter=2).parameters == Parameters.sound(
-        "SU", problem.check().kappa
+        "SU", problem.check().kappa, smooth_last=problem.blocks[-1].f is not None
     )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..methods import IPDS, State
-from ..methods.schedules import penalty, smoothing
 from ..parameters import Parameters
 from ..problem import Problem
 from ..solving.solve import iterate
-from ..theory.diagnostics import certify, decrease, potential
+from ..theory.descent import decreases
+from ..theory.diagnostics import Decrease, certify, decrease
 from .figures import canvas
 from .instance import Instance, instance
 
@@ -36,13 +36,13 @@ def printed() -> Parameters:
     """The paper's parameters of its experiments, without the warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Parameters.paper("BI", 1.0)
+        return Parameters.paper_experiments()
 
 
 def measure(iterations: int = ITERATIONS, followed: int = FOLLOWED) -> dict[str, Any]:
     """Everything the theory figure shows and the finding states, as plain numbers."""
     case = instance("paper", DATASET, RHO, COMPONENTS, SEED, None)
-    sound, paper = Parameters.sound("BI", 1.0, xi=printed().xi), printed()
+    sound, paper = Parameters.sound("BI", 1.0, xi=printed().xi, smooth_last=False), printed()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return {
@@ -53,14 +53,14 @@ def measure(iterations: int = ITERATIONS, followed: int = FOLLOWED) -> dict[str,
                 "components": COMPONENTS,
                 "sound": _shown(sound),
                 "printed": _shown(paper),
-                "sound margin": sound.verify("BI", 1.0).margin,
-                "printed margin": paper.verify("BI", 1.0).margin,
+                "sound margin": sound.verify("BI", 1.0, smooth_last=False).margin,
+                "printed margin": paper.verify("BI", 1.0, smooth_last=False).margin,
                 "printed claim": paper.theta2 - 0.5 - paper.chi("BI", 1.0, corrected=False),
                 "sound radius": radius(sound),
                 "printed radius": radius(paper),
             },
             "sound": _follow(case.problem(), case, sound, iterations, followed),
-            "printed": _follow(case.problem(), case, paper, iterations, followed, corrected=False),
+            "printed": _follow(case.problem(), case, paper, iterations, followed),
             "printed, paper's statement": _follow(case.printed_problem(), case, paper, 4000, 0),
         }
 
@@ -78,14 +78,13 @@ def _follow(
     parameters: Parameters,
     iterations: int,
     followed: int,
-    corrected: bool = True,
 ) -> dict[str, Any]:
     """‖Y - V‖, smallest certificate so far, potential and slack of the decrease inequality along a run."""
     beta0 = MULTIPLE * RHO
     states = iterate(problem, [case.start, case.start], method=IPDS(parameters, beta0))
     seen: list[State] = []
     t: list[int] = []
-    residual, critical, theta, slack = [], [], [], []
+    residual, critical = [], []
     best, blown_up = math.inf, None
     for state in itertools.islice(states, iterations):
         gap = problem.infeasibility(state.x)
@@ -98,34 +97,33 @@ def _follow(
             t.append(state.t)
             residual.append(gap)
             critical.append(best)
-        seen = [*seen[-2:], state]
-        if len(seen) == 3 and state.t <= followed:
-            value, room = _decrease(problem, parameters, seen, beta0, corrected)
-            theta.append(value)
-            slack.append(room)
-    failures = sum(room < -SMALL for room in slack)
+        if state.t <= followed + 3:
+            seen.append(state)
+    steps = list(_steps(problem, parameters, seen))
+    failures = sum(step.slack < -SMALL * _size(step) for step in steps)
     return {
         "t": t,
         "residual": residual,
         "critical": critical,
-        "potential": theta,
+        "potential": [step.following for step in steps],
         "failures": failures,
-        "checked": len(slack),
+        "checked": len(steps),
         "blown_up": blown_up,
         "objective": case.score(state.x[0]) if blown_up is None else None,
     }
 
 
-def _decrease(
-    problem: Problem, parameters: Parameters, states: Sequence[State], beta0: float, corrected: bool
-) -> tuple[float, float]:
-    """(Θ after the iteration, slack of E⁺ ≤ Θ - Θ⁺ + U relative to its largest term)."""
-    before, state, after = states
-    following = penalty(after.t, beta0, parameters.xi, parameters.p)
-    d = decrease(problem, parameters, "BI", (before, state, after), following, corrected)
-    size = max(abs(d.potential), abs(d.following), d.tail, d.energy, 1.0)
-    mu = smoothing(following, parameters.delta, 1.0)
-    return potential(problem, parameters, "BI", state, after, following, mu), d.slack / size
+def _steps(problem: Problem, parameters: Parameters, states: Sequence[State]) -> Iterator[Decrease]:
+    """The decrease inequality along a run: the paper's own for its parameters, with the ε₂ > 0 that it claims."""
+    if parameters.schedule == "shifted":
+        yield from decreases(problem, parameters, states)
+        return
+    for before, state, after, following in zip(states, states[1:], states[2:], states[3:], strict=False):
+        yield decrease(problem, parameters, "BI", (before, state, after), following.beta, corrected=False)
+
+
+def _size(step: Decrease) -> float:
+    return max(abs(step.potential), abs(step.following), step.tail, step.energy, 1.0)
 
 
 def _shown(parameters: Parameters) -> str:
@@ -138,9 +136,9 @@ def theory_figure(measured: dict[str, Any]) -> Figure:
     figure, grid = canvas(1, 4, 3.0)
     falling, rising, middle, right = grid[0]
     sound, paper = measured["sound"], measured["printed"]
-    falling.semilogx(range(2, 2 + len(sound["potential"])), sound["potential"], color="tab:green")
+    falling.semilogx(range(3, 3 + len(sound["potential"])), sound["potential"], color="tab:green")
     falling.set(title="potential Θ, sound parameters", xlabel="iteration")
-    rising.loglog(range(2, 2 + len(paper["potential"])), np.abs(paper["potential"]), color="tab:red")
+    rising.loglog(range(3, 3 + len(paper["potential"])), np.abs(paper["potential"]), color="tab:red")
     rising.set(title="|Θ|, printed parameters", xlabel="iteration")
     for name, colour in (("sound", "tab:green"), ("printed", "tab:red")):
         run = measured[name]

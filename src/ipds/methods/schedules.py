@@ -10,8 +10,8 @@ from .._arrays import choose
 def penalty(t: int, beta0: float, xi: float, p: float, schedule: str = "printed") -> float:
     """β after t iterations: the paper's β⁰(1 + ξ tᵖ), or, "shifted", β⁰(1 + ξ't)ᵖ with (1 + ξ')ᵖ = 1 + ξ.
 
-    Both keep β⁺ ≤ (1 + ξ)β and grow like tᵖ; the shifted one from the first iterations on, the printed one is flat until
-    t is about ξ^(-1/p).
+    Both keep β⁺ ≤ (1 + ξ)β and grow like tᵖ; the shifted one from the first iterations on, the printed one is flat
+    until t is about ξ^(-1/p).
 
     >>> penalty(0, 2.0, 0.5, 1 / 3), penalty(8, 2.0, 0.5, 1 / 3)
     (2.0, 4.0)
