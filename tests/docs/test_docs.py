@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "functions.md").read_text(encoding="utf-8")
 SHAPE = (4, 3)
 ARGUMENTS = {
+    **dict.fromkeys(["Poisson", "KLDivergence"], (1.0,)),
     "GroupL2": (1.0, [[0, 1], [2]]),
     "Affine": (np.ones((1, 4)), np.ones((1, 3))),
     "HalfSpace": (np.ones(SHAPE),),

@@ -4,13 +4,19 @@ from .base import Nonsmooth, Smooth
 from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
 from .checking import CheckReport, check_gradient, check_prox
 from .composed import Composed, SmoothSum
+from .domain import Domain
+from .exponential import Exponential, LogisticLoss
+from .kinks import Kinks
+from .logarithmic import Entropy, KLDivergence, NegativeLog, Poisson
 from .losses import HuberLoss, LeastSquares, Linear, Logistic, PhaseRetrieval, Quadratic
 from .matrix_sets import PSD, Rank, Stiefel
 from .pca import PCAReconstruction, PCAVariance
 from .penalties import L1, L2, L21, ElasticNet, GroupL2, Huber, Zero
+from .piecewise_linear import Hinge, Quantile
 from .separable import Separable, Stacked
 from .sets import Affine, Box, HalfSpace, L1Ball, L2Ball, LinfBall, NonNegative, Simplex, Sphere
 from .sparse_sets import Binary, Cardinality, NonzeroColumns, NonzeroRows, RowCardinality
+from .squares import SquaredHinge, SumSquares
 from .structured import Linf, Nuclear, TotalVariation1D
 from .sums import Sum
 from .thresholding import L0, MCP, SCAD, CappedL1, LHalf, LogSum, LTwoThirds
@@ -31,11 +37,17 @@ __all__ = [
     "Cardinality",
     "CheckReport",
     "Composed",
+    "Domain",
     "ElasticNet",
+    "Entropy",
+    "Exponential",
     "GroupL2",
     "HalfSpace",
+    "Hinge",
     "Huber",
     "HuberLoss",
+    "KLDivergence",
+    "Kinks",
     "L1Ball",
     "L2Ball",
     "LHalf",
@@ -46,7 +58,9 @@ __all__ = [
     "LinfBall",
     "LogSum",
     "Logistic",
+    "LogisticLoss",
     "MoreauEnvelope",
+    "NegativeLog",
     "NonNegative",
     "Nonsmooth",
     "NonzeroColumns",
@@ -55,8 +69,10 @@ __all__ = [
     "PCAReconstruction",
     "PCAVariance",
     "PhaseRetrieval",
+    "Poisson",
     "Precomposed",
     "Quadratic",
+    "Quantile",
     "Rank",
     "RowCardinality",
     "Scaled",
@@ -65,9 +81,11 @@ __all__ = [
     "Smooth",
     "SmoothSum",
     "Sphere",
+    "SquaredHinge",
     "Stacked",
     "Stiefel",
     "Sum",
+    "SumSquares",
     "TotalVariation1D",
     "Translated",
     "Zero",

@@ -254,7 +254,7 @@ def _grid_search(case: _Case, count: int = 2001) -> tuple[float, int]:
 
     here = objective(case.u[None])
     gain = (here - objective(trial)).max(axis=0)
-    room = here[0] + (u**2 + v**2) / step * 1e-4 + 1e-300
+    room = np.abs(here[0]) + (u**2 + v**2) / step * 1e-4 + 1e-300
     excess = gain / room
     if np.any(excess > case.tol):
         i = np.unravel_index(int(np.argmax(excess)), u.shape)

@@ -1,0 +1,105 @@
+"""Shared base of convex sums over entries, Σ φ_i(x_i), that need not be even as a `ScalarPenalty` is."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, Shape, asarray, is_array, is_traced, magnitude, namespace, scalar, to_numpy
+from ._arguments import bound, weight
+from .base import Nonsmooth
+from .domain import Domain
+from .scalar import fit
+
+
+class Entrywise(Nonsmooth):
+    """h(x) = Σ_i φ_i(x_i), every φ_i convex; parameters are numbers or arrays that broadcast to x.
+
+    A subclass gives φ (`terms`), a slope of it (`subgradient`), the prox of every entry (`_prox`) and its derivative
+    (`_jacobian`); the slope of φ far out (`_recession`) and, where φ is not finite everywhere, `domain`. Steps may be
+    arrays that broadcast to x, one for each entry.
+    """
+
+    is_convex = True
+
+    @property
+    def domain(self) -> Domain | None:
+        """Where h is finite, None where that is everywhere."""
+        return None
+
+    @abstractmethod
+    def terms(self, x: Array) -> Array:
+        """The summands φ_i(x_i), `inf` outside the domain."""
+
+    @abstractmethod
+    def _prox(self, xp: Any, v: Array, step: Any) -> Array:
+        """argmin_u φ(u) + (u - v)²/(2 step) for each entry."""
+
+    @abstractmethod
+    def _jacobian(self, xp: Any, v: Array, step: Any) -> Array:
+        """d prox(v)/dv for each entry, one value of it at kinks."""
+
+    @abstractmethod
+    def _recession(self, xp: Any, d: Array) -> Array:
+        """lim φ(x + t d)/t for t → ∞, for each entry."""
+
+    def __call__(self, x: Array) -> float:
+        return scalar(namespace(x).sum(self.terms(x)))
+
+    def prox(self, v: Array, step: float | Array) -> Array:
+        xp = namespace(v)
+        return xp.asarray(self._prox(xp, v, _step(step, v)))
+
+    def prox_jacobian(self, v: Array, step: float | Array) -> Array:
+        """The diagonal of the derivative of the prox at v: numbers in [0, 1], one for each entry."""
+        xp = namespace(v)
+        return xp.asarray(self._jacobian(xp, v, _step(step, v)))
+
+    def recession(self, d: Array) -> float:
+        """lim h(x + t d)/t for t → ∞: how fast h rises along d in the end, `inf` where d leads out of the domain."""
+        xp = namespace(d)
+        return scalar(xp.sum(self._recession(xp, d)))
+
+    def support(self, y: Array) -> float:
+        """sup ⟨y, x⟩ over the domain of h: here all of the space, or x ≥ 0."""
+        xp = namespace(y)
+        inside = xp.all(y == 0) if self.domain is None else xp.all(y <= 0)
+        return 0.0 if bool(inside) else math.inf
+
+
+def _step(step: Any, v: Array) -> Any:
+    """A step as a float, so that it does not promote a float32 block, or as an array like v."""
+    if isinstance(step, np.floating | int):
+        return float(step)
+    return asarray(step, v) if is_array(step) and step.ndim else step
+
+
+def size_over(steepest: float | Array, shape: Shape) -> float:
+    """Norm of the slopes of all entries of a block: the Lipschitz constant of their sum."""
+    if type(steepest) is float:
+        return steepest * math.sqrt(math.prod(shape)) if steepest else 0.0
+    return float(np.linalg.norm(np.broadcast_to(to_numpy(steepest), shape)))
+
+
+def positive_weight(owner: str, name: str, value: Any) -> float | Array:
+    """`value` as a float or an array of numbers, all finite and > 0."""
+    value = weight(owner, name, value)
+    if not is_traced(value) and not np.all(to_numpy(value) > 0):
+        raise ValueError(f"{owner}: every entry of {name} must be > 0")
+    return value
+
+
+def finite(owner: str, name: str, value: Any) -> float | Array:
+    """`value` as a float or an array of finite numbers."""
+    value = bound(owner, name, value)
+    if not is_traced(value) and not np.all(np.isfinite(to_numpy(value))):
+        raise ValueError(f"{owner}: {name} must be finite")
+    return value
+
+
+def sizes(v: Array, shift: float | Array) -> Any:
+    """‖v‖ + ‖shift‖ over all entries: what a prox computes with that adds a shift and takes it away again."""
+    return magnitude(v) + magnitude(fit(shift, v) * namespace(v).ones_like(v))
