@@ -1,0 +1,47 @@
+"""The promised number of iterations, beside what runs need."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import problems
+from ipds import Block, Parameters, Problem, iterate
+from ipds.functions import L1, Linear, Zero
+from ipds.methods import IPDS
+from ipds.theory.bound import bound, lower_bound
+from ipds.theory.diagnostics import certify
+
+
+@pytest.mark.parametrize("kappa", [1.0, 4.0])
+def test_the_best_iterate_of_a_window_is_within_the_bound(kappa):
+    problem = problems.robust_regression() if kappa == 1.0 else problems.surjective(kappa, smooth=False)
+    parameters = Parameters.sound("SU", kappa, smooth_last=problem.blocks[-1].f is not None)
+    states = list(islice(iterate(problem, method=IPDS(parameters), seed=0), 400))
+    promised = bound(problem, parameters, states)
+    assert promised.penalty(7) == pytest.approx(states[7].beta)  # State t + 1 comes of β_t
+    critical = np.array([certify(problem, state).critical for state in states])
+    for N in (10, 100, 398):
+        assert critical[N // 2 : N + 1].min() <= promised(N)
+
+
+def test_the_number_of_iterations_grows_like_the_cube():
+    problem = problems.robust_regression()
+    parameters = Parameters.sound("BI", 1.0, smooth_last=False)
+    promised = bound(problem, parameters, list(islice(iterate(problem, method=IPDS(parameters), seed=0), 4)))
+    few, many = promised.iterations(1e-3), promised.iterations(1e-4)
+    assert promised(few) <= 1e-3 < promised(few / 1.01)
+    assert many / few == pytest.approx(1000, rel=0.2)
+
+
+def test_what_is_missing_is_said():
+    unbounded = Problem([Block(f=Linear(np.ones(3)), h=Zero(), A=-1.0, shape=3), Block(h=L1(1.0), shape=3)])
+    assert lower_bound(unbounded) is None
+    sound = Parameters.sound("BI", 1.0)
+    states = list(islice(iterate(unbounded, method=IPDS(sound)), 4))
+    with pytest.raises(ValueError, match="lower bound"):
+        bound(unbounded, sound, states)
+    with pytest.raises(ValueError, match=r"Parameters\.sound"):
+        bound(problems.robust_regression(), Parameters(theta2=0.6), states)
