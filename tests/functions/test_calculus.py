@@ -150,9 +150,6 @@ def test_stacked_by_hand() -> None:
     parts = L1(2.0).soften(u[:2], 0.3), Linf(1.0).soften(u[2:6].reshape(2, 2), 0.3)
     assert value == pytest.approx(parts[0][0] + parts[1][0])
     assert np.array_equal(slope, np.concatenate([parts[0][1], parts[1][1].reshape(-1)]))
-    again, warm = h.prox_warm(u, 0.5)
-    assert np.array_equal(again, h.prox(u, 0.5))
-    assert np.array_equal(h.prox_warm(u, 0.5, warm)[0], again)
 
 
 def test_stacked_cuts_an_array_of_steps() -> None:

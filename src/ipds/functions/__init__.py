@@ -1,20 +1,22 @@
 """Functions: nonsmooth h_i with a prox, smooth f_i with a gradient."""
 
+from .affine import Affine, HalfSpace
 from .base import Nonsmooth, Smooth
 from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
 from .checking import CheckReport, check_gradient, check_prox
 from .composed import Composed, SmoothSum
 from .domain import Domain
 from .exponential import Exponential, LogisticLoss
+from .groups import L2, L21, GroupL2
 from .kinks import Kinks
 from .logarithmic import Entropy, KLDivergence, NegativeLog, Poisson
 from .losses import HuberLoss, LeastSquares, Linear, Logistic, PhaseRetrieval, Quadratic
 from .matrix_sets import PSD, Rank, Stiefel
 from .pca import PCAReconstruction, PCAVariance
-from .penalties import L1, L2, L21, ElasticNet, GroupL2, Huber, Zero
+from .penalties import L1, ElasticNet, Huber, Zero
 from .piecewise_linear import Hinge, Quantile
 from .separable import Separable, Stacked
-from .sets import Affine, Box, HalfSpace, L1Ball, L2Ball, LinfBall, NonNegative, Simplex, Sphere
+from .sets import Box, L1Ball, L2Ball, LinfBall, NonNegative, Simplex, Sphere
 from .sparse_sets import Binary, Cardinality, NonzeroColumns, NonzeroRows, RowCardinality
 from .squares import SquaredHinge, SumSquares
 from .structured import Linf, Nuclear, TotalVariation1D

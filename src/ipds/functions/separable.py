@@ -143,11 +143,6 @@ class Stacked(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         return _joined(self._each("prox", self._cut(v), self._steps(step)))
 
-    def prox_warm(self, v: Array, step: float, warm: Any = None) -> tuple[Array, Any]:
-        kept = [None] * len(self.parts) if warm is None else warm
-        pieces, kept = zip(*self._each("prox_warm", self._cut(v), self._steps(step), kept), strict=True)
-        return _joined(pieces), kept
-
     def soften(self, u: Array, s: float) -> tuple[Any, Array]:
         values, slopes = zip(*self._each("soften", self._cut(u), [s] * len(self.parts)), strict=True)
         return sum(values), _joined(slopes)

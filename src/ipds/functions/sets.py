@@ -15,11 +15,9 @@ import numpy as np
 from .._arrays import (
     Array,
     absolute_sum,
-    asarray,
     choose,
     dot,
     either,
-    greatest,
     is_jax,
     magnitude,
     namespace,
@@ -248,62 +246,3 @@ class Sphere(Indicator):
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x ⟨x, g⟩/radius²."""
         return g - x * (dot(x, g) / self.radius**2)
-
-
-class Affine(Indicator):
-    """{x : A x = b}, A a matrix on the first axis of x; prox(v, s) = v - W (Wᵀv - c) with A = U Σ Wᵀ.
-
-    Dependent rows are fine, as long as they do not contradict each other. Factored once, O(rank·n) per use.
-    """
-
-    is_convex = True
-
-    def __init__(self, A: Any, b: Any) -> None:
-        A = np.asarray(A.toarray() if hasattr(A, "toarray") else to_numpy(A), dtype=float)
-        b = np.asarray(to_numpy(b), dtype=float)
-        if A.ndim != 2 or A.size == 0:
-            raise ValueError(f"Affine: A must be a nonempty matrix, got shape {A.shape}")
-        if b.ndim not in (1, 2) or b.shape[0] != A.shape[0]:
-            raise ValueError(f"Affine: b must have {A.shape[0]} rows, as A has, got shape {b.shape}")
-        if not (np.all(np.isfinite(A)) and np.all(np.isfinite(b))):
-            raise ValueError("Affine: A and b must be finite")
-        u, s, wt = np.linalg.svd(A, full_matrices=False)
-        rank = int(np.count_nonzero(s > s[0] * max(A.shape) * np.finfo(float).eps))
-        target = u[:, :rank].T @ b
-        if norm(b - u[:, :rank] @ target) > 1e-9 * max(norm(b), 1e-300):
-            raise ValueError("Affine: no x solves A x = b")
-        self.A, self.b = A, b
-        self._w = np.ascontiguousarray(wt[:rank].T)
-        self._c = target / (s[:rank] if b.ndim == 1 else s[:rank, None])
-
-    def contains(self, x: Array) -> bool:
-        w, c = asarray(self._w, x), asarray(self._c, x)
-        return truth(magnitude(w.T @ x - c) <= slack(x) * (magnitude(c) + magnitude(x)))
-
-    def project(self, v: Array) -> Array:
-        w, c = asarray(self._w, v), asarray(self._c, v)
-        return v - w @ (w.T @ v - c)
-
-
-class HalfSpace(Indicator):
-    """{x : ⟨a, x⟩ ≤ b}; prox(v, s) = v - (⟨a, v⟩ - b)₊ a/‖a‖², with a of the shape of x."""
-
-    is_convex = True
-
-    def __init__(self, a: Any, b: float = 0.0) -> None:
-        a = to_numpy(bound("HalfSpace", "a", a))
-        if not np.all(np.isfinite(a)) or not np.any(a):
-            raise ValueError("HalfSpace: a must be finite and not 0")
-        size = norm(a)
-        self.a, self.b = a, number("HalfSpace", "b", b)
-        self._unit, self._offset = a / size, self.b / size
-
-    def contains(self, x: Array) -> bool:
-        over = dot(asarray(self._unit, x), x) - self._offset
-        return truth(over <= slack(x) * (abs(self._offset) + magnitude(x)))
-
-    def project(self, v: Array) -> Array:
-        unit = asarray(self._unit, v)
-        for _ in range(2):  # the second time takes away what rounding left of a v far out
-            v = v - unit * greatest(dot(unit, v) - self._offset, 0.0)
-        return v

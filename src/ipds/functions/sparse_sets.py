@@ -8,7 +8,7 @@ import numpy as np
 
 from .._arrays import Array, kth_largest, namespace, truth
 from ._arguments import count, number
-from .penalties import row_norms
+from .groups import row_norms
 from .scalar import keep
 from .sets import Indicator, slack
 

@@ -9,8 +9,9 @@ from typing import Any
 from .._arrays import Array, namespace, scalar
 from .adapters import required
 from .base import Nonsmooth
+from .groups import L2, L21, GroupL2
 from .matrix_sets import PSD, Rank
-from .penalties import L1, L2, L21, GroupL2, Zero
+from .penalties import L1, Zero
 from .scalar import ScalarPenalty, fit, keep
 from .sets import Box, Indicator, L1Ball, L2Ball, NonNegative, Simplex
 from .sparse_sets import Binary, Cardinality, RowCardinality
