@@ -32,7 +32,6 @@ def test_who_is_guaranteed_on_sparse_pca():
         "IPDS('sound')",
         "RADMM()",
         "Subgradient(decay='diminishing')",
-        "RiemannianALM()",
         "ManPG()",
     )
 

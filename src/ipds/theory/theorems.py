@@ -84,8 +84,19 @@ ALL_IDENTITY = Requirement("A_i = c_i·I", lambda p: all(map(is_scaled_identity,
 
 TABLE_1 = (SEVERAL, GRADIENTS, LAST_CONVEX, LAST_LIPSCHITZ)
 
+GOLDEN = (1 + math.sqrt(5)) / 2
+"""Yang, Pong & Chen allow every dual step below the golden ratio; Table 1 of the paper prints [1, 2)."""
+
+LINEARISED = "its theorem minimises every block exactly; linearised here"
+UNVERIFIED = "σ as in Table 1 of Yuan (2025); the source, which speaks of over-relaxation, was not at hand"
+NOTES = {
+    **dict.fromkeys(("he-yuan-2012", "li-pong-2015", "yang-2017", "wang-2019"), LINEARISED),
+    **dict.fromkeys(("yashtini-2020", "yashtini-2021"), f"{LINEARISED}; {UNVERIFIED}"),
+}
+"""Where this package or the table it follows differs from a preset's source."""
+
 PRESETS = {
-    key: Theorem(f"FixedPenaltyADMM({key!r})", reference, needs, "O(ε⁻²)", sigma)
+    key: Theorem(f"FixedPenaltyADMM({key!r})", reference, needs, "O(ε⁻²)", sigma, NOTES.get(key, ""))
     for key, reference, needs, sigma in (
         ("he-yuan-2012", "He & Yuan, SINUM 50 (2012)", (TWO, GRADIENTS, CONVEX, FEASIBLE), (1, 1)),
         (
@@ -98,7 +109,7 @@ PRESETS = {
             "yang-2017",
             "Yang, Pong & Chen, SIIMS 10 (2017)",
             (THREE, GRADIENTS, NO_F_BEFORE, FIRST_CONVEX, CONVEX_SMOOTH_LAST, LAST_SMOOTH, IDENTITY),
-            (1, 2),
+            (0, GOLDEN),
         ),
         ("yashtini-2020", "Yashtini, J. Glob. Optim. (2020)", (TWO, GRADIENTS, LAST_SMOOTH, BI), (0, 1)),
         (
@@ -166,6 +177,8 @@ THEOREMS = (
         "Deng & Peng, IMA J. Numer. Anal. 43 (2023)",
         (GRADIENTS, SOLVABLE, OTHERS_MANIFOLD),
         "limit",
+        note="its theorem solves every subproblem to a tolerance and lets β grow without end; this one does neither",
+        proved=False,
     ),
     Theorem(
         "ManPG()",

@@ -164,6 +164,7 @@ def test_settings_are_checked():
         lambda: FixedPenaltyADMM("li-pong-2015", sigma=1.5),
         lambda: FixedPenaltyADMM("bot-2019", sigma=1.0),
         lambda: FixedPenaltyADMM("bot-2020", sigma=2.0),
+        lambda: FixedPenaltyADMM("yang-2017", sigma=1.62),
         lambda: FixedPenaltyADMM(beta=-1.0),
     ):
         with pytest.raises(ValueError, match="FixedPenaltyADMM"):
