@@ -1,13 +1,17 @@
 """Linear maps A_i of the constraint Σ A_i x_i = b."""
 
+from .arranging import Permute, SumOver
 from .base import Compose, Operator, Scaled, Sum, Transpose
 from .checking import check_adjoint
 from .differences import FiniteDifference
+from .gradient import Gradient
 from .maps import Diagonal, Identity, Matrix
+from .products import Toeplitz, TwoSided
 from .rows import RowMatrix
 from .sampling import Grouping, Sampling
 from .stacking import FlatStack, Reshape, Segment, Stack, ZeroMap
 from .transforms import DCT, Convolution
+from .wavelets import Wavelet
 from .wrapping import Flattened, as_operator, from_linear_operator
 
 __all__ = [
@@ -18,10 +22,12 @@ __all__ = [
     "FiniteDifference",
     "FlatStack",
     "Flattened",
+    "Gradient",
     "Grouping",
     "Identity",
     "Matrix",
     "Operator",
+    "Permute",
     "Reshape",
     "RowMatrix",
     "Sampling",
@@ -29,7 +35,11 @@ __all__ = [
     "Segment",
     "Stack",
     "Sum",
+    "SumOver",
+    "Toeplitz",
     "Transpose",
+    "TwoSided",
+    "Wavelet",
     "ZeroMap",
     "as_operator",
     "check_adjoint",
