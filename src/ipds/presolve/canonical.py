@@ -1,0 +1,192 @@
+"""Canonical form: the last block U has A = I and convex h, every other block one nonsmooth term at most.
+
+    min Σ_j f_j(v_j) + h_j(v_j) + H(u)   subject to   u + Σ_j N_j v_j = c
+
+A point (v, u, z') of it gives one of the problem as stated. Blocks that the equation is solved for (slacks) get the
+multiplier that makes them stationary, z = -A_i⁻ᵀ(∇f_i(x_i) + s_i); on rows that no slack reaches z = z'. What is left
+of the canonical residuals is found in the feasibility and in the stationarity of the other blocks, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .._arrays import Array, asarray, namespace, zeros
+from ..problem import Problem
+from ..theory.state import State
+from .draft import Group, read
+from .recovery import Found, FromGroup, FromRows, FromVariable, View
+from .rules import simplify
+from .slack import Multiple
+
+Start = tuple[tuple[Array, ...], Array]
+
+
+class Canonical:
+    """A problem in canonical form, with the way there and back. `notes` say what was done."""
+
+    def __init__(self, stated: Problem):
+        self.stated = stated
+        self._draft = read(stated)
+        simplify(self._draft)
+        self.notes = self._draft.notes
+        self.problem = self._draft.problem()
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether the problem as stated says the same in the same form, or is best left to methods that see to it.
+
+        Those that eliminate a block find it wherever it stands; problems that are not convex go to them.
+        """
+        if self.notes or self._draft.rest is not None:
+            return False
+        (slack,) = self._draft.slacks
+        last = slack.block == len(self.stated.blocks) - 1
+        canonical = (
+            last and isinstance(slack, Multiple) and slack.c == 1.0 and self.stated.blocks[-1].f is None
+        )
+        return canonical or (slack.rows is None and not self._draft.convex)
+
+    def start(self, x0: Sequence[Array], z0: Array | None) -> Start:
+        """A starting point of the problem as stated in the canonical coordinates; z0 None is zero in both."""
+        draft, like = self._draft, x0[0]
+        places = {v: zeros(v.shape, like) for v in draft.variables}
+        for x, found in zip(x0, draft.blocks, strict=True):
+            inner = found.inner if isinstance(found, FromRows) else found
+            if isinstance(inner, FromVariable) and inner.variable in places:
+                places[inner.variable] = _placed(places[inner.variable], inner, x)
+        view = View({v: Found(x, (x, 1.0)) for v, x in {**places, **draft.fixed}.items()}, {})
+        rows, multipliers = [], []
+        for group in draft.groups:
+            i = self._slack_block(group)
+            rows.append(group.h.prox(_full(view.solved(group), group, like), 1.0) if i is None else x0[i])
+            multipliers.append(zeros(group.shape, like) if z0 is None else self._multiplier(group, i, x0, z0))
+        if not draft.groups:
+            first = draft.variables[0]
+            rows, multipliers = [places[first]], [zeros(first.shape, like)]
+        u, z = (_joined(arrays) for arrays in (rows, multipliers))
+        return (*places.values(), u), z
+
+    def undo(self, state: State) -> State:
+        """The state of the problem as stated."""
+        draft, view = self._draft, self._view(state)
+        found = [
+            recovery.find(view, block.h)
+            for recovery, block in zip(draft.blocks, self.stated.blocks, strict=True)
+        ]
+        q = tuple(one.q for one in found)
+        return replace(
+            state,
+            x=q,
+            x_breve=q[-1],
+            z=self._multiplier_stated(found, view, state.z),
+            last=-1,
+            products=(None,) * len(q),
+            prox_points=tuple(one.point for one in found),
+            gradients=None,
+            adjoints=None,
+            values=None,
+        )
+
+    def _view(self, state: State) -> View:
+        """The state by variables and groups."""
+        draft = self._draft
+        *v, u = (Found(q, point) for q, point in zip(state.q, state.prox_points, strict=True))
+        variables = dict(zip(draft.variables, v, strict=True))
+        variables |= {fixed: Found(x, (x, 1.0)) for fixed, x in draft.fixed.items()}
+        if len(draft.groups) == 1:
+            return View(variables, {draft.groups[0]: (u, state.z)})
+        groups, start = {}, 0
+        for group in draft.groups:
+            place = slice(start, start + math.prod(group.shape))
+            p, step = u.point
+            point = (None if p is None else _cut(p, place, group), _cut(step, place, group))
+            groups[group] = Found(_cut(u.q, place, group), point), _cut(state.z, place, group)
+            start = place.stop
+        return View(variables, groups)
+
+    def _multiplier_stated(self, found: list[Found], view: View, like: Array) -> Array:
+        """z of the equation as stated."""
+        draft, blocks = self._draft, self.stated.blocks
+        flat: Any = None
+        for slack in draft.slacks:
+            f, one = blocks[slack.block].f, found[slack.block]
+            force = -one.s if f is None else -(f.grad(one.q) + one.s)
+            if slack.rows is None:
+                return slack.multiplier(force)
+            flat = np.zeros(math.prod(self.stated.shape), dtype=like.dtype) if flat is None else flat
+            flat[slack.rows] = slack.multiplier(force)
+        if draft.rest is not None:
+            group, rows = draft.rest
+            z = view.groups[group][1]
+            if rows is None:
+                return z
+            flat[rows] = z
+        if flat is None:
+            return zeros(self.stated.shape, like)
+        return flat.reshape(self.stated.shape)
+
+    def _slack_block(self, group: Group) -> int | None:
+        """The block that is this group."""
+        blocks = self._draft.blocks
+        return next((i for i, r in enumerate(blocks) if isinstance(r, FromGroup) and r.group is group), None)
+
+    def _multiplier(self, group: Group, i: int | None, x0: Sequence[Array], z0: Array) -> Array:
+        """z' of a group at a given (x0, z0)."""
+        draft, blocks, operators = self._draft, self.stated.blocks, self.stated.operators
+        if draft.rest is not None and group is draft.rest[0]:
+            rows = draft.rest[1]
+            return z0 if rows is None else z0.reshape(-1)[rows]
+        if i is not None:
+            pull = operators[i].adjoint(z0)
+            f = blocks[i].f
+            return pull if f is None or group.f is not None else pull + f.grad(x0[i])
+        (i,) = (k for k, r in enumerate(draft.blocks) if isinstance(r, FromRows) and r.group is group)
+        recovery, f = draft.blocks[i], blocks[i].f
+        assert isinstance(recovery, FromRows)
+        pull = operators[i].adjoint(z0)
+        force = pull if f is None else pull + f.grad(x0[i])
+        return _least_squares(recovery, force, group)
+
+
+def _least_squares(recovery: FromRows, force: Array, group: Group) -> Array:
+    """z' with Cᵀz' = force, as nearly as can be."""
+    shape, C = force.shape, recovery.C
+    linear = scipy.sparse.linalg.LinearOperator(
+        (force.size, math.prod(group.shape)),
+        matvec=lambda z: C.adjoint(z.reshape(group.shape)).reshape(-1),
+        rmatvec=lambda x: C.apply(x.reshape(shape)).reshape(-1),
+        dtype=float,
+    )
+    return scipy.sparse.linalg.lsmr(linear, force.reshape(-1), atol=1e-12, btol=1e-12)[0].reshape(group.shape)
+
+
+def _placed(whole: Array, place: FromVariable, x: Array) -> Array:
+    """The variable with block x in its place."""
+    if place.place is None:
+        return x
+    out = whole.copy()
+    out[place.place] = x.reshape(-1)
+    return out
+
+
+def _cut(x: Any, place: slice, group: Group) -> Any:
+    return namespace(x).reshape(x[place], group.shape) if getattr(x, "shape", ()) else x
+
+
+def _full(x: Any, group: Group, like: Array) -> Array:
+    """x as an array of the group's shape; where the group has no variables it may be a number."""
+    return x if getattr(x, "shape", None) == group.shape else asarray(x, like) + zeros(group.shape, like)
+
+
+def _joined(arrays: list[Array]) -> Array:
+    if len(arrays) == 1:
+        return arrays[0]
+    xp = namespace(arrays[0])
+    return xp.concat([xp.reshape(a, (-1,)) for a in arrays])

@@ -1,0 +1,98 @@
+"""The whole of it: rewrite a problem, choose its units, and undo both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .._arrays import Array, is_array
+from ..distributed import Rows
+from ..operators import Matrix
+from ..problem import Problem
+from ..theory.state import State
+from .canonical import Canonical
+from .equilibrate import Equilibrated, equilibrated
+
+
+@dataclass(frozen=True, eq=False)
+class Presolved:
+    """A problem as it is solved, and the way back to the problem as stated."""
+
+    stated: Problem
+    problem: Problem
+    """What a method is given: the stated one itself where there is nothing to do."""
+    steps: tuple[Canonical | Equilibrated, ...]
+    report: str
+    """What was done, in words."""
+
+    def start(self, x0: Sequence[Array], z0: Array | None) -> tuple[tuple[Array, ...], Array | None]:
+        """A starting point of the stated problem in the coordinates of `problem`."""
+        x, z = tuple(x0), z0
+        for step in self.steps:
+            x, z = step.start(x, z)
+        return x, z
+
+    def undo(self, state: State) -> State:
+        """The state of the stated problem that a state of `problem` stands for."""
+        for step in reversed(self.steps):
+            state = step.undo(state)
+        return state
+
+
+def presolve(problem: Problem) -> Presolved:
+    """Canonical form and good units for a problem; always the same for the same problem.
+
+    >>> import numpy as np
+    >>> from ipds import Block, Problem
+    >>> from ipds.functions import L1, LeastSquares
+    >>> G, y = np.array([[1.0, 3.0], [2.0, 4.0]]), np.ones(2)
+    >>> stated = Problem([Block(f=LeastSquares(G, y), A=-1.0, shape=2, name="x"), Block(h=L1(1.0), shape=2, name="v")])
+    >>> done = presolve(stated)
+    >>> done.problem
+    Problem(2 blocks: x (2,), U (2,); constraint (2,))
+    >>> print(done.report)
+    block 'v' and 'x' became one
+    """
+    if _distributed(problem):
+        return Presolved(problem, problem, (), "as stated: the data are distributed")
+    steps: list[Canonical | Equilibrated] = []
+    canonical = Canonical(problem)
+    notes = list(canonical.notes)
+    if not canonical.is_trivial:
+        steps.append(canonical)
+    current = problem if canonical.is_trivial else canonical.problem
+    if foreign := next(_foreign(problem), None):
+        notes.append(f"units as stated: arrays of {foreign}")
+    else:
+        units = equilibrated(canonical.problem)
+        if units is not None:
+            steps = [canonical, units]
+            current = units.problem
+            notes.append(units.note)
+    return Presolved(problem, current, tuple(steps), "; ".join(notes) or "as stated")
+
+
+def _distributed(problem: Problem) -> bool:
+    return isinstance(problem.b, Rows) or any(op.rows is not None for op in problem.operators)
+
+
+def _foreign(problem: Problem) -> Iterator[str]:
+    """The libraries, other than NumPy, whose arrays the problem holds."""
+    held: list[Any] = [problem.b, *(op.matrix for op in problem.operators if isinstance(op, Matrix))]
+    for block in problem.blocks:
+        held += [*_attributes(block.f), *_attributes(block.h)]
+    for x in held:
+        if is_array(x) and not isinstance(x, np.ndarray) and not scipy.sparse.issparse(x):
+            yield type(x).__module__.split(".")[0]
+
+
+def _attributes(owner: Any, depth: int = 2) -> Iterator[Any]:
+    for value in getattr(owner, "__dict__", {}).values():
+        if is_array(value):
+            yield value
+        elif depth:
+            yield from _attributes(value, depth - 1)

@@ -1,0 +1,119 @@
+"""How a block of the problem as stated is found from a point of the canonical one: q_i and s_i ∈ ∂h_i(q_i)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._arrays import Array, Shape, namespace, norm, scaled_difference
+from ..functions import Nonsmooth
+from ..operators import Operator
+
+if TYPE_CHECKING:
+    from .draft import Group, Variable
+
+Point = tuple[Array | None, Any]
+"""(v, step) with s = (v - q)/step ∈ ∂h(q); v may be None, as in `State.prox_points`."""
+
+
+class Found(NamedTuple):
+    """A block: where it is, and the point whose prox it is."""
+
+    q: Array
+    point: Point
+
+    @property
+    def s(self) -> Array:
+        """(v - q)/step ∈ ∂h(q)."""
+        v, step = self.point
+        assert v is not None
+        return scaled_difference(v, self.q, 1 / step)
+
+
+class View(NamedTuple):
+    """A point of the canonical problem, by variables and groups."""
+
+    variables: dict[Variable, Found]
+    groups: dict[Group, tuple[Found, Array]]
+    """Of every group that is left: u_k, its prox point, and the multiplier z_k of its rows."""
+
+    def solved(self, group: Group) -> Array:
+        """c - Σ_j N_j v_j."""
+        total = group.c
+        for variable, N in group.terms.items():
+            total = total - N.apply(self.variables[variable].q)
+        return total
+
+
+class Recovery(ABC):
+    """What has become of a block."""
+
+    @abstractmethod
+    def find(self, view: View, h: Nonsmooth) -> Found:
+        """The block at `view`; `h` is its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class FromVariable(Recovery):
+    """It is a variable, or the part `place` of one; `free` where the variable's h has come from elsewhere."""
+
+    variable: Variable
+    place: slice | None = None
+    shape: Shape = ()
+    free: bool = False
+
+    def find(self, view: View, h: Nonsmooth) -> Found:
+        q, (v, step) = view.variables[self.variable]
+        if self.free:
+            return Found(self._cut(q), (self._cut(q), 1.0))
+        return Found(self._cut(q), (None if v is None else self._cut(v), self._cut(step)))
+
+    def _cut(self, x: Any) -> Any:
+        if self.place is None or not getattr(x, "shape", ()):
+            return x
+        return namespace(x).reshape(x[self.place], self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class FromGroup(Recovery):
+    """It is a group of rows; where these were dropped, h = 0 and it is what the equation leaves for it."""
+
+    group: Group
+
+    def find(self, view: View, h: Nonsmooth) -> Found:
+        if self.group not in view.groups:
+            q = view.solved(self.group)
+            return Found(q, (q, 1.0))
+        (q, (v, step)), z = view.groups[self.group]
+        return Found(q, (q - step * z if v is None else v, step))
+
+
+@dataclass(frozen=True, eq=False)
+class FromHost(Recovery):
+    """Its h has moved to a variable: x = c - a v with h_v(v) = h(c - a v), so s = -s_v/a."""
+
+    variable: Variable
+    a: float
+    c: Any
+
+    def find(self, view: View, h: Nonsmooth) -> Found:
+        q, (v, step) = view.variables[self.variable]
+        assert v is not None
+        return Found(self.c - self.a * q, (self.c - self.a * v, self.a**2 * step))
+
+
+@dataclass(frozen=True, eq=False)
+class FromRows(Recovery):
+    """Its set {x : C x - d ∈ K} became rows: s = -Cᵀz near `inner`'s place, made exact by a prox."""
+
+    inner: Recovery
+    group: Group
+    C: Operator
+
+    def find(self, view: View, h: Nonsmooth) -> Found:
+        near, pull = self.inner.find(view, h).q, self.C.adjoint(view.groups[self.group][1])
+        size, force = norm(near), norm(pull)
+        step = size / force if size > 0 and force > 0 else 1.0
+        v = h.prox(near, step) - step * pull
+        return Found(h.prox(v, step), (v, step))

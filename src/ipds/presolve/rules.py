@@ -1,0 +1,250 @@
+"""Rules that simplify a draft; each says what it did in `draft.notes`, and keeps every block recoverable.
+
+The order matters: sets become rows, smooth terms move to the variables, then convex h do, and what is empty is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .._arrays import is_array, zeros
+from ..functions import Affine, Box, Composed, HalfSpace, Nonsmooth, Precomposed, Stacked, Zero
+from ..operators import Compose, Matrix, Operator, Reshape, Segment, ZeroMap
+from ..operators import Sum as SumOfMaps
+from .compose import composed
+from .draft import Draft, Group, Variable
+from .recovery import FromGroup, FromHost, FromRows, FromVariable
+from .slack import as_map, is_nothing, multiple
+
+
+def simplify(draft: Draft) -> None:
+    """Apply all rules."""
+    sets_to_rows(draft)
+    smooth_to_variables(draft)
+    nonsmooth_to_variables(draft)
+    drop(draft)
+
+
+# ---------------------------------------------------------------- sets that are rows
+
+
+def sets_to_rows(draft: Draft) -> None:
+    """{x : C x = d} and {x : ⟨a, x⟩ ≤ b} become rows, where all is convex: equations and inequalities like others."""
+    for i, found in enumerate(draft.blocks):
+        if isinstance(found, FromVariable):
+            owner: Variable | Group = found.variable
+        elif isinstance(found, FromGroup):
+            owner = found.group
+        else:
+            continue
+        rows = _as_rows(owner.h, owner.shape)
+        if rows is None or not draft.convex:
+            continue
+        C, right, h = rows
+        output = tuple(C.output_shape(owner.shape))
+        if isinstance(owner, Variable):
+            group = Group(output, h, None, {owner: _minus(C)}, -right)
+        else:  # C u - d with u = c - Σ N v
+            c = np.broadcast_to(owner.c, owner.shape)
+            group = Group(
+                output, h, None, {v: _product(C, N) for v, N in owner.terms.items()}, C.apply(c) - right
+            )
+        owner.h = Zero()
+        draft.groups.append(group)
+        draft.blocks[i] = FromRows(found, group, C)
+        kind = "equations" if isinstance(h, Box) and h.lo == 0.0 else "an inequality"
+        draft.notes.append(f"the set of block {draft.stated.names[i]!r} became {kind}")
+
+
+def _as_rows(h: Nonsmooth, shape: Any) -> tuple[Operator, Any, Nonsmooth] | None:
+    """(C, d, K) with h(x) = the indicator of C x - d ∈ K; None where h is no such set."""
+    if isinstance(h, Affine):
+        sparse = np.count_nonzero(h.A) < 0.2 * h.A.size
+        return Matrix(scipy.sparse.csr_array(h.A) if sparse else h.A), h.b, Box(0.0, 0.0)
+    if isinstance(h, HalfSpace):
+        row = np.broadcast_to(h.a, shape).reshape(1, -1)
+        return as_map(np.array(row), shape), np.array([h.b]), Box(-math.inf, 0.0)
+    return None
+
+
+def _minus(A: Operator) -> Operator:
+    return Matrix(-A.matrix) if isinstance(A, Matrix) else -A
+
+
+def _product(C: Operator, N: Operator) -> Operator:
+    a = multiple(N)
+    if isinstance(C, Matrix):
+        if a is not None:
+            return Matrix(a * C.matrix)
+        if isinstance(N, Matrix) and N.natural_shape() is not None:
+            return Matrix(C.matrix @ N.matrix)
+    return a * C if a is not None else Compose(C, N)
+
+
+# ---------------------------------------------------------------- smooth terms
+
+
+def smooth_to_variables(draft: Draft) -> None:
+    """f_k(u_k) = f_k(c - Σ N v) becomes a term of its variable; of the joint one, where several have a part.
+
+    Where something is not convex, only if the rows then vanish: the method that takes such problems does it itself.
+    """
+    for group in draft.groups:
+        if group.f is None:
+            continue
+        if not group.terms:
+            group.f = None  # u = c is fixed
+            continue
+        vanishes = isinstance(group.h, Zero) or (len(group.terms) == 1 and _host(group) is not None)
+        if len(group.terms) > 1:
+            if not draft.convex or not joinable(draft):
+                continue
+            join(draft, list(group.terms))
+        elif not vanishes and not draft.convex:
+            continue
+        ((variable, N),) = group.terms.items()
+        variable.smooth.append(composed(group.f, N, group.c))
+        group.f = None
+        draft.notes.append(f"the smooth term of {_owner(draft, group)} moved to {variable.name!r}")
+
+
+def _owner(draft: Draft, group: Group) -> str:
+    """How the report calls a group."""
+    for name, found in zip(draft.stated.names, draft.blocks, strict=True):
+        inner = found.inner if isinstance(found, FromRows) else found
+        if isinstance(inner, FromGroup) and inner.group is group:
+            return f"block {name!r}"
+    return "the equation"
+
+
+def joinable(draft: Draft) -> bool:
+    """Whether variables can be one vector: of NumPy."""
+    return all(not is_array(g.c) or isinstance(g.c, np.ndarray) for g in draft.groups)
+
+
+def join(draft: Draft, members: list[Variable]) -> None:
+    """Several variables as one vector, for a smooth term that has a part of each."""
+    sizes = [math.prod(v.shape) for v in members]
+    ends = np.cumsum(sizes).tolist()
+    size, starts = ends[-1], [end - n for end, n in zip(ends, sizes, strict=True)]
+    cuts = [Segment(size, start, v.shape) for start, v in zip(starts, members, strict=True)]
+    free = all(isinstance(v.h, Zero) for v in members)
+    joint = Variable(
+        (size,),
+        Zero() if free else Stacked([(v.h, v.shape) for v in members]),
+        [Composed(f, cut) for v, cut in zip(members, cuts, strict=True) for f in v.smooth],
+        "(" + ", ".join(v.name for v in members) + ")",
+    )
+    for group in draft.groups:
+        present = [
+            (group.terms.pop(v), v, cut) for v, cut in zip(members, cuts, strict=True) if v in group.terms
+        ]
+        if present:
+            group.terms[joint] = _joined(present, members, group.shape, size)
+    places = {v: slice(s, e) for v, s, e in zip(members, starts, ends, strict=True)}
+
+    def found(recovery: Any) -> Any:
+        if isinstance(recovery, FromVariable) and recovery.variable in places:
+            return FromVariable(joint, places[recovery.variable], recovery.variable.shape, recovery.free)
+        return (
+            FromRows(found(recovery.inner), recovery.group, recovery.C)
+            if isinstance(recovery, FromRows)
+            else recovery
+        )
+
+    draft.blocks[:] = map(found, draft.blocks)
+    at = draft.variables.index(members[0])
+    draft.variables[:] = [v for v in draft.variables if v not in places]
+    draft.variables.insert(at, joint)
+    draft.notes.append(f"{', '.join(repr(v.name) for v in members)} became one vector")
+
+
+def _joined(
+    present: list[tuple[Operator, Variable, Segment]], members: list[Variable], output: Any, size: int
+) -> Operator:
+    """[N_1 N_2 …] on the joint vector: a matrix where all are."""
+    matrices = {v: N.as_matrix(v.shape) for N, v, _ in present}
+    if any(m is None for m in matrices.values()):
+        parts: list[Operator] = [Compose(N, cut) for N, _, cut in present]
+        return parts[0] if len(parts) == 1 else SumOfMaps(parts)
+    rows = math.prod(output)
+    blocks = [matrices.get(v, scipy.sparse.csr_array((rows, math.prod(v.shape)))) for v in members]
+    if any(scipy.sparse.issparse(m) for m in blocks):
+        matrix: Any = scipy.sparse.hstack([scipy.sparse.csr_array(m) for m in blocks], format="csr")
+    else:
+        matrix = np.concatenate(blocks, axis=1)
+    N = as_map(matrix, (size,))
+    return N if len(output) == 1 else Compose(Reshape(rows, output), N)
+
+
+# ---------------------------------------------------------------- nonsmooth terms
+
+
+def nonsmooth_to_variables(draft: Draft) -> None:
+    """h_k(c - a v) of a variable without h becomes the variable's own: sets first, they keep it where it must stay."""
+    for group in sorted(draft.groups, key=lambda g: not g.h.is_set):
+        host = _host(group)
+        position = next(_positions(draft, group), None)
+        if host is None or position is None or group.f is not None or isinstance(group.h, Zero):
+            continue
+        variable, a = host
+        plain = a == -1.0 and not is_array(group.c) and group.c == 0.0
+        variable.h = group.h if plain else Precomposed(group.h, -a, group.c)
+        group.h = Zero()
+        for i, found in enumerate(draft.blocks):
+            if isinstance(found, FromVariable) and found.variable is variable:
+                draft.blocks[i] = FromVariable(variable, found.place, found.shape, free=True)
+        draft.blocks[position] = FromHost(variable, a, group.c)
+        draft.notes.append(f"block {draft.stated.names[position]!r} and {variable.name!r} became one")
+
+
+def _positions(draft: Draft, group: Group) -> Iterator[int]:
+    """The block that is this group."""
+    return (i for i, r in enumerate(draft.blocks) if isinstance(r, FromGroup) and r.group is group)
+
+
+def _host(group: Group) -> tuple[Variable, float] | None:
+    """(v, a) where the rows are u + a v = c for one variable without h, so that h_k could be its h."""
+    if len(group.terms) != 1:
+        return None
+    ((variable, N),) = group.terms.items()
+    a = multiple(N)
+    same = variable.shape == group.shape
+    return (variable, a) if a and same and isinstance(variable.h, Zero) else None
+
+
+# ---------------------------------------------------------------- what says nothing
+
+
+def drop(draft: Draft) -> None:
+    """Leave out rows without a function, equations 0 = 0, and variables that nothing moves."""
+    rest = draft.rest[0] if draft.rest is not None else None
+    for group in list(draft.groups):
+        if isinstance(group.h, Zero) and group.f is None:
+            draft.groups.remove(group)
+        elif group is rest and not group.terms and not np.any(np.asarray(group.c)):
+            draft.groups.remove(group)
+            draft.rest = None
+            draft.notes.append("the equation 0 = 0 was left out")
+    used = {
+        v
+        for g in draft.groups
+        for v, N in g.terms.items()
+        if not is_nothing(N) and not isinstance(N, ZeroMap)
+    }
+    for found in draft.blocks:
+        if not isinstance(found, FromVariable) or len(draft.variables) == 1:
+            continue
+        v = found.variable
+        if v in used or v.smooth or found.place is not None or v.h.is_manifold or v not in draft.variables:
+            continue
+        x = v.h.prox(zeros(v.shape, np.zeros(0)), 1.0)
+        if np.array_equal(v.h.prox(x, 1.0), x):  # then 0 ∈ ∂h(x)
+            draft.variables.remove(v)
+            draft.fixed[v] = x
+            draft.notes.append(f"block {v.name!r} stays where its own function is least")

@@ -1,0 +1,234 @@
+"""Blocks that the equation can be solved for: x_i = A_i⁻¹(b - Σ_{j≠i} A_j x_j) on the rows that A_i reaches.
+
+A_i may be c·I, a diagonal, an isometry onto the whole equation (a cosine transform, say), or a matrix that puts the
+entries of x_i, each times a number, into rows of its own: a slack.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .._arrays import Array, Shape, is_array, namespace
+from ..operators import Compose, Diagonal, Identity, Matrix, Operator, Reshape, Sampling, Scaled, ZeroMap
+from ..problem import Problem
+
+
+class Slack(ABC):
+    """How block `block` is solved for. `rows`: flat indices of the rows it reaches, None for all, in order."""
+
+    block: int
+    rows: np.ndarray | None
+
+    @abstractmethod
+    def divide(self, A: Operator, shape: Shape) -> Operator:
+        """A_i⁻¹ A_j on those rows, for blocks j of `shape`."""
+
+    @abstractmethod
+    def divide_right(self, b: Any) -> Any:
+        """A_i⁻¹ b on those rows."""
+
+    @abstractmethod
+    def multiplier(self, force: Array) -> Array:
+        """A_i⁻ᵀ force: the z on those rows with A_iᵀz = force (of the equation's shape where `rows` is None)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Multiple(Slack):
+    """A_i = c·I."""
+
+    block: int
+    c: float
+    rows = None
+
+    def divide(self, A: Operator, shape: Shape) -> Operator:
+        return times(A, 1 / self.c)
+
+    def divide_right(self, b: Any) -> Any:
+        return b if self.c == 1.0 else b / self.c
+
+    def multiplier(self, force: Array) -> Array:
+        return force if self.c == 1.0 else force / self.c
+
+
+@dataclass(frozen=True, eq=False)
+class Isometry(Slack):
+    """A_i square with A_iᵀA_i = γ·I."""
+
+    block: int
+    own: Operator
+    gamma: float
+    equation: Shape
+    rows = None
+
+    def divide(self, A: Operator, shape: Shape) -> Operator:
+        return Compose(Scaled(self.own.T, 1 / self.gamma), A)
+
+    def divide_right(self, b: Any) -> Any:
+        if not is_array(b):
+            if b == 0.0:
+                return b
+            b = np.full(self.equation, b)
+        return self.own.adjoint(b) / self.gamma
+
+    def multiplier(self, force: Array) -> Array:
+        return self.own.apply(force) / self.gamma
+
+
+@dataclass(frozen=True, eq=False)
+class Placement(Slack):
+    """Entry k of the flattened block stands in row rows[k], times factors[k]."""
+
+    block: int
+    shape: Shape
+    equation: Shape
+    rows: np.ndarray
+    factors: np.ndarray
+
+    def divide(self, A: Operator, shape: Shape) -> Operator:
+        return taken(A, shape, self.equation, self.rows, 1 / self.factors, self.shape)
+
+    def divide_right(self, b: Any) -> Any:
+        right = np.broadcast_to(b, self.equation).reshape(-1)[self.rows] / self.factors
+        return right.reshape(self.shape)
+
+    def multiplier(self, force: Array) -> Array:
+        return force.reshape(-1) / self.factors
+
+
+def slacks(problem: Problem) -> list[Slack]:
+    """Blocks with convex h to solve the equation for: one that reaches every row, or several that share no row.
+
+    Preferred without f, then the last ones. One block at least is left.
+    """
+    order = sorted(
+        (i for i, block in enumerate(problem.blocks) if block.h.is_convex),
+        key=lambda i: (problem.blocks[i].f is None, i),
+        reverse=True,
+    )
+    if len(problem.blocks) < 2:
+        return []
+    for i in order:
+        op, size = problem.operators[i], math.prod(problem.blocks[i].shape)
+        if c := multiple(op):
+            return [Multiple(i, c)]
+        if op.gram and size == math.prod(problem.shape) and not isinstance(op, Matrix):
+            return [Isometry(i, op, op.gram, problem.shape)]
+    found: list[Slack] = []
+    free = np.ones(math.prod(problem.shape), dtype=bool)
+    for i in order:
+        slack = _placement(problem, i)
+        if slack is not None and free[slack.rows].all() and len(found) < len(problem.blocks) - 1:
+            found.append(slack)
+            free[slack.rows] = False
+    return found
+
+
+def _placement(problem: Problem, i: int) -> Placement | None:
+    """Block i as a `Placement`, None where its A is none."""
+    shape = problem.blocks[i].shape
+    matrix = problem.operators[i].as_matrix(shape)
+    if matrix is None or matrix.shape[1] > matrix.shape[0]:
+        return None
+    columns = scipy.sparse.csc_array(matrix) if scipy.sparse.issparse(matrix) else _few_entries(matrix)
+    if columns is None:
+        return None
+    columns.eliminate_zeros()
+    if np.any(np.diff(columns.indptr) != 1) or np.unique(columns.indices).size < columns.indices.size:
+        return None
+    return Placement(i, shape, problem.shape, columns.indices.astype(int), columns.data.astype(float))
+
+
+def _few_entries(matrix: np.ndarray) -> Any:
+    """A dense matrix with no more entries than columns as a sparse one, else None."""
+    return scipy.sparse.csc_array(matrix) if np.count_nonzero(matrix) == matrix.shape[1] else None
+
+
+def times(A: Operator, factor: float) -> Operator:
+    """factor · A, as simple as it can be said."""
+    if factor == 1.0 or isinstance(A, ZeroMap):
+        return A
+    if isinstance(A, Identity):
+        return Identity(factor * A.scale)
+    if isinstance(A, Matrix):
+        return Matrix(factor * A.matrix)
+    if isinstance(A, Diagonal):
+        return Diagonal(factor * A.diagonal)
+    return times(A.inner, factor * A.scale) if isinstance(A, Scaled) else Scaled(A, factor)
+
+
+def taken(
+    A: Operator, shape: Shape, equation: Shape, rows: np.ndarray, factors: Any, output: Shape
+) -> Operator:
+    """x ↦ factors · (A x)[rows] in the shape `output`: rows of A, for x of `shape`."""
+    matrix = A.as_matrix(shape)
+    if matrix is None:
+        picked: Operator = Compose(Sampling(rows, shape=equation), A)
+        if np.any(factors != 1.0):
+            picked = Compose(Diagonal(np.broadcast_to(factors, rows.shape) + 0.0), picked)
+    else:
+        part = scipy.sparse.csr_array(matrix)[rows] if scipy.sparse.issparse(matrix) else matrix[rows]
+        if np.any(factors != 1.0):
+            scale = np.broadcast_to(factors, rows.shape)
+            part = (
+                scipy.sparse.diags_array(scale) @ part
+                if scipy.sparse.issparse(part)
+                else scale[:, None] * part
+            )
+        picked = as_map(part, shape)
+    return picked if len(output) == 1 else Compose(Reshape(rows.size, output), picked)
+
+
+def as_map(matrix: Any, shape: Shape) -> Operator:
+    """The map of a matrix that acts on the flattened block of `shape`: zero and identity said as such."""
+    entries = matrix.data if scipy.sparse.issparse(matrix) else matrix
+    if not np.any(entries):
+        return ZeroMap(shape, matrix.shape[0])
+    if len(shape) == 1 and (a := _diagonal_number(matrix)):
+        return Identity(a)
+    return Matrix(matrix) if len(shape) == 1 else Compose(Matrix(matrix), Reshape(shape))
+
+
+def _diagonal_number(matrix: Any) -> float | None:
+    """a where the matrix is a·I with a ≠ 0, else None."""
+    rows, columns = matrix.shape
+    entries = matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix)
+    if rows != columns or entries != rows:
+        return None
+    diagonal = matrix.diagonal()
+    return float(diagonal[0]) if diagonal[0] != 0 and np.all(diagonal == diagonal[0]) else None
+
+
+def is_nothing(A: Operator) -> bool:
+    """Whether A = 0, where that is seen without products."""
+    if isinstance(A, Scaled):
+        return A.scale == 0 or is_nothing(A.inner)
+    return isinstance(A, ZeroMap) or (isinstance(A, Identity | Matrix) and A.is_zero)
+
+
+def multiple(A: Operator) -> float | None:
+    """a where A = a·I is seen without products, else None."""
+    if isinstance(A, Identity):
+        return A.scale
+    if isinstance(A, Scaled):
+        inner = multiple(A.inner)
+        return None if inner is None else A.scale * inner
+    return _diagonal_number(A.matrix) if isinstance(A, Matrix) and A.natural_shape() is not None else None
+
+
+def stacked_right(pieces: Sequence[tuple[Any, Shape]]) -> Array:
+    """Right-hand sides (numbers or arrays) of the given shapes, flattened and joined."""
+    arrays = [c for c, _ in pieces if is_array(c)]
+    xp = namespace(arrays[0]) if arrays else np
+    like = arrays[0] if arrays else np.zeros(0)
+    flat = [
+        xp.reshape(c, (-1,)) if is_array(c) else xp.full((math.prod(shape),), float(c), dtype=like.dtype)
+        for c, shape in pieces
+    ]
+    return xp.concat(flat) if len(flat) > 1 else flat[0]

@@ -1,0 +1,119 @@
+"""The squares of the entries of a linear map, as a map of nonnegative arrays: what row and column norms are made of."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import scipy
+
+from .._arrays import Array, Shape
+from ..functions import Composed, HuberLoss, LeastSquares, Logistic, Quadratic, Smooth, SmoothSum
+from ..operators import (
+    Compose,
+    Diagonal,
+    FlatStack,
+    Identity,
+    Matrix,
+    Operator,
+    Reshape,
+    Sampling,
+    Scaled,
+    Segment,
+    ZeroMap,
+)
+
+PROBES = 6
+"""Random signs by which the squares of a map are estimated that is known by its products only."""
+
+
+class Squared(Protocol):
+    """(S w)_i = Σ_j a_ij² w_j and its transpose."""
+
+    def apply(self, x: Array) -> Array:
+        """S w."""
+
+    def adjoint(self, y: Array) -> Array:
+        """Sᵀ w."""
+
+
+class Probed:
+    """The squares of a map by random signs ε: E (A(√w ε))_i² = Σ_j a_ij² w_j."""
+
+    def __init__(self, A: Operator, shape: Shape):
+        self.A, self.output = A, A.output_shape(shape)
+        rng = np.random.default_rng(0)
+        self.inner = [rng.choice([-1.0, 1.0], shape) for _ in range(PROBES)]
+        self.outer = [rng.choice([-1.0, 1.0], self.output) for _ in range(PROBES)]
+
+    def apply(self, x: Array) -> Array:
+        """S w, roughly."""
+        root = np.sqrt(x)
+        return sum(np.square(self.A.apply(root * signs)) for signs in self.inner) / PROBES
+
+    def adjoint(self, y: Array) -> Array:
+        """Sᵀ w, roughly."""
+        root = np.sqrt(y)
+        return sum(np.square(self.A.adjoint(root * signs)) for signs in self.outer) / PROBES
+
+
+def squared(A: Operator, shape: Shape) -> Squared:
+    """The squares of the entries of A on blocks of `shape`."""
+    return _exact(A, shape) or Probed(A, shape)
+
+
+def _exact(A: Operator, shape: Shape) -> Operator | None:
+    """The same as an operator, None where the entries are not at hand."""
+    if isinstance(A, Identity):
+        return Identity(A.scale**2)
+    if isinstance(A, Reshape | Segment | Sampling | ZeroMap):  # entries 0 and 1
+        return A
+    if isinstance(A, Diagonal):
+        return Diagonal(np.square(A.diagonal))
+    if isinstance(A, Matrix) and A.natural_shape() is not None:
+        return _of_matrix(A.matrix)
+    if isinstance(A, FlatStack):
+        parts = [_exact(part, shape) for part in A.parts]
+        return None if None in parts else FlatStack([part for part in parts if part is not None], A.shape)
+    if isinstance(A, Scaled):
+        inner = _exact(A.inner, shape)
+        return None if inner is None else Scaled(inner, A.scale**2)
+    if isinstance(A, Compose) and isinstance(A.left, Reshape):
+        inner = _exact(A.right, shape)
+        return None if inner is None else Compose(A.left, inner)
+    matrix = A.as_matrix(shape)
+    if matrix is None:
+        return None
+    flat = Compose(_of_matrix(matrix), Reshape(shape))
+    output = A.output_shape(shape)
+    return flat if len(output) == 1 else Compose(Reshape(matrix.shape[0], output), flat)
+
+
+def _of_matrix(matrix: Array) -> Matrix:
+    return Matrix(matrix.multiply(matrix) if scipy.sparse.issparse(matrix) else np.square(matrix))
+
+
+def curvature(f: Smooth | None, shape: Shape) -> Array:
+    """The diagonal of the Hessian of f, or of a bound on it; zeros where nothing is known."""
+    if isinstance(f, SmoothSum):
+        return sum((curvature(term, shape) for term in f.terms), np.zeros(shape))
+    if isinstance(f, Composed):
+        return squared(f.A, shape).adjoint(curvature(f.f, f.A.output_shape(shape)))
+    if isinstance(f, LeastSquares | HuberLoss | Logistic):
+        found = squared(f.G, shape).adjoint(np.ones(f.G.output_shape(shape)))
+        return found / 4 if isinstance(f, Logistic) else found
+    if isinstance(f, Quadratic):
+        return _diagonal(f.Q, shape)
+    return np.zeros(shape)
+
+
+def _diagonal(Q: Operator, shape: Shape) -> Array:
+    """|Q_jj|."""
+    if isinstance(Q, Identity):
+        return np.full(shape, abs(Q.scale))
+    if isinstance(Q, Diagonal):
+        return np.abs(Q.diagonal)
+    if isinstance(Q, Matrix) and Q.natural_shape() is not None:
+        diagonal = np.abs(Q.matrix.diagonal())
+        return np.broadcast_to(diagonal.reshape(-1, *(1,) * (len(shape) - 1)), shape)
+    return np.zeros(shape)
