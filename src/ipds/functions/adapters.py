@@ -19,6 +19,7 @@ class UserNonsmooth(Nonsmooth):
         self.function = function
         self.is_convex = bool(getattr(function, "is_convex", False))
         self.is_set = bool(getattr(function, "is_set", False))
+        self.is_entrywise = bool(getattr(function, "is_entrywise", False))
         self.is_manifold = bool(getattr(function, "is_manifold", False)) and hasattr(function, "tangent")
 
     def __call__(self, x: Array) -> float:
@@ -33,6 +34,9 @@ class UserNonsmooth(Nonsmooth):
     def lipschitz(self, shape: Shape) -> float:
         stated = getattr(self.function, "lipschitz", None)
         return math.inf if stated is None else float(stated(shape) if callable(stated) else stated)
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        return self._offered("prox_jacobian", v, step)
 
     def subgradient(self, x: Array) -> Array:
         return self._offered("subgradient", x)

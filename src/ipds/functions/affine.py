@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, asarray, dot, greatest, magnitude, norm, to_numpy, truth
+from .._arrays import Array, asarray, choose, dot, greatest, magnitude, norm, to_numpy, truth
+from ..operators import Operator
 from ._arguments import bound, number
+from .jacobians import Projector, RankOnePerGroup
 from .sets import Indicator, slack
 
 
@@ -45,6 +47,10 @@ class Affine(Indicator):
         w, c = asarray(self._w, v), asarray(self._c, v)
         return v - w @ (w.T @ v - c)
 
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """I - W Wᵀ."""
+        return Projector(self._w, v.shape)
+
 
 class HalfSpace(Indicator):
     """{x : ⟨a, x⟩ ≤ b}; prox(v, s) = v - (⟨a, v⟩ - b)₊ a/‖a‖², with a of the shape of x."""
@@ -68,3 +74,8 @@ class HalfSpace(Indicator):
         for _ in range(2):  # the second time takes away what rounding left of a v far out
             v = v - unit * greatest(dot(unit, v) - self._offset, 0.0)
         return v
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """I inside; outside I - aaᵀ/‖a‖²."""
+        unit = asarray(self._unit, v)
+        return RankOnePerGroup(1.0, unit, choose(dot(unit, v) > self._offset, -1.0, 0.0))

@@ -2,7 +2,8 @@
 
 Two kinds: `Nonsmooth` (the h_i, known by their prox) and `Smooth` (the f_i, known by their gradient).
 Subclass them for your own functions, or pass any object with the same methods; verify it with
-`check_prox` or `check_gradient`.
+`check_prox` or `check_gradient`. Everything below but `__call__`, `prox` and `grad` is optional: the defaults here say
+"not known" or compute it from these. The table in docs/own.md lists what is asked by whom.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ class Nonsmooth(ABC):
     is_convex: bool = False
     is_set: bool = False
     """Whether h takes the values 0 and ∞ only."""
+    is_entrywise: bool = False
+    """Whether h is a sum over entries: then `step` may be an array like v, one for each, and the prox minimises
+    h(u) + Σ (u_i - v_i)²/(2 step_i)."""
     is_manifold: bool = False
     """Whether h is the indicator of a smooth manifold, so that `tangent` is defined."""
 
@@ -40,6 +44,14 @@ class Nonsmooth(ABC):
         The prox is the same; where it is found by iteration, it is found sooner.
         """
         return self.prox(v, step), None
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        """An element J of the generalised Jacobian of prox(·, step) at v, None where it is not known.
+
+        An array where h is entrywise: the diagonal of J. Else a symmetric `Operator` on arrays like v. For convex h,
+        0 ≼ J ≼ I. For nonconvex h it is the derivative of the branch that the prox takes.
+        """
+        return None
 
     def soften(self, u: Array, s: float) -> tuple[Any, Array]:
         """(value, gradient) at u of a smooth function near a convex h, the gradient Lipschitz with the constant 1/s.

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, asarray, dot, is_array, magnitude, namespace, to_numpy
+from ..operators import Identity, Matrix, Operator
 from ._arguments import bound, number
 from .adapters import required
 from .base import Nonsmooth, Smooth
+from .jacobians import as_map
 
 
 class _Around(Nonsmooth):
@@ -21,6 +23,7 @@ class _Around(Nonsmooth):
     def _wrap(self, h: Any) -> None:
         self.h = required(h, type(self).__name__)
         self.is_convex, self.is_set, self.is_manifold = self.h.is_convex, self.h.is_set, self.h.is_manifold
+        self.is_entrywise = self.h.is_entrywise
 
 
 class Scaled(_Around):
@@ -40,6 +43,9 @@ class Scaled(_Around):
 
     def prox(self, v: Array, step: float) -> Array:
         return self.h.prox(v, self.c * step)
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        return self.h.prox_jacobian(v, self.c * step)
 
     def soften(self, u: Array, s: float) -> tuple[Any, Array]:
         value, d = self.h.soften(u, self.c * s)
@@ -88,7 +94,7 @@ class Precomposed(_Around):
                 "prox is not exact; use a further block with the operator a instead"
             )
         # Tangent spaces of {x : a x ∈ M} need a square a; the general case is not offered.
-        self.is_manifold = False
+        self.is_manifold = self.is_entrywise = False
 
     def _forward(self, x: Array) -> Array:
         shift = self.shift if type(self.shift) is float else asarray(self.shift, x)
@@ -107,6 +113,14 @@ class Precomposed(_Around):
             shift = self.shift if type(self.shift) is float else asarray(self.shift, v)
             return namespace(v).asarray((w - shift) / self.a)
         return v + self._adjoint(w - y) / self._c
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        """That of h at y for a number; for a matrix I + aᵀ(J - I)a/c."""
+        J = self.h.prox_jacobian(namespace(v).asarray(self._forward(v)), self._c * step)
+        if J is None or type(self.a) is float:
+            return J
+        change, a = as_map(J) - Identity(), Matrix(asarray(self.a, v))
+        return Identity() + (1.0 / self._c) * (a.T @ change @ a)
 
     def prox_size(self, v: Array) -> Any:
         """Where ‖shift‖ ≫ ‖a v‖, y keeps few digits of v."""
@@ -176,3 +190,11 @@ class MoreauEnvelope(Smooth):
         """argmin_u f(u) + ‖u - v‖²/(2 step)."""
         total = self.mu + step
         return (self.mu / total) * v + (step / total) * self.h.prox(v, total)
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        """(μI + s J)/(μ + s), J that of h at v with the step μ + s."""
+        total = self.mu + step
+        J = self.h.prox_jacobian(v, total)
+        if isinstance(J, Operator):
+            return Identity(self.mu / total) + (step / total) * J
+        return None if J is None else (self.mu + step * J) / total

@@ -24,6 +24,7 @@ class Entrywise(Nonsmooth):
     """
 
     is_convex = True
+    is_entrywise = True
 
     @property
     def domain(self) -> Domain | None:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, asarray, choose, magnitude, namespace, scalar, to_numpy
+from ..operators import Operator
 from ._arguments import number, weight
 from .base import Nonsmooth
-from .scalar import fit, pseudo_huber, within_range
+from .jacobians import RankOnePerGroup
+from .scalar import fit, one_step, pseudo_huber, within_range
 
 
 class L2(Nonsmooth):
@@ -30,9 +32,16 @@ class L2(Nonsmooth):
         return self.lam * magnitude(x)
 
     def prox(self, v: Array, step: float) -> Array:
-        t, size = self.lam * scalar(step), magnitude(v)
+        t, size = self.lam * one_step(self, step), magnitude(v)
         factor = choose(size > t, 1.0 - t / choose(size > t, size, 1.0), 0.0)
         return namespace(v).asarray(v * factor)
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """(1 - r) I + r v̂v̂ᵀ with r = sλ/‖v‖ and v̂ = v/‖v‖, 0 where r ≥ 1."""
+        t, size = self.lam * one_step(self, step), magnitude(v)
+        moves, unit = (size > t) | (t == 0), choose(size > 0, size, 1.0)
+        ratio = choose(size > t, t / unit, 0.0)
+        return RankOnePerGroup(choose(moves, 1.0 - ratio, 0.0), v / unit, ratio)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
@@ -66,13 +75,20 @@ class L21(Nonsmooth):
 
     def prox(self, v: Array, step: float) -> Array:
         if type(v) is np.ndarray and v.ndim == 2 and type(self.lam) is float and self.lam:
-            t = within_range(self.lam * float(step), v)
+            t = within_range(self.lam * one_step(self, step), v)
             factor = row_norms(v)
             np.divide(t, np.maximum(factor, t, out=factor), out=factor)
             return v * np.subtract(1.0, factor, out=factor)[:, None]
         xp = namespace(v)
-        u = _shrink_rows(xp, v, row_norms(v), _row_weights(self.lam, v) * scalar(step))
+        u = _shrink_rows(xp, v, row_norms(v), _row_weights(self.lam, v) * one_step(self, step))
         return u if v.ndim else xp.asarray(u)
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """(1 - r_i) I + r_i v̂_iv̂_iᵀ for each row, with r_i = sλ_i/‖v_i‖ and v̂_i = v_i/‖v_i‖; 0 where r_i ≥ 1."""
+        xp, norms = namespace(v), row_norms(v)
+        keep, ratio, unit = _rates(xp, norms, _row_weights(self.lam, v) * one_step(self, step))
+        keep, ratio, unit = (_by_row(xp, part, v) for part in (keep, ratio, unit))
+        return RankOnePerGroup(keep, v / unit, ratio, axes=tuple(range(1, v.ndim)))
 
     def soften(self, u: Array, s: float) -> tuple[Any, Array]:
         """Σ λ√(‖x_i‖² + e²) with e = sλ over the rows; the envelope where weights differ."""
@@ -159,8 +175,18 @@ class GroupL2(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
         norms, label = self._norms(v)
-        t = asarray(self.weights, v) * within_range(self.lam * scalar(step), v)
+        t = asarray(self.weights, v) * within_range(self.lam * one_step(self, step), v)
         return self._scale(v, _shrink_rows(xp, xp.ones_like(norms), norms, t), 1.0, label)
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """(1 - r_g) I + r_g v̂_gv̂_gᵀ for each group, with r_g = sλw_g/‖v_g‖; 0 where r_g ≥ 1, I for free entries."""
+        plain = to_numpy(v)
+        norms, label = self._norms(plain)
+        keep, ratio, unit = _rates(np, norms, self.lam * one_step(self, step) * to_numpy(self.weights))
+        keep, unit = (
+            np.append(part, 1.0)[label].reshape(plain.shape).astype(plain.dtype) for part in (keep, unit)
+        )  # of every entry, free ones too
+        return RankOnePerGroup(keep, plain / unit, np.append(ratio, 0.0), labels=label)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam * float(np.linalg.norm(to_numpy(self.weights)))
@@ -205,6 +231,15 @@ def _row_weights(lam: float | Array, x: Array) -> float | Array:
 def _by_row(xp: Any, weights: Array, x: Array) -> Array:
     """One number per row, shaped to multiply x."""
     return weights if x.ndim < 2 else xp.reshape(weights, (-1,) + (1,) * (x.ndim - 1))
+
+
+def _rates(xp: Any, norms: Array, t: float | Array) -> tuple[Array, Array, Array]:
+    """Of every group the derivative of its shrinkage: across, the difference along v_g, and the ‖v_g‖ to divide by."""
+    t = t + 0.0 * norms
+    unit = xp.where(norms > 0, norms, xp.ones_like(norms))
+    ratio = xp.where(norms > t, t / unit, xp.zeros_like(norms))
+    keep = xp.where((norms > t) | (t == 0), 1.0 - ratio, xp.zeros_like(norms))
+    return keep, ratio, unit
 
 
 def _shrink_rows(xp: Any, v: Array, norms: Array, t: float | Array) -> Array:

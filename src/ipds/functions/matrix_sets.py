@@ -11,7 +11,9 @@ import scipy
 
 from .._arrays import Array, either, increased, magnitude, namespace, norm, precision, truth
 from ..distributed import Rows
+from ..operators import Operator
 from ._arguments import count
+from .jacobians import Conjugated, Spectral
 from .row_rank import truncate_rows
 from .sets import Indicator, slack
 
@@ -51,6 +53,12 @@ class Stiefel(Indicator):
         if condition < 0.1:  # a Newton-Schulz step takes away what squaring the condition lost
             x = 1.5 * x - 0.5 * x.dot(x.T.dot(x))
         return x
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """`Spectral`: all singular values become 1, whatever they were."""
+        xp = namespace(v)
+        u, s, wt = xp.linalg.svd(v, full_matrices=False)
+        return Spectral(u, s, wt, xp.ones_like(s), 0.0)
 
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x sym(xᵀg)."""
@@ -113,6 +121,12 @@ class Rank(Indicator):
 
     def project(self, v: Array) -> Array:
         return truncate_rows(v, self.s) if type(v) is Rows else truncate(v, self.s)
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """`Spectral`: the s largest singular values stay."""
+        xp = namespace(v)
+        u, s, wt = xp.linalg.svd(v, full_matrices=False)
+        return Spectral(u, s, wt, xp.where(xp.arange(s.shape[0]) < self.s, s, xp.zeros_like(s)), 1.0)
 
     def prox_warm(self, v: Array, step: float, warm: Any = None) -> tuple[Array, Any]:
         """(prox(v, step), a basis for the next call), sooner where `warm` comes from a call at a near-by v.
@@ -313,3 +327,11 @@ class PSD(Indicator):
         w, q = xp.linalg.eigh(0.5 * (v + v.T))
         half = q * xp.sqrt(xp.clip(w, 0.0, None))
         return half @ half.T
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """H ↦ Q (Ω ∘ Qᵀ sym(H) Q) Qᵀ from the eigenvectors Q of sym(v), Ω_ij = (λ_i⁺ + λ_j⁺)/(|λ_i| + |λ_j|)."""
+        xp = namespace(v)
+        w, q = xp.linalg.eigh(0.5 * (v + v.T))
+        sizes = xp.abs(w)[:, None] + xp.abs(w)
+        above = xp.clip(w, 0.0, None)[:, None] + xp.clip(w, 0.0, None)
+        return Conjugated(q, above / xp.where(sizes > 0, sizes, xp.ones_like(sizes)))

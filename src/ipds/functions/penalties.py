@@ -20,12 +20,17 @@ class Zero(Nonsmooth):
     """
 
     is_convex = True
+    is_entrywise = True
 
     def __call__(self, x: Array) -> float:
         return 0.0
 
-    def prox(self, v: Array, step: float) -> Array:
+    def prox(self, v: Array, step: float | Array) -> Array:
         return namespace(v).asarray(v, copy=True)
+
+    def prox_jacobian(self, v: Array, step: float | Array) -> Array:
+        """1 everywhere."""
+        return namespace(v).ones_like(v)
 
     def lipschitz(self, shape: Shape) -> float:
         return 0.0
@@ -61,6 +66,9 @@ class L1(ScalarPenalty):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam
 
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        return 0.0
+
     def _steepest(self) -> float | Array:
         return self.lam
 
@@ -86,6 +94,9 @@ class ElasticNet(ScalarPenalty):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam + self.l2 * a
 
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        return self.l2
+
     def _steepest(self) -> float | Array:
         return math.inf if self.l2 else self.lam
 
@@ -103,6 +114,7 @@ class Huber(ScalarPenalty):
     """
 
     is_convex = True
+    _kink_at_zero = False
 
     def __init__(self, lam: float | Array = 1.0, delta: float = 1.0) -> None:
         super().__init__(lam)
@@ -114,6 +126,9 @@ class Huber(ScalarPenalty):
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam * xp.clip(a, None, self.delta)
+
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        return lam * xp.astype(a < self.delta, a.dtype)
 
     def _steepest(self) -> float | Array:
         return self.lam * self.delta

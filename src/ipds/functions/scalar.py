@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, divided, greatest, increased, least, namespace, scalar
+from .._arrays import Array, Shape, asarray, divided, greatest, increased, is_array, least, namespace, scalar
 from ._arguments import weight
 from .base import Nonsmooth
 
@@ -18,8 +18,30 @@ def fit(lam: float | Array, x: Array) -> float | Array:
     if type(lam) is float:
         return lam
     if np.broadcast_shapes(np.shape(lam), x.shape) != tuple(x.shape):
-        raise ValueError(f"weights of shape {np.shape(lam)} do not fit a block of shape {tuple(x.shape)}")
+        raise ValueError(
+            f"weights or steps of shape {np.shape(lam)} do not fit a block of shape {tuple(x.shape)}"
+        )
     return asarray(lam, x)
+
+
+def own_step(step: Any, v: Array) -> Any:
+    """A step as a float, so that it does not promote a float32 block, or as an array like v that fits it."""
+    if type(step) is float:
+        return step
+    if is_array(step) and step.ndim:
+        return fit(step, v)
+    return float(step) if isinstance(step, np.floating | np.ndarray | int) else step
+
+
+def one_step(h: Nonsmooth, step: Any) -> Any:
+    """The step of a prox that needs one for all entries: with an array of them it would be another problem."""
+    if type(step) is float:
+        return step
+    if getattr(step, "ndim", 0):
+        raise ValueError(
+            f"{h!r} is not a sum over entries: its prox needs one step for all, got an array of shape {step.shape}"
+        )
+    return scalar(step)
 
 
 def within_range(t: float, like: Array) -> float:
@@ -75,6 +97,9 @@ class ScalarPenalty(Nonsmooth):
     """
 
     lam: float | Array
+    is_entrywise = True
+    _kink_at_zero = True
+    """Whether φ'(0+) > 0, so that the prox stays at 0 for small v."""
 
     def __init__(self, lam: float | Array = 1.0) -> None:
         self.lam = weight(type(self).__name__, "lam", lam)
@@ -95,6 +120,10 @@ class ScalarPenalty(Nonsmooth):
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         """argmin_u φ(|u|) + (u - v)²/(2 step) for each entry."""
 
+    @abstractmethod
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        """φ''(a) for entries a > 0; of one side where φ' has a kink."""
+
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         """All points u > 0 that can be local minimisers of φ(u) + (u - x)²/(2 step), and maybe others."""
         raise NotImplementedError
@@ -107,12 +136,22 @@ class ScalarPenalty(Nonsmooth):
     def __call__(self, x: Array) -> float:
         return scalar(namespace(x).sum(self.terms(x)))
 
-    def prox(self, v: Array, step: float) -> Array:
-        if type(step) is np.float64:
-            step = float(step)  # a NumPy scalar would promote float32 blocks
+    def prox(self, v: Array, step: float | Array) -> Array:
         xp = namespace(v)
-        u = self._prox(xp, v, fit(self.lam, v), step)
+        u = self._prox(xp, v, fit(self.lam, v), own_step(step, v))
         return u if v.ndim else xp.asarray(u)
+
+    def prox_jacobian(self, v: Array, step: float | Array) -> Array:
+        """1/(1 + s φ''(|u|)) at u = prox(v, s), 0 where u stays at 0."""
+        return self._derivative(self.prox(v, step), own_step(step, v))
+
+    def _derivative(self, u: Array, step: float | Array) -> Array:
+        """How fast u moves with v, at the u that is the prox of v."""
+        xp, lam = namespace(u), fit(self.lam, u)
+        rate = 1.0 / (1.0 + step * self._bend(xp, xp.abs(u), lam) + 0.0 * u)
+        if not self._kink_at_zero:
+            return xp.asarray(rate)
+        return xp.asarray(xp.where((u != 0) | (lam * step == 0), rate, xp.zeros_like(rate)))
 
     def lipschitz(self, shape: Shape) -> float:
         steepest = self._steepest()

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, is_array, namespace
+from ..operators import Operator
 from .adapters import required
 from .base import Nonsmooth
+from .jacobians import OnParts
+from .scalar import fit
 
 
 class Separable(Nonsmooth):
@@ -33,6 +36,7 @@ class Separable(Nonsmooth):
         self.parts = [(place, required(h, f"Separable: part {k}")) for k, (place, h) in enumerate(parts)]
         self.is_convex = all(h.is_convex for _, h in self.parts)
         self.is_set = all(h.is_set for _, h in self.parts)
+        self.is_entrywise = all(h.is_entrywise for _, h in self.parts)
         self._plans: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
 
     def __repr__(self) -> str:
@@ -69,9 +73,28 @@ class Separable(Nonsmooth):
     def __call__(self, x: Array) -> float:
         return sum(h(piece) for (_, h), piece in zip(self.parts, self._split(x), strict=True))
 
+    def _steps(self, step: Any, v: Array) -> list[Any]:
+        """The step of each part."""
+        if not is_array(step) or not step.ndim:
+            return [step] * len(self.parts)
+        return [_one_number(piece) for piece in self._split(namespace(v).broadcast_to(fit(step, v), v.shape))]
+
     def prox(self, v: Array, step: float) -> Array:
-        pieces = zip(self.parts, self._split(v), strict=True)
-        return self._join([h.prox(piece, step) for (_, h), piece in pieces], v.shape[0])
+        pieces = zip(self.parts, self._split(v), self._steps(step, v), strict=True)
+        return self._join([h.prox(piece, own) for (_, h), piece, own in pieces], v.shape[0])
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        pieces = zip(self.parts, self._split(v), self._steps(step, v), strict=True)
+        found = [h.prox_jacobian(piece, own) for (_, h), piece, own in pieces]
+        if any(J is None for J in found):
+            return None
+        if not any(isinstance(J, Operator) for J in found):
+            return self._join(found, v.shape[0])
+        picks, _ = self._plan(v.shape[0])
+        places = np.arange(math.prod(v.shape)).reshape(v.shape)
+        return OnParts(
+            [(places[p].reshape(-1), J, places[p].shape) for p, J in zip(picks, found, strict=True)], v.shape
+        )
 
     def prox_size(self, v: Array) -> Any:
         return sum(h.prox_size(piece) for (_, h), piece in zip(self.parts, self._split(v), strict=True))
@@ -108,6 +131,7 @@ class Stacked(Nonsmooth):
         self.slices = [slice(end - n, end) for end, n in zip(np.cumsum(sizes).tolist(), sizes, strict=True)]
         self.is_convex = all(h.is_convex for h, _ in self.parts)
         self.is_set = all(h.is_set for h, _ in self.parts)
+        self.is_entrywise = all(h.is_entrywise for h, _ in self.parts)
 
     @property
     def size(self) -> int:
@@ -127,11 +151,11 @@ class Stacked(Nonsmooth):
             for place, (_, shape) in zip(self.slices, self.parts, strict=True)
         ]
 
-    def _steps(self, step: Any) -> list[Any]:
+    def _steps(self, step: Any, v: Array) -> list[Any]:
         """The step of each part."""
         if not is_array(step) or not step.ndim:
             return [step] * len(self.parts)
-        return [_one_number(piece) for piece in self._cut(step)]
+        return [_one_number(piece) for piece in self._cut(namespace(v).broadcast_to(fit(step, v), v.shape))]
 
     def _each(self, name: str, *arguments: Any) -> list[Any]:
         """h_k.name(a_k, b_k, …) of every part, from the lists of a_k, of b_k, …"""
@@ -141,7 +165,16 @@ class Stacked(Nonsmooth):
         return sum(self._each("__call__", self._cut(x)))
 
     def prox(self, v: Array, step: float) -> Array:
-        return _joined(self._each("prox", self._cut(v), self._steps(step)))
+        return _joined(self._each("prox", self._cut(v), self._steps(step, v)))
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        found = self._each("prox_jacobian", self._cut(v), self._steps(step, v))
+        if any(J is None for J in found):
+            return None
+        if not any(isinstance(J, Operator) for J in found):
+            return _joined(found)
+        shapes = [shape for _, shape in self.parts]
+        return OnParts(list(zip(self.slices, found, shapes, strict=True)), v.shape)
 
     def soften(self, u: Array, s: float) -> tuple[Any, Array]:
         values, slopes = zip(*self._each("soften", self._cut(u), [s] * len(self.parts)), strict=True)

@@ -26,9 +26,11 @@ from .._arrays import (
     to_numpy,
     truth,
 )
+from ..operators import Operator
 from ._arguments import bound, number
 from .base import Nonsmooth
-from .scalar import fit, floor_at_zero
+from .jacobians import RankOnePerGroup
+from .scalar import fit, floor_at_zero, one_step
 
 
 def slack(x: Array) -> float:
@@ -53,6 +55,8 @@ class Indicator(Nonsmooth):
         return choose(self.contains(x), 0.0, math.inf)
 
     def prox(self, v: Array, step: float) -> Array:
+        if not self.is_entrywise:
+            one_step(self, step)
         return self.project(v)
 
     def subgradient(self, x: Array) -> Array:
@@ -68,6 +72,7 @@ class Box(Indicator):
     """
 
     is_convex = True
+    is_entrywise = True
 
     def __init__(self, lo: float | Array = 0.0, hi: float | Array = 1.0) -> None:
         self.lo, self.hi = bound("Box", "lo", lo), bound("Box", "hi", hi)
@@ -84,11 +89,17 @@ class Box(Indicator):
         u = xp.clip(v, fit(self.lo, v), fit(self.hi, v))
         return u if v.ndim else xp.asarray(u)
 
+    def prox_jacobian(self, v: Array, step: float | Array) -> Array:
+        """1 inside, 0 at the bounds and beyond."""
+        xp = namespace(v)
+        return xp.asarray(xp.astype((v > fit(self.lo, v)) & (v < fit(self.hi, v)), v.dtype))
+
 
 class NonNegative(Indicator):
     """{x : x ≥ 0}; prox(v, s) = max(v, 0)."""
 
     is_convex = True
+    is_entrywise = True
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
@@ -98,6 +109,11 @@ class NonNegative(Indicator):
         if type(v) is np.ndarray:
             return np.asarray(np.maximum(v, 0.0))
         return namespace(v).clip(v, 0.0, None)
+
+    def prox_jacobian(self, v: Array, step: float | Array) -> Array:
+        """1 where v > 0, else 0."""
+        xp = namespace(v)
+        return xp.asarray(xp.astype(v > 0, v.dtype))
 
 
 def simplex_level(a: Array, total: float) -> float:
@@ -163,6 +179,12 @@ class Simplex(Indicator):
         level = simplex_level(xp.reshape(v, (-1,)), self.radius)
         return xp.asarray(xp.clip(v - level, 0.0, None))
 
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """I - 11ᵀ/k on the k entries that are not 0."""
+        xp = namespace(v)
+        kept = xp.astype(self.project(v) > 0, v.dtype)
+        return RankOnePerGroup(kept, kept, -1.0 / xp.sum(kept))
+
 
 class L1Ball(Indicator):
     """{x : Σ |x_i| ≤ radius}; prox(v, s) = soft threshold by the τ that brings the sum down to the radius.
@@ -192,6 +214,17 @@ class L1Ball(Indicator):
 
         return either(truth(absolute_sum(v) <= self.radius), partial(xp.asarray, copy=True), shrunk, v)
 
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """I inside; outside I - ssᵀ/k on the k entries that are not 0, with their signs s."""
+        xp, p = namespace(v), self.project(v)
+        inside, signs = absolute_sum(v) <= self.radius, xp.sign(p)
+        kept = xp.abs(signs)
+        return RankOnePerGroup(
+            choose(inside, xp.ones_like(v), kept),
+            signs,
+            choose(inside, 0.0, -1.0 / xp.clip(xp.sum(kept), 1.0, None)),
+        )
+
 
 class L2Ball(Indicator):
     """{x : ‖x‖₂ ≤ radius}; prox(v, s) = v min(1, radius/‖v‖)."""
@@ -208,6 +241,13 @@ class L2Ball(Indicator):
         xp, size = namespace(v), magnitude(v)
         outside = size > self.radius
         return xp.asarray(v / choose(outside, size, 1.0) * choose(outside, self.radius, 1.0))
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """I inside; outside (r/‖v‖)(I - v̂v̂ᵀ) with v̂ = v/‖v‖."""
+        size = magnitude(v)
+        outside = size > self.radius
+        shrink = choose(outside, self.radius / choose(outside, size, 1.0), 1.0)
+        return RankOnePerGroup(shrink, v / choose(outside, size, 1.0), choose(outside, -shrink, 0.0))
 
 
 class LinfBall(Box):
@@ -242,6 +282,13 @@ class Sphere(Indicator):
             v = v / float(xp.max(xp.abs(v)))
             size = norm(v)
         return xp.asarray(v * (self.radius / size))
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """(r/‖v‖)(I - v̂v̂ᵀ) with v̂ = v/‖v‖; 0 at v = 0."""
+        size = magnitude(v)
+        unit = v / choose(size > 0, size, 1.0)
+        shrink = choose(size > 0, self.radius / choose(size > 0, size, 1.0), 0.0)
+        return RankOnePerGroup(shrink, unit, -shrink, bound=shrink)
 
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x ⟨x, g⟩/radius²."""

@@ -35,6 +35,11 @@ class Cardinality(Indicator):
         u = keep(xp, self.mask(xp.abs(v)), v)
         return u if v.ndim else xp.asarray(u)
 
+    def prox_jacobian(self, v: Array, step: float) -> Array:
+        """1 on what is kept, else 0."""
+        xp = namespace(v)
+        return xp.asarray(xp.astype(self.mask(xp.abs(v)), v.dtype))
+
     def mask(self, score: Array) -> Array:
         """Which entries to keep, when keeping one earns its score ≥ 0."""
         xp = namespace(score)
@@ -73,6 +78,11 @@ class RowCardinality(Indicator):
         xp = namespace(v)
         return keep(xp, self.mask(xp.abs(v)), v)
 
+    def prox_jacobian(self, v: Array, step: float) -> Array:
+        """1 on what is kept, else 0."""
+        xp = namespace(v)
+        return xp.astype(self.mask(xp.abs(v)), v.dtype)
+
     def mask(self, score: Array) -> Array:
         """Which entries to keep, when keeping one earns its score ≥ 0."""
         xp = namespace(score)
@@ -94,12 +104,20 @@ class NonzeroRows(Indicator):
     def contains(self, x: Array) -> bool:
         return truth(namespace(x).count_nonzero(self._norms(x)) <= self.s)
 
-    def project(self, v: Array) -> Array:
-        xp = namespace(v)
-        mask = largest(xp, self._norms(v), self.s)
+    def _mask(self, v: Array) -> Array:
+        """Which slices are kept, shaped to multiply v."""
         shape = [1] * v.ndim
         shape[self._axis] = -1
-        return keep(xp, xp.reshape(mask, tuple(shape)), v)
+        xp = namespace(v)
+        return xp.reshape(largest(xp, self._norms(v), self.s), tuple(shape))
+
+    def project(self, v: Array) -> Array:
+        return keep(namespace(v), self._mask(v), v)
+
+    def prox_jacobian(self, v: Array, step: float) -> Array:
+        """1 on what is kept, else 0."""
+        xp = namespace(v)
+        return keep(xp, self._mask(v), xp.ones_like(v))
 
 
 class NonzeroColumns(NonzeroRows):
@@ -110,6 +128,8 @@ class NonzeroColumns(NonzeroRows):
 
 class Binary(Indicator):
     """{lo, hi}ⁿ; prox(v, s) = the nearer of lo and hi in each entry (lo at a tie)."""
+
+    is_entrywise = True
 
     def __init__(self, lo: float = 0.0, hi: float = 1.0) -> None:
         self.lo, self.hi = number("Binary", "lo", lo), number("Binary", "hi", hi)
@@ -127,3 +147,7 @@ class Binary(Indicator):
         if type(v) is np.ndarray and v.ndim:  # looking up beats selecting
             return np.array([self.lo, self.hi], v.dtype)[high.view(np.uint8)]
         return xp.where(high, xp.full_like(v, self.hi), xp.full_like(v, self.lo))
+
+    def prox_jacobian(self, v: Array, step: float | Array) -> Array:
+        """0 everywhere."""
+        return namespace(v).zeros_like(v)

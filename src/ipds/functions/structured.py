@@ -7,10 +7,12 @@ from collections import deque
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, either, magnitude, namespace, scalar, to_numpy, truth
+from .._arrays import Array, Shape, asarray, choose, either, magnitude, namespace, scalar, to_numpy, truth
+from ..operators import Operator
 from ._arguments import number
 from .base import Nonsmooth
-from .scalar import soft
+from .jacobians import RankOnePerGroup, Spectral
+from .scalar import one_step, soft
 from .sets import simplex_level
 
 
@@ -35,7 +37,7 @@ class Linf(Nonsmooth):
 
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
-        t = self.lam * scalar(step)
+        t = self.lam * one_step(self, step)
         a = xp.reshape(xp.abs(v), (-1,))
         if type(t) is float and t == 0.0:
             return xp.asarray(v, copy=True)
@@ -46,6 +48,14 @@ class Linf(Nonsmooth):
             return xp.asarray(xp.clip(v, -level, level))
 
         return either(large, xp.zeros_like, cut, v)
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """I on the entries below the level τ; ssᵀ/k on the k at it, with their signs s; 0 where the prox is 0."""
+        xp, t, p = namespace(v), self.lam * one_step(self, step), self.prox(v, step)
+        cut = xp.astype(xp.abs(p) < xp.abs(v), v.dtype)
+        gone = choose(magnitude(p) > 0, 0.0, 1.0) * choose(t > 0, 1.0, 0.0)
+        weight = (1.0 - gone) / xp.clip(xp.sum(cut), 1.0, None)
+        return RankOnePerGroup((1.0 - cut) * (1.0 - gone), xp.sign(v) * cut, weight)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
@@ -84,7 +94,13 @@ class Nuclear(Nonsmooth):
         if type(v) is np.ndarray and not math.isfinite(magnitude(v)):
             return np.full_like(v, math.nan)  # a diverged iterate: let the solver see it
         u, s, wt = xp.linalg.svd(v, full_matrices=False)
-        return (u * soft(xp, s, self.lam * scalar(step))) @ wt
+        return (u * soft(xp, s, self.lam * one_step(self, step))) @ wt
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """`Spectral`, of the soft threshold."""
+        xp = namespace(v)
+        u, s, wt = xp.linalg.svd(v, full_matrices=False)
+        return Spectral(u, s, wt, soft(xp, s, self.lam * one_step(self, step)), 1.0)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam * math.sqrt(min(shape))
@@ -119,12 +135,24 @@ class TotalVariation1D(Nonsmooth):
 
     def prox(self, v: Array, step: float) -> Array:
         xp = namespace(v)
-        t = self.lam * float(step)
+        t = self.lam * float(one_step(self, step))
         if v.ndim == 0 or v.shape[0] < 2 or t == 0.0:
             return xp.asarray(v, copy=True)
-        columns = to_numpy(v).reshape(v.shape[0], -1).T
-        u = np.stack([taut_string(column.tolist(), t) for column in columns], axis=1)
-        return asarray(u.reshape(v.shape), v)
+        return asarray(_taut_strings(v, t), v)
+
+    def prox_jacobian(self, v: Array, step: float) -> Operator:
+        """The mean over every stretch on which prox(v, step) is constant."""
+        t, plain = self.lam * float(one_step(self, step)), to_numpy(v)
+        u = _taut_strings(v, t) if v.ndim and v.shape[0] > 1 and t else plain
+        if not v.ndim or not t:
+            labels = np.arange(plain.size)
+        else:  # a new stretch begins at the top of each column and at each jump, one column after another
+            starts = np.ones(u.shape, dtype=bool)
+            starts[1:] = u[1:] != u[:-1]
+            columns = starts.reshape(u.shape[0], -1).T
+            labels = (np.cumsum(columns).reshape(columns.shape) - 1).T.reshape(-1)
+        means = 1.0 / np.bincount(labels)
+        return RankOnePerGroup(0.0, np.ones(plain.shape, plain.dtype), means, labels=labels)
 
     def lipschitz(self, shape: Shape) -> float:
         """λ‖Dᵀs‖ for the worst signs s: alternating ones."""
@@ -139,6 +167,12 @@ class TotalVariation1D(Nonsmooth):
         sign = self.lam * xp.sign(x[1:, ...] - x[:-1, ...])
         zero = xp.zeros_like(x[:1, ...])
         return xp.concat([zero, sign]) - xp.concat([sign, zero])
+
+
+def _taut_strings(v: Array, t: float) -> np.ndarray:
+    """The taut string of every column, in double precision."""
+    columns = to_numpy(v).reshape(v.shape[0], -1).T
+    return np.stack([taut_string(column.tolist(), t) for column in columns], axis=1).reshape(v.shape)
 
 
 def taut_string(v: list[float], t: float) -> list[float]:

@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._arrays import Array, namespace, scalar
+from .._arrays import Array, choose, magnitude, namespace
 from .adapters import required
 from .base import Nonsmooth
 from .groups import L2, L21, GroupL2
+from .jacobians import RankOnePerGroup, Spectral, as_map, masked
 from .matrix_sets import PSD, Rank
 from .penalties import L1, Zero
-from .scalar import ScalarPenalty, fit, keep
+from .scalar import ScalarPenalty, fit, keep, own_step, soft
 from .sets import Box, Indicator, L1Ball, L2Ball, NonNegative, Simplex
 from .sparse_sets import Binary, Cardinality, RowCardinality
 from .structured import Linf, Nuclear, TotalVariation1D
 
-Rule = Callable[[Array, float], Array]
+Rule = Callable[[Array, float], Any]
 
 
 class Sum(Nonsmooth):
@@ -54,13 +55,17 @@ class Sum(Nonsmooth):
             )
         self.penalty, self.constraint = penalty, constraint
         self.is_convex = penalty.is_convex and constraint.is_convex
-        self._rule = rule
+        self.is_entrywise = penalty.is_entrywise and constraint.is_entrywise
+        self._prox, self._jacobian = rule
 
     def __call__(self, x: Array) -> float:
         return self.penalty(x) + self.constraint(x)
 
     def prox(self, v: Array, step: float) -> Array:
-        return self._rule(v, scalar(step))
+        return self._prox(v, own_step(step, v))
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        return self._jacobian(v, own_step(step, v))
 
     def prox_size(self, v: Array) -> Any:
         return self.penalty.prox_size(v) + self.constraint.prox_size(v)
@@ -72,46 +77,98 @@ class Sum(Nonsmooth):
         return (self.penalty if self.constraint.is_set else self.constraint).subgradient(x)
 
 
-def _rule(h: Any, c: Any) -> Rule | None:
-    """The joint prox as a function of (v, step), None where there is none."""
+def _rule(h: Any, c: Any) -> tuple[Rule, Rule] | None:
+    """The joint prox and an element of its Jacobian as functions of (v, step), None where there is none."""
     if isinstance(h, Zero):
-        return c.prox
+        return c.prox, c.prox_jacobian
     if not isinstance(c, Indicator):
         return None
-    norm_like = (L1, L2, L21, GroupL2, Linf, Nuclear, TotalVariation1D)
     flat_l1 = isinstance(h, L1) and type(h.lam) is float
+    if flat_l1 and isinstance(c, Simplex):
+        return c.prox, c.prox_jacobian
+    if isinstance(h, Nuclear) and isinstance(c, PSD):
+
+        def shifted(v: Array, step: float) -> Array:
+            return v - h.lam * step * namespace(v).eye(v.shape[0], dtype=v.dtype)
+
+        return lambda v, step: c.project(shifted(v, step)), lambda v, step: c.prox_jacobian(
+            shifted(v, step), step
+        )
+    if isinstance(h, (L2, L21, GroupL2)) and isinstance(c, NonNegative):
+        return (
+            lambda v, step: h.prox(c.project(v), step),
+            # the shrinkage of v₊ moves along v₊, which is 0 where v is cut
+            lambda v, step: masked(h.prox_jacobian(c.project(v), step), c.prox_jacobian(v, step)),
+        )
+    jacobian = _after_prox(h, c, flat_l1)
+    if jacobian is not None:
+        return lambda v, step: c.project(h.prox(v, step)), jacobian
+    return _entrywise(h, c) if isinstance(h, ScalarPenalty) else None
+
+
+def _after_prox(h: Any, c: Indicator, flat_l1: bool) -> Rule | None:
+    """The Jacobian where the joint prox is the projection on c of p = prox_h(v), None where it is not.
+
+    It is the product of both, which commute where that is so.
+    """
+    norm_like = (L1, L2, L21, GroupL2, Linf, Nuclear, TotalVariation1D)
     even_box = isinstance(c, NonNegative) or (
         isinstance(c, Box) and type(c.lo) is float and type(c.hi) is float
     )
-    project_prox = (
-        (isinstance(h, ScalarPenalty) and h.is_convex and isinstance(c, (Box, NonNegative)))
-        or (isinstance(h, norm_like) and isinstance(c, L2Ball))
-        or (flat_l1 and isinstance(c, L1Ball))
-        or (isinstance(h, TotalVariation1D) and even_box)
-        or (isinstance(h, Nuclear) and isinstance(c, Rank))
-    )
-    if project_prox:
-        return lambda v, step: c.project(h.prox(v, step))
-    if isinstance(h, (L2, L21, GroupL2)) and isinstance(c, NonNegative):
-        return lambda v, step: h.prox(c.project(v), step)
-    if flat_l1 and isinstance(c, Simplex):
-        return c.prox
-    if isinstance(h, Nuclear) and isinstance(c, PSD):
-        return lambda v, step: c.project(v - h.lam * step * namespace(v).eye(v.shape[0], dtype=v.dtype))
-    if isinstance(h, ScalarPenalty):
-        return _entrywise(h, c)
+    if (isinstance(h, ScalarPenalty) and h.is_convex and isinstance(c, (Box, NonNegative))) or (
+        isinstance(h, TotalVariation1D) and even_box
+    ):
+        return lambda v, step: masked(h.prox_jacobian(v, step), c.prox_jacobian(h.prox(v, step), step))
+    if flat_l1 and isinstance(c, L1Ball):
+        return lambda v, step: masked(c.prox_jacobian(h.prox(v, step), step), h.prox_jacobian(v, step))
+    if isinstance(h, norm_like) and isinstance(c, L2Ball):
+        return lambda v, step: _in_ball(h, c, v, step)
+    if isinstance(h, Nuclear) and isinstance(c, Rank):
+        return lambda v, step: _few_singular_values(h, c, v, step)
     return None
 
 
-def _entrywise(h: ScalarPenalty, c: Indicator) -> Rule | None:
+def _in_ball(h: Nonsmooth, c: L2Ball, v: Array, step: float) -> Any:
+    """J of the prox inside the ball; outside r/‖p‖ (J - p̂p̂ᵀ) with p̂ = p/‖p‖, as J p = p for norms h."""
+    p = h.prox(v, step)
+    size = magnitude(p)
+    outside = size > c.radius
+    shrink = choose(outside, c.radius / choose(outside, size, 1.0), 1.0)
+    along = RankOnePerGroup(0.0, p / choose(outside, size, 1.0), choose(outside, -1.0, 0.0))
+    return float(shrink) * (as_map(h.prox_jacobian(v, step)) + along)
+
+
+def _few_singular_values(h: Nuclear, c: Rank, v: Array, step: float) -> Spectral:
+    xp = namespace(v)
+    u, sigma, wt = xp.linalg.svd(v, full_matrices=False)
+    g = soft(xp, sigma, h.lam * step)
+    return Spectral(u, sigma, wt, xp.where(xp.arange(g.shape[0]) < c.s, g, xp.zeros_like(g)), 1.0)
+
+
+def _entrywise(h: ScalarPenalty, c: Indicator) -> tuple[Rule, Rule] | None:
     """Rules for entrywise penalties that are not a projection after or before a prox."""
     if isinstance(c, (Box, NonNegative)):
         lo, hi = (c.lo, c.hi) if isinstance(c, Box) else (0.0, math.inf)
-        return lambda v, step: _best_in_box(h, v, step, lo, hi)
+
+        def best(v: Array, step: float) -> Array:
+            return _best_in_box(h, v, step, lo, hi)
+
+        def within(v: Array, step: float) -> Array:
+            u = best(v, step)  # a u strictly inside moves as without the box
+            return h._derivative(u, step) * namespace(v).astype((u > fit(lo, v)) & (u < fit(hi, v)), v.dtype)
+
+        return best, within
     if isinstance(c, (Cardinality, RowCardinality)):
-        return lambda v, step: _most_worth_keeping(h, c, v, step)
+
+        def kept(v: Array, step: float) -> Array:
+            return _most_worth_keeping(h, c, v, step)
+
+        return (
+            kept,
+            lambda v, step: h.prox_jacobian(v, step) * namespace(v).astype(kept(v, step) != 0, v.dtype),
+        )
     if isinstance(c, Binary):
-        return lambda v, step: _cheaper(h, c, v, step)
+        return lambda v, step: _cheaper(h, c, v, step), c.prox_jacobian
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, choose, either
+from .._arrays import Array, either
 from ._arguments import number
 from .scalar import ScalarPenalty, cap_and_sign, floor_at_zero, keep, select
 
@@ -31,6 +31,9 @@ class L0(ScalarPenalty):
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return xp.zeros_like(a)
+
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        return 0.0
 
     def _steepest(self) -> float | Array:
         return math.inf
@@ -69,6 +72,10 @@ class _Power(ScalarPenalty):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         safe = xp.where(a > 0, a, xp.ones_like(a))
         return lam * (1.0 - 1.0 / self._k) * safe ** (-1.0 / self._k)
+
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        k, safe = self._k, xp.where(a > 0, a, xp.ones_like(a))
+        return xp.where(a > 0, -lam * (1.0 - 1.0 / k) / k * safe ** (-1.0 - 1.0 / k), xp.zeros_like(a))
 
     def _steepest(self) -> float | Array:
         return math.inf
@@ -136,6 +143,9 @@ class CappedL1(ScalarPenalty):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam * xp.astype(a < self.theta, a.dtype)
 
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        return 0.0
+
     def _steepest(self) -> float | Array:
         return self.lam
 
@@ -146,6 +156,15 @@ class CappedL1(ScalarPenalty):
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         return [x - lam * step, xp.full_like(x, self.theta), x]
+
+
+def _branch(
+    xp: Any, condition: Any, yes: Callable[[Array], Array], no: Callable[[Array], Array], v: Array
+) -> Array:
+    """yes(v) or no(v), by a condition on the step: on each entry where the steps differ."""
+    if getattr(condition, "ndim", 0):
+        return xp.where(condition, yes(v), no(v))
+    return either(condition, yes, no, v)
 
 
 def _soft_below(xp: Any, v: Array, c: float | Array, threshold: float | Array) -> Array:
@@ -175,6 +194,9 @@ class LogSum(ScalarPenalty):
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam / (a + self.eps)
+
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        return -lam / (a + self.eps) ** 2
 
     def _steepest(self) -> float | Array:
         return self.lam / self.eps
@@ -236,6 +258,9 @@ class MCP(ScalarPenalty):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return xp.clip(lam - a / self.gamma, 0.0, None)
 
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        return xp.astype(a < self.gamma * lam, a.dtype) / -self.gamma
+
     def _steepest(self) -> float | Array:
         return self.lam
 
@@ -246,16 +271,15 @@ class MCP(ScalarPenalty):
         def firm(v: Array) -> Array:
             a = xp.abs(v)
             u = floor_at_zero(xp, a - lam * step)
-            u *= 1.0 / (1.0 - step / self.gamma)
+            u *= 1.0 / select(xp, step < self.gamma, 1.0 - step / self.gamma, 1.0)
             return cap_and_sign(xp, u, a, v)
 
-        return either(step >= self.gamma, hard, firm, v)
+        return _branch(xp, step >= self.gamma, hard, firm, v)
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         bend = 1.0 - step / self.gamma
-        middle = (x - lam * step) / choose(
-            bend > 0, bend, 1.0
-        )  # no stationary point without a bend: a guess more
+        # no stationary point without a bend: a guess more
+        middle = (x - lam * step) / select(xp, bend > 0, bend, 1.0)
         return [middle, self.gamma * lam + 0.0 * x, x]
 
 
@@ -280,14 +304,17 @@ class SCAD(ScalarPenalty):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return xp.clip((self.a * lam - a) / (self.a - 1.0), 0.0, lam)
 
+    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
+        return xp.astype((a > lam) & (a < self.a * lam), a.dtype) / (1.0 - self.a)
+
     def _steepest(self) -> float | Array:
         return self.lam
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
-        a, bend = self.a, self.a - 1.0 - step
+        a, bend = self.a, select(xp, step < self.a - 1.0, self.a - 1.0 - step, 1.0)
 
         def two_pieces(v: Array) -> Array:
-            threshold = choose(step <= a + 1.0, 0.5 * (a + 1.0 + step), (step * (a + 1.0)) ** 0.5)
+            threshold = select(xp, step <= a + 1.0, 0.5 * (a + 1.0 + step), (step * (a + 1.0)) ** 0.5)
             return _soft_below(xp, v, lam * step, lam * threshold)
 
         def three_pieces(v: Array) -> Array:
@@ -299,9 +326,9 @@ class SCAD(ScalarPenalty):
             u = floor_at_zero(xp, u)
             return cap_and_sign(xp, u, np.abs(v, out=middle) if type(x) is np.ndarray else xp.abs(v), v)
 
-        return either(bend <= 0, two_pieces, three_pieces, v)
+        return _branch(xp, step >= a - 1.0, two_pieces, three_pieces, v)
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         a, bend = self.a, self.a - 1.0 - step
-        middle = ((a - 1.0) * x - a * step * lam) / choose(bend > 0, bend, 1.0)
+        middle = ((a - 1.0) * x - a * step * lam) / select(xp, bend > 0, bend, 1.0)
         return [x - lam * step, lam + 0.0 * x, middle, a * lam + 0.0 * x, x]

@@ -1,0 +1,373 @@
+"""`prox_jacobian` of every function: against differences of the prox, and by what holds of generalised Jacobians."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ipds.functions
+from ipds.functions import (
+    L0,
+    L1,
+    L2,
+    L21,
+    MCP,
+    PSD,
+    SCAD,
+    Affine,
+    Binary,
+    Box,
+    CappedL1,
+    Cardinality,
+    ElasticNet,
+    GroupL2,
+    HalfSpace,
+    Huber,
+    L1Ball,
+    L2Ball,
+    LHalf,
+    Linf,
+    LinfBall,
+    LogSum,
+    LTwoThirds,
+    MoreauEnvelope,
+    NonNegative,
+    Nonsmooth,
+    NonzeroColumns,
+    NonzeroRows,
+    Nuclear,
+    Precomposed,
+    Rank,
+    RowCardinality,
+    Scaled,
+    Separable,
+    Simplex,
+    Sphere,
+    Stacked,
+    Stiefel,
+    Sum,
+    TotalVariation1D,
+    Translated,
+    Zero,
+)
+from ipds.operators import Operator
+
+rng = np.random.default_rng(3)
+ROTATION = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+WEIGHTS = np.array([0.0, 0.5, 1.0, 3.0])
+
+CASES: list[tuple[Any, tuple[int, ...]]] = [
+    (Zero(), (4,)),
+    (L1(0.7), (2, 3)),
+    (L1(WEIGHTS), (3, 4)),
+    (L1(0.7), ()),
+    (ElasticNet(0.7, 0.4), (5,)),
+    (ElasticNet(WEIGHTS, 0.4), (4,)),
+    (Huber(0.7, 0.5), (5,)),
+    (Huber(WEIGHTS, 0.5), (4,)),
+    (Box(-0.5, 1.0), (5,)),
+    (Box(np.array([-1.0, 0.2, -math.inf, 0.0]), np.array([1.0, 3.0, 0.0, 0.0])), (4,)),
+    (NonNegative(), (5,)),
+    (LinfBall(0.8), (5,)),
+    (HalfSpace(np.array([1.0, -2.0, 0.5]), 0.3), (3,)),
+    (Affine(rng.standard_normal((2, 5)), np.ones(2)), (5,)),
+    (Affine(rng.standard_normal((2, 4)), np.ones((2, 2))), (4, 2)),
+    (Simplex(0.9), (5,)),
+    (L1Ball(0.9), (2, 3)),
+    (L1Ball(0.0), (3,)),
+    (L2Ball(0.9), (2, 3)),
+    (L2(0.7), (2, 3)),
+    (L2(0.0), (3,)),
+    (Linf(0.7), (2, 3)),
+    (Linf(0.0), (3,)),
+    (L21(0.7), (4, 3)),
+    (L21(WEIGHTS), (4, 2)),
+    (L21(0.7), (4,)),
+    (GroupL2(0.7, [[0, 3], [1, 4, 5]], [1.0, 0.3]), (7,)),
+    (GroupL2(0.7, [[0, 3], [1, 4, 5]]), (2, 4)),
+    (TotalVariation1D(0.7), (7,)),
+    (TotalVariation1D(0.7), (4, 2)),
+    (TotalVariation1D(0.0), (4,)),
+    (Nuclear(0.7), (3, 4)),
+    (Nuclear(0.7), (4, 2)),
+    (Nuclear(0.7), (3, 3)),
+    (PSD(), (4, 4)),
+    (Scaled(L1(0.7), 2.5), (4,)),
+    (Scaled(Nuclear(0.7), 2.5), (2, 3)),
+    (Translated(L2(0.7), 1.5), (4,)),
+    (Translated(Box(0.0, 1.0), np.array([1.0, 2.0, 3.0])), (3,)),
+    (Precomposed(Huber(0.7, 0.4), -2.0, 0.3), (4,)),
+    (Precomposed(L1(0.7), ROTATION, 0.3), (4,)),
+    (Precomposed(L2(0.7), 3.0 * ROTATION[:2]), (4,)),
+    (Separable([([3, 0], L1(0.7)), ([1, 2], NonNegative())]), (4,)),
+    (Separable([([3, 0], L2(0.7)), ([1, 2], Huber(0.7))]), (4, 2)),
+    (Stacked([(L1(0.7), 2), (NonNegative(), (2, 1))]), (4,)),
+    (Stacked([(L1(0.7), ()), (Nuclear(0.7), (2, 2)), (L2(0.3), 2)]), (7,)),
+    (MoreauEnvelope(L1(0.7), 0.3), (4,)),
+    (MoreauEnvelope(Nuclear(0.7), 0.3), (2, 3)),
+    (Sum(L1(0.7), Box(-0.4, 2.0)), (4,)),
+    (Sum(Huber(0.7), NonNegative()), (4,)),
+    (Sum(Zero(), Simplex()), (4,)),
+    (Sum(L1(0.7), Simplex()), (4,)),
+    (Sum(L1(0.7), L1Ball(1.0)), (4,)),
+    (Sum(L1(0.7), L2Ball(1.0)), (4,)),
+    (Sum(L2(0.7), L2Ball(1.0)), (4,)),
+    (Sum(L21(0.7), L2Ball(1.0)), (3, 2)),
+    (Sum(Nuclear(0.7), L2Ball(1.0)), (3, 2)),
+    (Sum(TotalVariation1D(0.7), L2Ball(1.0)), (5,)),
+    (Sum(L21(0.7), NonNegative()), (3, 2)),
+    (Sum(GroupL2(0.7, [[0, 2], [1, 3]]), NonNegative()), (5,)),
+    (Sum(TotalVariation1D(0.7), Box(-0.3, 0.8)), (5,)),
+    (Sum(Nuclear(0.7), PSD()), (3, 3)),
+    # nonconvex from here on
+    (L0(0.7), (5,)),
+    (L0(WEIGHTS), (4,)),
+    (LHalf(0.7), (5,)),
+    (LTwoThirds(WEIGHTS), (4,)),
+    (CappedL1(0.7, 0.5), (5,)),
+    (LogSum(0.7, 0.4), (5,)),
+    (MCP(0.7, 1.5), (5,)),
+    (MCP(WEIGHTS, 1.5), (4,)),
+    (SCAD(0.7, 3.0), (5,)),
+    (SCAD(WEIGHTS, 3.0), (4,)),
+    (Cardinality(2), (5,)),
+    (RowCardinality(1), (3, 3)),
+    (NonzeroRows(1), (3, 2)),
+    (NonzeroColumns(1), (3, 2)),
+    (Binary(-1.0, 1.0), (5,)),
+    (Sphere(1.5), (4,)),
+    (Stiefel(), (4, 2)),
+    (Stiefel(), (3, 3)),
+    (Rank(1), (3, 4)),
+    (Rank(2), (5, 3)),
+    (Stacked([(Rank(1), (2, 2)), (MCP(0.7, 1.5), 3)]), (7,)),
+    (Sum(MCP(0.7, 1.5), Box(-0.4, 0.9)), (4,)),
+    (Sum(LHalf(0.7), NonNegative()), (4,)),
+    (Sum(SCAD(0.7, 3.0), Cardinality(2)), (4,)),
+    (Sum(L1(0.7), Binary(0.0, 1.0)), (4,)),
+    (Sum(Nuclear(0.7), Rank(1)), (3, 4)),
+]
+CONVEX = [case for case in CASES if getattr(case[0], "is_convex", True)]
+every = pytest.mark.parametrize(("h", "shape"), CASES, ids=str)
+
+
+def dense(J: Any, shape: tuple[int, ...]) -> np.ndarray:
+    if not isinstance(J, Operator):
+        assert J.shape == shape
+        return np.diag(J.reshape(-1))
+    assert J.output_shape(shape) == shape
+    columns = [J.apply(e.reshape(shape)).reshape(-1) for e in np.eye(math.prod(shape))]
+    return np.stack(columns, axis=1)
+
+
+def quotient(h: Any, v: np.ndarray, step: float, width: float) -> np.ndarray:
+    """Difference quotients of the prox at v, one column for each entry of v."""
+    at = h.prox(v, step)
+    columns = [
+        (h.prox(v + width * e.reshape(v.shape), step) - at).reshape(-1) / width for e in np.eye(v.size)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def draws(h: Any, shape: tuple[int, ...], count: int) -> Any:
+    g = np.random.default_rng(0)
+    for _ in range(count):
+        step = 10.0 ** g.uniform(-1.5, 1.5)
+        size = 10.0 ** g.uniform(-0.5, 1.0) * (1.0 + math.sqrt(step))
+        yield size * g.standard_normal(shape), step
+
+
+@every
+def test_against_differences(h: Any, shape: tuple[int, ...]) -> None:
+    smooth = 0
+    for v, step in draws(h, shape, 30):
+        width = 1e-6 * (1.0 + float(np.abs(v).max()))
+        ahead, behind = quotient(h, v, step, width), quotient(h, v, step, -width)
+        size = 1.0 + np.abs(ahead).max()
+        if np.abs(ahead - behind).max() > 1e-4 * size:  # a kink near by
+            continue
+        smooth += 1
+        np.testing.assert_allclose(
+            dense(h.prox_jacobian(v, step), shape), 0.5 * (ahead + behind), atol=1e-5 * size
+        )
+    assert smooth >= 24
+
+
+def special(h: Any, shape: tuple[int, ...]) -> Any:
+    """Points where a prox often has kinks: zeros, ties, thresholds, results of the prox, and far or near ones."""
+    g = np.random.default_rng(1)
+    for step in (1e-3, 0.1, 1.0, 10.0, 1e3):
+        yield np.zeros(shape), step
+        yield np.ones(shape), step
+        yield np.round(2.0 * g.standard_normal(shape)), step
+        yield np.full(shape, 0.7 * step), step
+        yield np.sign(g.standard_normal(shape)) * 0.7 * step, step
+        yield h.prox(g.standard_normal(shape), step), step
+        yield 1e-9 * g.standard_normal(shape), step
+        yield 1e9 * g.standard_normal(shape), step
+        yield step * g.standard_normal(shape), step
+
+
+@pytest.mark.parametrize(("h", "shape"), CONVEX, ids=str)
+def test_generalised_jacobians_of_convex_functions(h: Any, shape: tuple[int, ...]) -> None:
+    """Symmetric, 0 ≼ J ≼ I, hence ⟨J d, d⟩ ≥ ‖J d‖²; wherever the point."""
+    for v, step in (*special(h, shape), *draws(h, shape, 10)):
+        J = dense(h.prox_jacobian(v, step), shape)
+        np.testing.assert_allclose(J, J.T, atol=1e-12)
+        values = np.linalg.eigvalsh(0.5 * (J + J.T))
+        assert values.min() >= -1e-9
+        assert values.max() <= 1.0 + 1e-9
+
+
+@every
+def test_symmetric_and_finite_everywhere(h: Any, shape: tuple[int, ...]) -> None:
+    for v, step in special(h, shape):
+        kept = v.copy()
+        v.setflags(write=False)
+        J = dense(h.prox_jacobian(v, step), shape)
+        assert np.all(np.isfinite(J))
+        np.testing.assert_allclose(J, J.T, atol=1e-9 * (1.0 + np.abs(J).max()))
+        np.testing.assert_array_equal(v, kept)
+
+
+@every
+def test_norm_matrix_and_factors(h: Any, shape: tuple[int, ...]) -> None:
+    for v, step in draws(h, shape, 5):
+        J = h.prox_jacobian(v, step)
+        if not isinstance(J, Operator):
+            assert type(J) is np.ndarray
+            continue
+        full = dense(J, shape)
+        assert np.linalg.norm(full, 2) <= J.norm() * (1 + 1e-9) + 1e-12
+        matrix = J.as_matrix(shape)
+        if matrix is not None:
+            plain = matrix.toarray() if sp.issparse(matrix) else matrix
+            np.testing.assert_allclose(plain, full, atol=1e-12 * (1.0 + np.abs(full).max()))
+
+
+@pytest.mark.parametrize(
+    "h",
+    [L2(0.7), L21(0.7), GroupL2(0.7, [[0, 1]]), Simplex(), L1Ball(), Linf(0.7), TotalVariation1D(0.7)],
+    ids=str,
+)
+def test_vector_norms_and_balls_give_their_factors(h: Nonsmooth) -> None:
+    v = np.random.default_rng(0).standard_normal((5, 2))
+    J = h.prox_jacobian(v, 0.5)
+    a, V, c = J.low_rank()
+    V = V.toarray() if sp.issparse(V) else V
+    np.testing.assert_allclose(np.diag(a) + (V * c) @ V.T, dense(J, (5, 2)), atol=1e-12)
+
+
+@every
+def test_other_libraries_and_precisions(h: Any, shape: tuple[int, ...]) -> None:
+    v, d = np.random.default_rng(0).standard_normal((2, *shape))
+    expected = h.prox_jacobian(v, 0.5)
+    expected = expected.apply(d) if isinstance(expected, Operator) else expected * d
+    J = h.prox_jacobian(strict.asarray(v), 0.5)
+    product = J.apply(strict.asarray(d)) if isinstance(J, Operator) else J * strict.asarray(d)
+    assert type(product) is type(strict.asarray(d))
+    np.testing.assert_allclose(np.asarray(product), expected, atol=1e-12)
+    J = h.prox_jacobian(v.astype(np.float32), 0.5)
+    product = J.apply(d.astype(np.float32)) if isinstance(J, Operator) else J
+    assert product.dtype == np.float32
+
+
+ENTRYWISE = [(h, shape) for h, shape in CASES if getattr(h, "is_entrywise", False)]
+
+
+@pytest.mark.parametrize(("h", "shape"), ENTRYWISE, ids=str)
+def test_steps_of_entries(h: Any, shape: tuple[int, ...]) -> None:
+    """With an array of steps every entry is what it is with its own step for all."""
+    g = np.random.default_rng(0)
+    for size in (0.1, 1.0, 10.0):
+        v, steps = size * g.standard_normal(shape), 10.0 ** g.uniform(-1.5, 1.5, shape)
+        u, J = h.prox(v, steps), h.prox_jacobian(v, steps)
+        assert u.shape == J.shape == shape
+        for i in np.ndindex(shape):
+            assert u[i] == pytest.approx(h.prox(v, float(steps[i]))[i], rel=1e-12, abs=1e-14)
+            assert J[i] == pytest.approx(h.prox_jacobian(v, float(steps[i]))[i], rel=1e-12)
+        assert h.prox(v.astype(np.float32), steps).dtype == np.float32
+
+
+def test_entrywise_functions_say_so() -> None:
+    names = {type(h).__name__ for h, _ in ENTRYWISE}
+    scalar = {"Zero", "L1", "ElasticNet", "Huber", "Box", "NonNegative", "LinfBall", "Binary"}
+    nonconvex = {"L0", "LHalf", "LTwoThirds", "CappedL1", "LogSum", "MCP", "SCAD"}
+    assert names == scalar | nonconvex | {
+        "Scaled",
+        "Translated",
+        "Precomposed",
+        "Separable",
+        "Stacked",
+        "Sum",
+    }
+    assert not Precomposed(L1(1.0), ROTATION).is_entrywise
+
+
+@pytest.mark.parametrize(
+    "h",
+    [L2(), L21(), GroupL2(1.0, [[0]]), Linf(), Nuclear(), TotalVariation1D(), Simplex(), Rank(1), PSD()],
+    ids=str,
+)
+def test_an_array_of_steps_is_refused_elsewhere(h: Nonsmooth) -> None:
+    with pytest.raises(ValueError, match=r"needs one step for all, got an array of shape \(3, 3\)"):
+        h.prox(np.ones((3, 3)), np.ones((3, 3)))
+
+
+def test_stacks_cut_steps_and_take_equal_ones_for_one() -> None:
+    h = Stacked([(L2(1.0), 2), (L1(1.0), 2)])
+    v, steps = np.array([3.0, 4.0, 3.0, 4.0]), np.array([2.5, 2.5, 1.0, 2.0])
+    np.testing.assert_allclose(h.prox(v, steps), [1.5, 2.0, 2.0, 2.0])
+    J = h.prox_jacobian(v, steps)
+    np.testing.assert_allclose(J.apply(v)[:2], v[:2])  # a norm is linear along v
+    with pytest.raises(ValueError, match="needs one step for all"):
+        h.prox(v, np.array([2.5, 2.0, 1.0, 2.0]))
+
+
+class _Own:
+    is_convex = True
+
+    def __call__(self, x: Any) -> float:
+        return float(np.abs(x).sum())
+
+    def prox(self, v: Any, step: float) -> Any:
+        return L1(1.0).prox(v, step)
+
+
+class _OwnWithJacobian(_Own):
+    def prox_jacobian(self, v: Any, step: float) -> Any:
+        return L1(1.0).prox_jacobian(v, step)
+
+
+def test_own_functions_have_one_where_they_offer_it() -> None:
+    v = np.array([2.0, 0.5, -3.0])
+    for make in (
+        lambda own: Scaled(own, 2.0),
+        lambda own: Translated(own, 1.0),
+        lambda own: Precomposed(own, np.eye(3)),
+        lambda own: Separable([([0, 1], own), ([2], L2(1.0))]),
+        lambda own: Stacked([(own, 2), (L2(1.0), 1)]),
+        lambda own: MoreauEnvelope(own, 1.0),
+    ):
+        assert make(_Own()).prox_jacobian(v, 0.3) is None
+        known, ours = make(_OwnWithJacobian()).prox_jacobian(v, 0.3), make(L1(1.0)).prox_jacobian(v, 0.3)
+        np.testing.assert_array_equal(dense(known, (3,)), dense(ours, (3,)))
+
+
+def test_no_function_is_forgotten() -> None:
+    """Every nonsmooth function of this package has a Jacobian, and every one of our files is looked at here."""
+    tested = {type(h) for h, _ in CASES}
+    classes = {getattr(ipds.functions, name) for name in ipds.functions.__all__}
+    nonsmooth = {
+        c for c in classes if isinstance(c, type) and issubclass(c, Nonsmooth) and c is not Nonsmooth
+    }
+    assert all(c.prox_jacobian is not Nonsmooth.prox_jacobian for c in nonsmooth)
+    others = {
+        c for c in nonsmooth - tested if not c.__module__.endswith(("exponential", "logarithmic", "squares"))
+    }
+    assert {c.__name__ for c in others} <= {"Hinge", "Quantile"}
