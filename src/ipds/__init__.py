@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from . import plot
 from ._version import __version__
 from .errors import AssumptionError, CheckpointError, CheckpointWarning, DivergenceError
+from .modelling import Variable, minimize
 from .parameters import Parameters
 from .problem import Block, Problem
 from .solving.batch import solve_batch
@@ -28,8 +29,10 @@ __all__ = [
     "Problem",
     "Result",
     "Status",
+    "Variable",
     "__version__",
     "iterate",
+    "minimize",
     "multistart",
     "plot",
     "solve",

@@ -22,6 +22,7 @@ from .squares import SquaredHinge, SumSquares
 from .structured import Linf, Nuclear, TotalVariation1D
 from .sums import Sum
 from .thresholding import L0, MCP, SCAD, CappedL1, LHalf, LogSum, LTwoThirds
+from .weighted import Weighted
 from .wrap import smooth
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "SumSquares",
     "TotalVariation1D",
     "Translated",
+    "Weighted",
     "Zero",
     "check_gradient",
     "check_prox",

@@ -13,9 +13,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
+from .calling import OnExpressions
 
 
-class Nonsmooth(ABC):
+class Nonsmooth(OnExpressions, ABC):
     """A closed function h, possibly nonconvex or extended-valued, with an exact prox.
 
     prox_h(v, s) ∈ argmin_u h(u) + ‖u - v‖²/(2 s) for every step s > 0.
@@ -86,7 +87,7 @@ class Nonsmooth(ABC):
         return f"{type(self).__name__}({_attributes(self)})"
 
 
-class Smooth(ABC):
+class Smooth(OnExpressions, ABC):
     """A differentiable function f, possibly nonconvex.
 
     `lipschitz` is the constant L of ‖∇f(x) - ∇f(y)‖ ≤ L‖x - y‖, or None where only a local one exists.

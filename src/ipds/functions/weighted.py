@@ -1,0 +1,44 @@
+"""A smooth function times a number, plus a number."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from .._arrays import Array
+from ._arguments import number
+from .base import Smooth
+
+
+class Weighted(Smooth):
+    """weight·f(x) + constant, the weight of either sign; Lipschitz with |weight|·L.
+
+    >>> import numpy as np
+    >>> from ipds.functions import Quadratic
+    >>> Weighted(Quadratic(1.0), -2.0, constant=1.0).value_and_grad(np.array([3.0]))
+    (-8.0, array([-6.]))
+    """
+
+    def __init__(self, f: Smooth, weight: float = 1.0, constant: float = 0.0) -> None:
+        if not callable(getattr(f, "grad", None)):
+            raise TypeError(f"Weighted: f must have a gradient, got {type(f).__name__}")
+        self.f = f
+        self.weight, self.constant = (
+            number("Weighted", "weight", weight),
+            number("Weighted", "constant", constant),
+        )
+
+    def __call__(self, x: Array) -> float:
+        return self.weight * self.f(x) + self.constant
+
+    def grad(self, x: Array) -> Array:
+        return self.weight * self.f.grad(x)
+
+    def value_and_grad(self, x: Array) -> tuple[float, Array]:
+        value, slope = self.f.value_and_grad(x)
+        return self.weight * value + self.constant, self.weight * slope
+
+    @cached_property
+    def lipschitz(self) -> float | None:  # type: ignore[override]
+        """|weight|·L, None where f has no global constant."""
+        L = self.f.lipschitz
+        return None if L is None else abs(self.weight) * L

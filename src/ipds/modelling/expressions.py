@@ -1,0 +1,519 @@
+"""Variables and affine expressions of them: M₁ x₁ + M₂ x₂ + … + c.
+
+An expression is immutable and knows its shape; whatever does not fit is refused on the line where it is written.
+It follows NumPy: `@`, `+`, `-`, `*` and `/` by numbers and arrays, indexing, `.T`, `.reshape`, `.sum(axis)`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .._arrays import Array, Shape, all_finite, is_array, to_numpy
+from ..operators import Operator, TwoSided, as_operator, from_linear_operator
+from . import refusals
+from .constraints import Constraint
+from .deferring import make_linear_operators_defer
+from .maps import Body, Map, choice, differences, placement, scaling, sums
+from .terms import Objective, Term, plain
+from .writing import PRODUCT, SUM, WHOLE, Text, joined, shown
+
+
+class Expression:
+    """An affine expression Σ_j M_j x_j + c of variables x_j, of a fixed shape.
+
+    Made from `Variable`s by arithmetic, not by hand.
+
+    >>> x = Variable(3, name="x")
+    >>> e = 2 * x[:2] - np.ones(2)
+    >>> e, e.shape
+    (2 * x[:2] - array(2), (2,))
+    >>> e.at({x: np.arange(3.0)})
+    array([-1.,  1.])
+    """
+
+    __slots__ = ("constant", "maps", "shape", "text")
+    __hash__ = object.__hash__
+    __array_priority__ = 1000.0
+
+    shape: Shape
+    maps: Mapping[Variable, Map]
+    constant: Any
+    text: Text
+
+    def __init__(self, shape: Shape, maps: Mapping[Variable, Map], constant: Any, text: Text):
+        for name, value in (("shape", shape), ("maps", maps), ("constant", constant), ("text", text)):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"expressions do not change; {self!r} cannot be given a new {name}")
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables in it, in the order in which they were written."""
+        return tuple(self.maps)
+
+    def at(self, values: Mapping[Variable, Array]) -> Array:
+        """The value where each variable has the given one."""
+        total = self.constant
+        for variable, map_ in self.maps.items():
+            total = total + map_.apply(np.reshape(values[variable], variable.shape))
+        return np.broadcast_to(total, self.shape) + 0.0 if np.ndim(total) != self.ndim else total
+
+    def __repr__(self) -> str:
+        return str(self.text)
+
+    # ------------------------------------------------------------------ functions and constraints of expressions
+
+    def __ipds_term__(self, function: Any) -> Term:
+        """The term function(expression): what a function of `ipds.functions` returns when called on an expression."""
+        return Term(function, self)
+
+    def __eq__(self, other: object) -> Constraint:  # type: ignore[override]
+        return self._compared(other, "==")
+
+    def __le__(self, other: Any) -> Constraint:
+        return self._compared(other, "<=")
+
+    def __ge__(self, other: Any) -> Constraint:
+        return self._compared(other, ">=")
+
+    def _compared(self, other: Any, sense: Any) -> Constraint:
+        right = as_expression(other)
+        if right is None:
+            raise TypeError(refusals.not_comparable(self, sense, other))
+        return Constraint(self, sense, right)
+
+    def __ne__(self, other: object) -> Any:
+        raise TypeError(refusals.comparison(self, "!="))
+
+    def __lt__(self, other: Any) -> Any:
+        raise TypeError(refusals.comparison(self, "<"))
+
+    def __gt__(self, other: Any) -> Any:
+        raise TypeError(refusals.comparison(self, ">"))
+
+    def __bool__(self) -> bool:
+        raise TypeError(refusals.truth(self))
+
+    # ------------------------------------------------------------------ sums
+
+    def __add__(self, other: Any) -> Any:
+        return self._sum(other, "+")
+
+    def __sub__(self, other: Any) -> Any:
+        return self._sum(other, "-")
+
+    def __radd__(self, other: Any) -> Any:
+        if isinstance(other, numbers.Real) and other == 0:  # sum([...]) begins with 0
+            return self
+        left = as_expression(other)
+        return NotImplemented if left is None else left._add(self, "+")
+
+    def __rsub__(self, other: Any) -> Any:
+        left = as_expression(other)
+        return NotImplemented if left is None else left._add(self, "-")
+
+    def __neg__(self) -> Expression:
+        return self._then(-1.0, self.shape, Text(f"-{self.text.within(PRODUCT)}", SUM))
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def _sum(self, other: Any, sign: str) -> Any:
+        if isinstance(other, Term | Objective):
+            return NotImplemented  # a scalar expression and a term: theirs to add
+        right = as_expression(other)
+        return NotImplemented if right is None else self._add(right, sign)
+
+    def _add(self, other: Expression, sign: str) -> Expression:
+        shape = refusals.common_shape(self, other, sign)
+        left, right = self._broadcast(shape), other._broadcast(shape)
+        maps = dict(left.maps)
+        for variable, map_ in right.maps.items():
+            signed = map_ if sign == "+" else map_.scaled(-1.0)
+            maps[variable] = maps[variable].plus(signed) if variable in maps else signed
+        constant = left.constant + right.constant if sign == "+" else left.constant - right.constant
+        return Expression(shape, maps, constant, joined(self.text, sign, other.text))
+
+    def _broadcast(self, shape: Shape) -> Expression:
+        if shape == self.shape:
+            return self
+        if not self.maps:
+            return Expression(shape, {}, _constant_in(self.constant, self.shape, shape), self.text)
+        indices = np.broadcast_to(np.arange(self.size).reshape(self.shape), shape)
+        return self._then(choice(indices, self.size), shape, self.text)
+
+    # ------------------------------------------------------------------ products
+
+    def __mul__(self, other: Any) -> Any:
+        return self._times(other, first=False)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._times(other, first=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Expression | Term | Objective):
+            raise TypeError(refusals.product(self, "/", other))
+        factor = as_expression(other)
+        if factor is None:
+            return NotImplemented
+        if not np.all(to_numpy(np.asarray(factor.constant)) != 0):
+            raise ZeroDivisionError(f"`{self} / {factor}` divides by 0")
+        scaled = self._times(1.0 / factor.constant, first=False)
+        return scaled._named(Text(f"{self.text.within(PRODUCT)} / {factor.text.within(WHOLE)}", PRODUCT))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        raise TypeError(refusals.nonaffine(self, f"{shown(other)} / {self.text.within(WHOLE)}"))
+
+    def __pow__(self, other: Any) -> Any:
+        raise TypeError(refusals.power(self, other))
+
+    def __abs__(self) -> Any:
+        raise TypeError(refusals.absolute(self))
+
+    def _times(self, other: Any, first: bool) -> Any:
+        """Entry by entry."""
+        if isinstance(other, Expression | Term | Objective) and not _is_constant(other):
+            if not self.maps and isinstance(other, Expression):
+                return other._times(self.constant, first=not first)
+            raise TypeError(refusals.product(self, "*", other))
+        factor = as_expression(other)
+        if factor is None:
+            return NotImplemented
+        pair = (factor.text, self.text) if first else (self.text, factor.text)
+        text = joined(pair[0], "*", pair[1])
+        if factor.size == 1 and factor.ndim <= self.ndim:
+            c = float(np.reshape(to_numpy(np.asarray(factor.constant)), ()))
+            return self._then(c, self.shape, text)
+        shape = refusals.product_shape(self, factor, first)
+        grown = self._broadcast(shape)
+        weights = np.broadcast_to(to_numpy(factor.constant), shape)
+        return grown._then(scaling(np.ascontiguousarray(weights)), shape, text)
+
+    def __matmul__(self, other: Any) -> Any:
+        """X @ R: R acts on the last axis of X."""
+        if isinstance(other, Expression | Term | Objective):
+            raise TypeError(refusals.product(self, "@", other))
+        R = _as_matrix(other)
+        if R is None:
+            return NotImplemented
+        text = joined(self.text, "@", Text(shown(other), WHOLE))
+        if not self.ndim or self.ndim > 2 or R.ndim not in (1, 2) or self.shape[-1] != R.shape[0]:
+            raise ValueError(refusals.matrix_sides(self, R, left=False))
+        shape = (*self.shape[:-1], *R.shape[1:])
+        if self.ndim == 1:
+            return self._then(R.reshape(R.shape[0], -1).T, shape, text)
+        if R.ndim == 2:
+            return self._then(TwoSided(1.0, R), shape, text)
+        rows = scipy.sparse.eye_array(self.shape[0], format="csr")  # of X, each times the vector
+        return self._then(scipy.sparse.kron(rows, R[None, :], format="csr"), shape, text)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        """M @ x: M acts on the first axis of x, operators on x as a whole."""
+        text = joined(Text(shown(other), WHOLE), "@", self.text)
+        if isinstance(other, Operator):
+            try:
+                shape = tuple(other.output_shape(self.shape))
+            except ValueError as error:
+                raise ValueError(f"`{text}`: {error}") from None
+            return self._then(other, shape, text)
+        if isinstance(other, scipy.sparse.linalg.LinearOperator) or callable(getattr(other, "rmatvec", None)):
+            if other.shape[1] != self.size:
+                raise ValueError(refusals.linear_operator(self, other))
+            output = getattr(other, "dimsd", None) if self.shape == getattr(other, "dims", None) else None
+            linear = from_linear_operator(other, self.shape, output)
+            return self._then(linear, linear.output, text)
+        M = _as_matrix(other)
+        if M is None and is_array(other) and other.ndim == 2:  # another library's: PyTorch, JAX, Dask
+            return self.__rmatmul__(as_operator(other))._named(text)
+        if M is None:
+            return NotImplemented
+        if not self.ndim or self.ndim > 2 or M.ndim not in (1, 2) or self.shape[0] != M.shape[-1]:
+            raise ValueError(refusals.matrix_sides(self, M, left=True))
+        shape = (*M.shape[:-1], *self.shape[1:])
+        rows = M.reshape(-1, M.shape[-1]) if M.ndim == 1 else M
+        if self.ndim == 1:
+            return self._then(rows, shape, text)
+        if M.ndim == 1:  # one row times X: a sum over the first axis
+            return self._then(scipy.sparse.kron(rows, np.eye(self.shape[1]), format="csr"), shape, text)
+        return self._then(as_operator(rows), shape, text)
+
+    # ------------------------------------------------------------------ shapes
+
+    def __getitem__(self, key: Any) -> Expression:
+        indices = np.arange(self.size).reshape(self.shape)[key]
+        if indices.size == 0:
+            raise IndexError(f"`{self.text.within(WHOLE)}[...]` selects none of its {self.size} entries")
+        inside = ", ".join(map(_shown_index, key if isinstance(key, tuple) else (key,)))
+        return self._pick(np.asarray(indices), Text(f"{self.text.within(WHOLE)}[{inside}]", WHOLE))
+
+    def reshape(self, *shape: Any) -> Expression:
+        """The same entries, row by row, in another shape; one length may be -1."""
+        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], numbers.Integral) else shape
+        try:
+            indices = np.arange(self.size).reshape(wanted)
+        except ValueError:
+            raise ValueError(
+                f"`{self}` of shape {self.shape} has {self.size} entries and cannot be reshaped to {wanted}"
+            ) from None
+        return self._pick(indices, Text(f"{self.text.within(WHOLE)}.reshape{indices.shape}", WHOLE))
+
+    def ravel(self) -> Expression:
+        """All entries as a vector, row by row."""
+        return self.reshape(-1)
+
+    @property
+    def T(self) -> Expression:
+        """The transpose: axes in reverse order."""
+        return self._pick(
+            np.arange(self.size).reshape(self.shape).T, Text(f"{self.text.within(WHOLE)}.T", WHOLE)
+        )
+
+    def sum(self, axis: int | None = None) -> Expression:
+        """Sum over an axis, or of all entries."""
+        indices: np.ndarray = np.arange(self.size).reshape(self.shape)
+        if axis is None:
+            shape: Shape = ()
+            groups = indices.reshape(1, -1)
+        else:
+            _require_axis(self, axis)
+            lines = np.moveaxis(indices, axis, -1)
+            shape = lines.shape[:-1]
+            groups = lines.reshape(-1, lines.shape[-1])
+        inside = "" if axis is None else f"axis={axis}"
+        return self._then(
+            sums(groups, self.size), shape, Text(f"{self.text.within(WHOLE)}.sum({inside})", WHOLE)
+        )
+
+    def _pick(self, indices: np.ndarray, text: Text) -> Expression:
+        return self._then(choice(indices, self.size), indices.shape, text)
+
+    def _then(self, left: Body, shape: Shape, text: Text) -> Expression:
+        """left · self, where `left` is a body (see `Map`) from this shape to `shape`."""
+        maps = {variable: map_.then(left, shape) for variable, map_ in self.maps.items()}
+        return Expression(shape, maps, _constant_after(left, self.constant, self.shape, shape), text)
+
+    def _named(self, text: Text) -> Expression:
+        return Expression(self.shape, self.maps, self.constant, text)
+
+    # ------------------------------------------------------------------ what NumPy would do without us
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's arrays and numbers leave arithmetic to us; other functions of entries are not affine."""
+        name = _ARITHMETIC.get(ufunc.__name__)
+        if method != "__call__" or kwargs or name is None:
+            raise TypeError(refusals.numpy_function(self, ufunc.__name__, [shown(i) for i in inputs]))
+        left, right = inputs
+        if isinstance(left, Expression):
+            return getattr(left, f"__{name}__")(right)
+        return getattr(right, f"__{_REFLECTED.get(name, 'r' + name)}__")(left)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        raise TypeError(refusals.numpy_function(self, function.__name__, [shown(a) for a in args]))
+
+
+_ARITHMETIC = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "truediv",
+    "true_divide": "truediv",
+    "matmul": "matmul",
+    "equal": "eq",
+    "not_equal": "ne",
+    "less_equal": "le",
+    "greater_equal": "ge",
+    "less": "lt",
+    "greater": "gt",
+    "power": "pow",
+}
+_REFLECTED = {"eq": "eq", "ne": "ne", "le": "ge", "ge": "le", "lt": "gt", "gt": "lt"}
+
+
+class Variable(Expression):
+    """An unknown array: x = Variable(100, name="x"), X = Variable((20, 3)), t = Variable().
+
+    Parameters
+    ----------
+    shape : an int for a vector, a tuple for an array; () for a number.
+    name : how messages and blocks call it; x1, x2, … where none is given.
+
+    >>> X = Variable((4, 2), name="X")
+    >>> X.shape, (X @ np.ones((2, 3))).shape, X.T.shape, X[0].shape
+    ((4, 2), (4, 3), (2, 4), (2,))
+    """
+
+    __slots__ = ("__weakref__", "name")
+    name: str
+
+    def __init__(self, shape: Shape | int = (), name: str | None = None):
+        make_linear_operators_defer(Expression)
+        sizes: Any = (shape,) if isinstance(shape, numbers.Integral) else shape
+        valid = isinstance(sizes, tuple | list) and all(
+            isinstance(n, numbers.Integral) and not isinstance(n, bool) for n in sizes
+        )
+        if not valid:
+            raise TypeError(f"Variable: shape must be an int or a tuple of ints, got {shape!r}")
+        if any(n < 1 for n in sizes):
+            raise ValueError(f"Variable: every entry of shape must be at least 1, got {shape!r}")
+        if name is not None and (not isinstance(name, str) or not name):
+            raise TypeError(f"Variable: name must be a string that is not empty, got {name!r}")
+        shape = tuple(int(n) for n in sizes)
+        name = f"x{next(_UNNAMED)}" if name is None else name
+        object.__setattr__(self, "name", name)
+        super().__init__(shape, {self: Map(shape, shape, 1.0)}, 0.0, Text(name, WHOLE))
+
+
+_UNNAMED = itertools.count(1)
+
+
+def as_expression(value: Any) -> Expression | None:
+    """Expressions as they are; numbers, arrays and lists as constants; None for anything else."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Term | Objective | str | bool):
+        return None
+    if isinstance(value, numbers.Real):
+        value = float(value)
+        if not math.isfinite(value):
+            raise ValueError(f"constants must be finite, got {value}")
+        return Expression((), {}, value, Text(shown(value), SUM if value < 0 else WHOLE))
+    text = Text(shown(value), WHOLE)
+    if scipy.sparse.issparse(value):
+        value = value.toarray()
+    elif isinstance(value, list | tuple):
+        value = np.asarray(value)
+    if not is_array(value):
+        return None
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "biuf":
+            raise TypeError(f"constants must be real numbers, got {text} of dtype {value.dtype}")
+        value = value.astype(float) if value.dtype.kind != "f" else value
+    if not all_finite(value):
+        raise ValueError(f"{text}: constants must be finite, this one contains NaN or infinity")
+    return Expression(tuple(value.shape), {}, value if value.ndim else float(value), text)
+
+
+def diff(expression: Expression, axis: int = 0) -> Expression:
+    """Differences of neighbours along an axis: e[1:] - e[:-1].
+
+    >>> diff(Variable((5, 2), name="X")).shape
+    (4, 2)
+    """
+    e = require_expression("diff", expression)
+    _require_axis(e, axis)
+    if e.shape[axis] < 2:
+        raise ValueError(f"diff: axis {axis} of `{e}`, of shape {e.shape}, has one entry and no differences")
+    indices = np.moveaxis(np.arange(e.size).reshape(e.shape), axis, 0)
+    low, high = np.moveaxis(indices[:-1], 0, axis), np.moveaxis(indices[1:], 0, axis)
+    text = Text(f"diff({e.text}{f', axis={axis}' if axis else ''})", WHOLE)
+    return e._then(differences(low, high, e.size), low.shape, text)
+
+
+def concatenate(expressions: Sequence[Any], axis: int = 0) -> Expression:
+    """Expressions (and arrays) one after another along an axis.
+
+    >>> x, y = Variable(3, name="x"), Variable(2, name="y")
+    >>> concatenate([x, y])
+    concatenate([x, y])
+    >>> concatenate([x, y]).shape
+    (5,)
+    """
+    pieces = [require_expression("concatenate", e) for e in expressions]
+    if not pieces:
+        raise ValueError("concatenate: needs at least one expression")
+    shapes = [p.shape for p in pieces]
+    try:
+        places = [np.arange(p.size).reshape(p.shape) for p in pieces]
+        start = itertools.accumulate((p.size for p in pieces), initial=0)
+        order = np.concatenate([place + s for place, s in zip(places, start, strict=False)], axis=axis)
+    except ValueError:
+        raise ValueError(
+            f"concatenate: shapes {shapes} do not fit one after another along axis {axis}"
+        ) from None
+    text = Text(
+        f"concatenate([{', '.join(str(p.text) for p in pieces)}]{f', axis={axis}' if axis else ''})", WHOLE
+    )
+    where = np.argsort(order.reshape(-1), kind="stable")  # where each entry of each piece goes
+    total = Expression(order.shape, {}, 0.0, text)
+    begin = 0
+    for piece in pieces:
+        body = placement(where[begin : begin + piece.size], order.size)
+        total = total._add(piece._then(body, order.shape, piece.text), "+")
+        begin += piece.size
+    return total._named(text)
+
+
+def require_expression(owner: str, value: Any) -> Expression:
+    """`value` as an expression; TypeError where it is none."""
+    expression = as_expression(value)
+    if expression is None:
+        raise TypeError(refusals.not_affine(owner, value))
+    return expression
+
+
+def _is_constant(value: Any) -> bool:
+    return isinstance(value, Expression) and not value.maps
+
+
+def _require_axis(e: Expression, axis: Any) -> None:
+    if not isinstance(axis, int | np.integer) or not -e.ndim <= axis < e.ndim:
+        raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}")
+
+
+def _as_matrix(M: Any) -> Any:
+    """A NumPy or SciPy sparse matrix or vector as it enters a product; None where it is something else."""
+    if scipy.sparse.issparse(M):
+        M = scipy.sparse.csr_array(M)
+    elif isinstance(M, list | tuple):
+        M = np.asarray(M)
+    elif not isinstance(M, np.ndarray):
+        return None
+    if M.dtype.kind not in "biuf":
+        raise TypeError(f"a matrix must hold real numbers, got dtype {M.dtype}")
+    M = M if M.dtype.kind == "f" else M.astype(float)
+    if not all_finite(M.data if scipy.sparse.issparse(M) else M):
+        raise ValueError(f"{shown(M)} contains NaN or infinity")
+    return M
+
+
+def _constant_in(constant: Any, shape: Shape, wanted: Shape) -> Any:
+    """A constant, broadcast."""
+    return constant if plain(constant) else np.broadcast_to(to_numpy(constant), wanted)
+
+
+def _constant_after(left: Body, constant: Any, inputs: Shape, outputs: Shape) -> Any:
+    """left · constant."""
+    if plain(constant) and constant == 0.0:
+        return 0.0
+    if isinstance(left, float):
+        if plain(constant) or inputs == outputs:
+            return left * constant
+        return left * to_numpy(constant).reshape(outputs)
+    full = np.broadcast_to(to_numpy(np.asarray(constant)), inputs)
+    image = np.asarray(Map(inputs, outputs, left).apply(full))
+    return image if outputs else float(image.reshape(()))
+
+
+def _shown_index(key: Any) -> str:
+    if isinstance(key, slice):
+        parts = ["" if end is None else str(end) for end in (key.start, key.stop)]
+        return ":".join(parts if key.step is None else [*parts, str(key.step)])
+    return shown(key)

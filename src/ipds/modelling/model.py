@@ -1,0 +1,179 @@
+"""`minimize`, and the problem it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import Array, to_numpy
+from ..problem import Problem
+from ..solving.solve import solve
+from . import refusals
+from .compiling import compile_model
+from .constraints import Constraint
+from .expressions import Variable, as_expression
+from .splitting import Splitting, splitting_of
+from .terms import as_objective
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+
+class Model(Problem):
+    """A problem written as an objective and constraints, in canonical form; made by `minimize`.
+
+    Attributes
+    ----------
+    variables : those of the model, in the order of their appearance; the blocks begin with them.
+    constraints : as given.
+    splitting : which term became which block, and why; print it.
+    """
+
+    def __init__(self, objective: Any, constraints: Iterable[Constraint] = ()):
+        given = as_objective(objective)
+        if given is None:
+            raise TypeError(refusals.no_term(objective))
+        if isinstance(constraints, Constraint):
+            constraints = [constraints]
+        self.constraints: tuple[Constraint, ...] = tuple(constraints)
+        for constraint in self.constraints:
+            if not isinstance(constraint, Constraint):
+                raise TypeError(refusals.no_constraint(constraint))
+        self._objective = given
+        self._compiled = compile_model(given, self.constraints)
+        self.variables: tuple[Variable, ...] = self._compiled.variables
+        super().__init__(self._compiled.blocks, self._compiled.b)
+
+    @property
+    def splitting(self) -> Splitting:
+        """Which term became which block, what is eliminated, and why."""
+        return splitting_of(self._compiled)
+
+    def point(self, values: Mapping[Variable, Any]) -> tuple[Array, ...]:
+        """The blocks where the variables have these values: the others follow from the equations."""
+        known = {v: np.reshape(to_numpy(values[v]), v.shape).astype(float) for v in self.variables}
+        for w, expression in self._compiled.auxiliary.items():
+            known[w] = expression.at(known)
+        u = [np.broadcast_to(row.expression.at(known), row.expression.shape) for row in self._compiled.rows]
+        last = np.concatenate([np.ravel(piece) for piece in u]).reshape(self.blocks[-1].shape)
+        return (*(known[v].reshape(v.shape or (1,)) for v in self._compiled.holdings), last)
+
+    def solve(self, warm_start: Result | None = None, **options: Any) -> Result:
+        """`ipds.solve` of this problem; `warm_start` is the result of a like one, from whose point it starts.
+
+        The variables may be the same or have the same names and shapes. The multiplier is taken over where its shape
+        is the same. Other options are those of `ipds.solve`.
+        """
+        if warm_start is not None:
+            x0, z0 = self._start(warm_start)
+            options = {"x0": x0, "z0": z0, **options}
+        return solve(self, **options)
+
+    def _start(self, result: Result) -> tuple[tuple[Array, ...], Array | None]:
+        before = _model_of(result)
+        blocks = {v.name: np.asarray(x) for v, x in zip(before.variables, result.x, strict=False)}
+        for v in self.variables:
+            if v.name not in blocks or blocks[v.name].size != v.size:
+                raise ValueError(
+                    f"warm_start: that result has no value for {v.name!r} of shape {v.shape}; it has "
+                    f"{[(w.name, w.shape) for w in before.variables]}"
+                )
+        x0 = self.point({v: blocks[v.name] for v in self.variables})
+        return x0, result.z if tuple(result.z.shape) == self.shape else None
+
+    def value(self, expression: Any, x: tuple[Array, ...]) -> Array:
+        """The value of an expression at the blocks x."""
+        e = as_expression(expression)
+        if e is None:
+            return self._value_of_terms(expression, x)
+        known = dict(zip(self.variables, x, strict=False))
+        for v in e.variables:
+            if v not in known:
+                raise ValueError(
+                    f"`{e}`: the variable {v.name!r} is not in this problem, which has "
+                    f"{[w.name for w in self.variables]}"
+                )
+        return e.at(known)
+
+    def _value_of_terms(self, terms: Any, x: tuple[Array, ...]) -> float:
+        objective = as_objective(terms)
+        if objective is None:
+            raise TypeError(f"value: expected an expression or a term, got {type(terms).__name__}")
+        total = objective.constant
+        if objective.affine is not None:
+            total += float(self.value(objective.affine, x))
+        for term in objective.terms:
+            total += term.coefficient * float(term.function(np.atleast_1d(self.value(term.expression, x))))
+        return total
+
+    def dual(self, constraint: Constraint, result: Result) -> Array:
+        """The multiplier of a constraint: λ ≥ 0 for inequalities, and L = … + ⟨λ, left - right⟩ for == and <=.
+
+        Signs are those of CVXPY: λ ≥ 0 for >= as well, where L = … - ⟨λ, left - right⟩.
+        """
+        place = self._compiled.places.get(constraint)
+        if place is None:
+            raise ValueError(
+                f"`{constraint}` is not a constraint of this problem; its constraints are {list(self.constraints)}"
+            )
+        e = constraint.difference
+        sign = -1.0 if constraint.sense == ">=" else 1.0
+        if place.kind == "rows":
+            # stationarity of u: s + z = 0 with s ∈ ∂H(u)
+            return -sign * np.reshape(np.asarray(result.z).reshape(-1)[place.rows], e.shape)
+        assert place.variable is not None
+        if place.kind == "merged":
+            raise ValueError(
+                f"`{constraint}` has no multiplier: it is projected on together with a set that is not convex; see "
+                "problem.splitting"
+            )
+        index = list(self._compiled.holdings).index(place.variable)
+        block, x = self.blocks[index], result.x[index]
+        force = self.operators[index].adjoint(result.z)
+        if block.f is not None:
+            force = force + block.f.grad(x)
+        a = e.maps[place.variable].multiple
+        assert a is not None
+        # ∇f + Aᵀz + λ_high - λ_low = 0, of which at most one is not 0
+        upper = (constraint.sense == "<=") == (a > 0)
+        pushed = np.maximum(-force if upper else force, 0.0) / abs(a)
+        return np.reshape(pushed, e.shape)
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{v.name} {v.shape}" for v in self.variables)
+        return f"minimize({self._objective}) over {names}, {len(self.constraints)} constraints"
+
+
+def minimize(objective: Any, constraints: Iterable[Constraint] = ()) -> Model:
+    """The problem of minimising `objective` subject to `constraints`.
+
+    Parameters
+    ----------
+    objective : a sum of terms (functions called on expressions) and of scalar expressions.
+    constraints : comparisons ==, <=, >= of expressions.
+
+    >>> from ipds import Variable
+    >>> from ipds.modelling import norm1, sum_squares
+    >>> x = Variable(3, name="x")
+    >>> p = minimize(0.5 * sum_squares(x - np.array([3.0, -0.5, 1.0])) + norm1(x), [x >= 0])
+    >>> print(p.splitting)
+    min Σ f(v) + h(v) + H(u)   subject to   u = Σ M v + c
+    blocks:
+      x (3,)  f: `0.5 * sum_squares(x - array(3))`; h: `x >= 0` (a set: kept with its variable)
+      u (3,)  H: all other convex terms, the equations and the inequalities
+    rows of the last block:
+      u[0:3]  `norm1(x)`: L1(lam=1.0)
+    u is eliminated: its coefficient is the identity and H is convex, so a prox minimises it.
+    """
+    return Model(objective, constraints)
+
+
+def _model_of(result: Result) -> Model:
+    problem = getattr(result, "problem", None)
+    if not isinstance(problem, Model):
+        raise TypeError(
+            "warm_start: needs the result of a problem made by minimize; pass x0= and z0= instead"
+        )
+    return problem

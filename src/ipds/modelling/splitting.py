@@ -1,0 +1,55 @@
+"""Which term became which block, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .compiling import Compiled
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """The canonical form of a model; print it.
+
+    `blocks` says of every block what it holds, and why; `rows` of every part of the last block where it comes from.
+    """
+
+    blocks: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, str], ...]
+    eliminated: str
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in (*self.blocks, *self.rows))
+        lines = ["min Σ f(v) + h(v) + H(u)   subject to   u = Σ M v + c", "blocks:"]
+        lines += [f"  {name:<{width}}  {text}" for name, text in self.blocks]
+        lines += ["rows of the last block:"]
+        lines += [f"  {name:<{width}}  {text}" for name, text in self.rows]
+        return "\n".join([*lines, self.eliminated])
+
+
+def splitting_of(compiled: Compiled) -> Splitting:
+    """The report on a compiled model."""
+    blocks = []
+    for (variable, holding), block in zip(compiled.holdings.items(), compiled.blocks, strict=False):
+        smooth = " + ".join(holding.smooth_notes) or "nothing"
+        kept = ""
+        if holding.h is not None:
+            reason = "a set" if holding.h.is_convex else "not convex"
+            kept = f"; h: {' and '.join(holding.h_notes)} ({reason}: kept with its variable)"
+        made = " (made for the equation below)" if variable in compiled.auxiliary else ""
+        blocks.append((f"{variable.name} {block.shape}", f"f: {smooth}{kept}{made}"))
+    last = compiled.blocks[-1]
+    blocks.append(
+        (f"{last.name} {last.shape}", "H: all other convex terms, the equations and the inequalities")
+    )
+    rows, start = [], 0
+    for row in compiled.rows:
+        end = start + row.expression.size
+        rows.append((f"{last.name}[{start}:{end}]", f"{row.note}: {row.function!r}"))
+        start = end
+    eliminated = (
+        f"{last.name} is eliminated: its coefficient is the identity and H is convex, so a prox minimises it."
+    )
+    return Splitting(tuple(blocks), tuple(rows), eliminated)

@@ -1,0 +1,89 @@
+"""What the grammar does not have: each refusal names the piece as written, its shape, and what to write instead."""
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as spl
+
+from ipds import Variable, minimize
+from ipds.functions import L1, Cardinality, LeastSquares, Nuclear
+from ipds.modelling import entropy, kl_div, norm1, norm2, quad_form, term
+from ipds.operators import FiniteDifference
+
+v = Variable(6, name="v")
+V = Variable((2, 3), name="V")
+A = np.ones((4, 6))
+
+REFUSED = [
+    (lambda: v * v, TypeError, ["`v * v`", "(6,)", "quad_form"]),
+    (lambda: V.T @ V, TypeError, ["`V.T @ V`", "(3, 2)", "Rank(r)(Z)"]),
+    (lambda: v**2, TypeError, ["`v ** 2`", "sum_squares(v)"]),
+    (lambda: abs(v), TypeError, ["`abs(v)`", "norm1(v)"]),
+    (lambda: np.exp(v), TypeError, ["`numpy.exp(v)`", "Exponential()(v)"]),
+    (lambda: np.sin(v), TypeError, ["`numpy.sin(v)`", "(6,)", "smooth(fun)"]),
+    (lambda: np.linalg.norm(v), TypeError, ["norm2(v)"]),
+    (lambda: 2 / v, TypeError, ["`2 / v`", "not affine"]),
+    (lambda: v / 0.0, ZeroDivisionError, ["`v / 0`"]),
+    (lambda: norm1(norm2(v)), TypeError, ["norm2(v)", "affine"]),
+    (lambda: L1(1.0)(norm2(v)), TypeError, ["norm2(v)", "affine"]),
+    (lambda: term(L1(1.0), norm2(v)), TypeError, ["norm2(v)", "affine"]),
+    (lambda: -norm1(v), ValueError, ["`-norm1(v)`", "(6,)", "smooth"]),
+    (lambda: norm1(v) - 2 * norm1(A @ v), ValueError, ["norm1(array(4, 6) @ v)", "(4,)"]),
+    (lambda: A.T @ v, ValueError, ["`array(6, 4) @ v`", "(6,)", "`array(6, 4).T @ v`"]),
+    (lambda: v @ A, ValueError, ["`v @ array(4, 6)`", "(6,)", "`array(4, 6) @ v`"]),
+    (lambda: V @ A, ValueError, ["`V @ array(4, 6)`", "(2, 3)"]),
+    (lambda: A * v, ValueError, ["`array(4, 6) * v`", "(6,)", "array(4, 6) @ v"]),
+    (lambda: spl.aslinearoperator(np.ones((4, 5))) @ v, ValueError, ["@ v`", "(4, 5)", "(6,)"]),
+    (lambda: FiniteDifference(axis=1) @ v, ValueError, ["FiniteDifference(axis=1) @ v", "(6,)"]),
+    (lambda: v + np.ones(5), ValueError, ["`v + array(5)`", "(6,)", "(5,)"]),
+    (lambda: v + np.ones((6, 1)), ValueError, ["(6, 6)", ".reshape"]),
+    (lambda: v + np.array([np.nan] * 6), ValueError, ["finite"]),
+    (lambda: v.reshape(5), ValueError, ["(6,)", "(5,)"]),
+    (lambda: v[6:], IndexError, ["none of its 6 entries"]),
+    (lambda: 0 <= v <= 1, TypeError, ["`v >= 0`", "[lo <= x, x <= hi]"]),
+    (lambda: v < 3, TypeError, ["<="]),
+    (lambda: v != 3, TypeError, ["=="]),
+    (lambda: norm1(v) <= 1, TypeError, ["`norm1(v)`", "L1Ball(r)(e)"]),
+    (lambda: v <= norm1(v), TypeError, ["norm1(v)"]),
+    (lambda: norm2(v) ** 2, TypeError, ["sum_squares(v)"]),
+    (lambda: v * norm1(v), TypeError, ["`v * norm1(v)`", "number"]),
+    (lambda: np.ones(6) * norm1(v), TypeError, ["`norm1(v)`", "L1(weights)(x)"]),
+    (lambda: 0 * Cardinality(2)(v), ValueError, ["`Cardinality(s=2)(v)`", "leave it out"]),
+    (lambda: L1(np.ones(4))(v), ValueError, ["L1", "(6,)", "(4,)"]),
+    (lambda: Nuclear(1.0)(v), ValueError, ["Nuclear(lam=1.0)(v)", "(6,)"]),
+    (lambda: LeastSquares(np.ones((4, 5)), np.ones(4))(v), ValueError, ["(v)", "(6,)", "5"]),
+    (lambda: quad_form(v, np.eye(5)), ValueError, ["`v`", "(6,)", "(5, 5)"]),
+    (lambda: kl_div(v, 2 * v), TypeError, ["`kl_div(v, 2 * v)`", "data"]),
+    (lambda: minimize(v), ValueError, ["`v`", "(6,)", "(v).sum()"]),
+    (lambda: minimize(L1(1.0)), TypeError, ["L1(lam=1.0)", "call it on"]),
+    (lambda: minimize("x"), TypeError, ["str"]),
+    (lambda: minimize(3.0), ValueError, ["no variable"]),
+    (lambda: minimize(entropy(v)), ValueError, ["`entropy(v)`", "(6,)", "`-entropy(v)`"]),
+    (lambda: minimize(norm1(v), [Cardinality(2)(v)]), TypeError, ["Cardinality(s=2)(v)", "objective"]),
+    (lambda: minimize(norm1(v), [1 <= 2]), TypeError, ["without variables"]),
+    (lambda: minimize(norm1(v), [A.T @ np.ones(4) == 4]), TypeError, ["without variables"]),
+    (
+        lambda: minimize(norm1(v), [np.ones((8, 6)) @ v == np.arange(8.0)]),
+        ValueError,
+        ["8 equations in 6 unknowns"],
+    ),
+    (lambda: minimize(norm1(v), [0 * v[:2] == [0, 1]]), ValueError, ["row 1", "0 = 1", "(2,)"]),
+    (lambda: minimize(norm1(v), [v >= 1, v <= 0]), ValueError, ["`v >= 1`", "`v <= 0`", "cross"]),
+    (lambda: minimize(norm1(v) + norm1(Variable(2, name="v"))), ValueError, ["'v'", "different names"]),
+    (lambda: Variable(0), ValueError, ["at least 1"]),
+    (lambda: Variable("x"), TypeError, ["shape"]),
+    (lambda: Variable(3, name=""), TypeError, ["name"]),
+    (lambda: setattr(v, "shape", (3,)), AttributeError, ["do not change"]),
+]
+
+
+@pytest.mark.parametrize(("write", "kind", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_refused_with_words(write, kind, words):
+    with pytest.raises(kind) as caught:
+        write()
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_consistent_equations_with_too_many_rows_are_accepted():
+    G = np.vstack([np.eye(6), np.ones((2, 6))])
+    assert minimize(norm1(v), [G @ v == G @ np.arange(6.0)]).shape
