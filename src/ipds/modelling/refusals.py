@@ -204,8 +204,8 @@ def negated(term: Any, c: float) -> str:
     """A nonsmooth term with a negative weight."""
     written = f"-{term.text.within(PRODUCT)}" if c == -1.0 else f"{c:.6g} * {term.text.within(PRODUCT)}"
     return (
-        f"`{written}`: only smooth terms may be negated (sum_squares, quad_form, huber, logistic, ...), and this one is "
-        f"not; its expression has shape {term.expression.shape}. To reward large entries subtract a smooth "
+        f"`{written}`: only smooth terms may be negated (sum_squares, quad_form, huber, logistic, ...), and this one "
+        f"is not; its expression has shape {term.expression.shape}. To reward large entries subtract a smooth "
         "term, or use a nonconvex penalty (MCP, SCAD, CappedL1, LogSum)"
     )
 
