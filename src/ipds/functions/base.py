@@ -42,9 +42,13 @@ class Nonsmooth(OnExpressions, ABC):
     def prox_warm(self, v: Array, step: float, warm: Any = None) -> tuple[Array, Any]:
         """(prox(v, step), what the next call may start from), where `warm` came from such a call at a near-by v.
 
-        The prox is the same; where it is found by iteration, it is found sooner.
+        The prox is the same; where it is found by iteration, it is found sooner. The first call is given `warm_start`.
         """
         return self.prox(v, step), None
+
+    def warm_start(self, x: Array) -> Any:
+        """What a first `prox_warm` of blocks like x is given: an array of the shape it will return, or None."""
+        return None
 
     def prox_jacobian(self, v: Array, step: float) -> Any:
         """An element J of the generalised Jacobian of prox(·, step) at v, None where it is not known.

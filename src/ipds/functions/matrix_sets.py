@@ -138,6 +138,13 @@ class Rank(Indicator):
         """
         return truncate_warm(v, self.s, warm) if type(v) is np.ndarray else (self.project(v), None)
 
+    def warm_start(self, x: Array) -> Any:
+        """A basis of zeros, which `prox_warm` takes for none; None where it would return none."""
+        short, block = min(x.shape), self.s + OVERSAMPLING
+        return (
+            np.zeros((short, block), order="F") if type(x) is np.ndarray and _has_basis(x, self.s) else None
+        )
+
 
 LARGE = 20
 """Few terms of a large matrix: at most 1/LARGE of the shorter side, which is at least 20 LARGE; a Gram matrix is
@@ -176,10 +183,10 @@ def truncate_warm(v: np.ndarray, s: int, warm: Any = None) -> tuple[np.ndarray, 
     least, so that what is new and orthogonal to the basis is seen.
     """
     block, short = s + OVERSAMPLING, min(v.shape)
-    if v.dtype != np.float64 or not 0 < LARGE * s <= short >= 20 * LARGE:
+    if not _has_basis(v, s):
         return truncate(v, s), None
     wide = v if v.shape[0] == short else v.T
-    if warm is not None and warm.shape == (short, block):
+    if warm is not None and warm.shape == (short, block) and warm.any():
         start = _orthonormal(np.concatenate([warm[:, :-2], _start(short, 2)], axis=1))
         found = leading(wide, s, start, blocks=8, at_least=2)
         if found is not None:
@@ -187,6 +194,11 @@ def truncate_warm(v: np.ndarray, s: int, warm: Any = None) -> tuple[np.ndarray, 
     x = truncate(v, s)
     rows = (x if wide is v else x.T) @ _start(max(v.shape), s)
     return x, _orthonormal(np.concatenate([rows, _start(short, OVERSAMPLING)], axis=1))
+
+
+def _has_basis(v: np.ndarray, s: int) -> bool:
+    """Whether a basis speeds up the next call."""
+    return v.dtype == np.float64 and 0 < LARGE * s <= min(v.shape) >= 20 * LARGE
 
 
 def _truncate_fast(v: np.ndarray, s: int) -> np.ndarray | None:

@@ -1,53 +1,118 @@
 """Accelerated IPDS: a block eliminated, the others moved jointly by spectral prox-gradient steps.
 
-With Φ, s and z⁺ as in `reduction.py`, every iteration is one step of the reduced problem min Φ(x) + Σ h_i(x_i),
-
-    x_i ← prox_{h_i}(x_i - α_i∇_iΦ(x), α_i),
-
-with Barzilai-Borwein lengths and a nonmonotone line search; on a manifold along the tangent part of the gradient. Every
-few steps the multiplier moves, z ← z⁺, and the penalty β grows if the constraint lags behind.
-
-Where a smooth f competes with h_n over a nonconvex set, and that has not settled it in `patience` iterations, the run
-*anneals*: from its best point it starts again with a strongly smoothed h_n (μ large, z = 0), lets the smoothing shrink
-slowly, which finds better basins, and sharpens the result by dual steps as before.
+The reduced problem min Φ(x) + Σ h_i(x_i) is that of `reduced.py`; `search.py` has the lengths of the steps, and
+`annealing.py` says what Φ is smoothed by, and when that changes.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from ..._arrays import Array, is_jax, norm, precision
+from ..._arrays import (
+    Array,
+    add_scaled,
+    decreased,
+    dot,
+    fetch,
+    greatest,
+    magnitude,
+    norm,
+    precision,
+    products_of_differences,
+)
 from ..._arrays.compiling import pure
 from ...errors import AssumptionError
 from ...problem import Block, Problem
-from ..base import Method, State, checked, lipschitz_at
-from ..baselines.composite import assemble, kink_width, length
-from .descent import Terms, descend, descend_far, is_due
-from .reduction import (
+from ...theory.state import State
+from ...theory.structure import eliminable
+from ..base import Method, lipschitz_at, require_positive
+from .annealing import EFFORTS, LOOSE, Cycle, Effort, Schedule, Stage, Turn, first_weights, lighten
+from .reduced import (
     Arrays,
+    DualStepNorms,
+    Place,
     Point,
-    Reduction,
+    ReducedProblem,
     curvatures,
-    eliminable,
+    dual_step_norms,
     eliminate,
     evaluate,
+    feasible_value,
+    kink_width,
+    locate,
     resmooth,
-    verified,
+    smooth_at,
+    snapshot,
+    total,
     without,
 )
-from .spectral import SHORTEST, Reference
-from .stages import EFFORTS, INNER, Cycle, Effort, Memory, begin, next_stage, ready
+from .search import SHORTEST, Reference, Search, backtrack, barzilai_borwein, next_length
 
+DECREASE = 1e-4
+"""A step is accepted where the value falls by this fraction of ‖Δx‖²/α below the reference."""
+ROUNDING = 50
+"""Relative differences up to this many units of the dtype's precision count as none."""
 SHARP_START, SHARP_GROWTH, SHARP_FAR = 5.0, 2.0, 0.05
-"""First penalty (in units of C_h/‖x_n‖), growth, and the residual above which it grows at every dual step, where no
-smooth f competes with h_n: its kinks decide at once."""
-SMOOTHER = 0.4
-TRANSITION = 0.7, 20
-"""First penalty in units of the natural one where h_n outweighs f; factor and steps of the way between the two."""
-HEAVY, TRIALS = 0.1, 60
-"""First weight of an h_i in units of the one at which it outweighs the gradient of f_i; proxes to find that at most."""
-VERIFY = 16
-"""Iterations between trials whether what looks like a quadratic is one."""
+"""First penalty (in units of C_h/‖x_j‖), growth, and the residual above which it grows at every dual step, where no
+smooth f competes with h_j: its kinks decide at once."""
+SMOOTHER, TRANSITION = 0.4, (0.7, 20)
+"""First penalty in units of the natural one where h_j outweighs f; factor and steps of the way between the two."""
+LAG, HASTE = 0.8, 100
+"""β grows where a dual step leaves more than LAG of the residual; in HASTE dual steps although stationarity lags."""
+SHARPEN, CEILING = 1.1, 1e9
+"""Growth of β in the dual steps of an annealing; β at most in units of the first: where that is not enough, the
+constraint cannot be met."""
+TIGHTER, TIGHTEST = 0.7, 5000
+"""Factor of the tolerance from dual step to dual step; its end, in units of precision·‖∇Φ‖ at the start."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What stays fixed during a run."""
+
+    reduced: ReducedProblem
+    schedule: Schedule
+    tau: tuple[float, ...]
+    """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
+    eps: float
+    """Precision of the dtype."""
+    growth: float
+    """Factor of β at a dual step after which the constraint still lags."""
+    far: float
+    """Relative residual above which β grows at every dual step."""
+    beta0: float
+    """The first penalty."""
+
+    def phi(self, stage: Stage) -> ReducedProblem:
+        """The reduced problem, its h_j softened while an annealing cools."""
+        return self.reduced.softened if self.schedule.is_soft(stage) else self.reduced
+
+
+class Incumbent(NamedTuple):
+    """The point to go back to: where an annealing starts, and where all began while weights may make it vanish."""
+
+    value: float
+    """The objective with the constraint solved for x_j; inf before the first annealing."""
+    x: Arrays
+
+
+class Carry(NamedTuple):
+    """Where the next step starts."""
+
+    t: int
+    x: Arrays
+    """The blocks that remain."""
+    gradient: Arrays
+    """∇_iΦ(x); its tangent part on manifolds."""
+    target: Array
+    """b - z/β."""
+    warm: tuple[Any, ...]
+    """What the next prox of each block may start from."""
+    search: Search
+    stage: Stage
+    incumbent: Incumbent
 
 
 class AcceleratedIPDS(Method):
@@ -57,17 +122,19 @@ class AcceleratedIPDS(Method):
 
         u = (b - Σ_{i≠j} A_i x_i - z/β)/c,  s = 1/(βc²) + μ,  x̆_j = prox_{h_j}(u, s),  d = (u - x̆_j)/s
         Φ(x) = Σ_{i≠j} f_i(x_i) + h_j(x̆_j) + s‖d‖²/2,  ∇_iΦ = ∇f_i(x_i) - A_iᵀd/c
-        x_i ← prox_{h_i}(x_i - ατ_i∇_iΦ, ατ_i), α of Barzilai-Borwein length, nonmonotone search
-        every few steps:  z ← -d/c;  β grows where the equation lags behind stationarity
+
+        reduced step  x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i), α of Barzilai-Borwein length, nonmonotone search
+        dual step     z ← -d/c, once little is left of the gradient, or after a few reduced steps
+        growth        β ← growth·β at a dual step, where the equation lags behind stationarity
 
     On manifolds the tangent part of ∇_iΦ is used. Where a smooth f competes over a nonconvex set the smoothing may be
     raised again and lowered slowly (annealing, by `h.soften`); where f_i has no global Lipschitz constant, h_i counts
-    more at first.
+    ω_i > 1 times at first; else μ = 0 and ω_i = 1.
 
     Parameters
     ----------
     effort : "fast", "balanced" (fast at first, patient where that has not settled it) or "thorough".
-    beta0 : first penalty; default: scale-free, from C_h, ‖x_n⁰‖ and the curvature of f.
+    beta0 : first penalty; default: scale-free, from C_h, ‖x_j⁰‖ and the curvature of f.
 
     References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
@@ -75,161 +142,233 @@ class AcceleratedIPDS(Method):
     def __init__(self, effort: str = "balanced", beta0: float | None = None):
         if effort not in EFFORTS:
             raise ValueError(f"AcceleratedIPDS: effort must be one of {list(EFFORTS)}, got {effort!r}")
-        checked("AcceleratedIPDS", beta0=beta0)
+        require_positive("AcceleratedIPDS", beta0=beta0)
         self.effort = effort
         self.beta0 = beta0
         self.name = f"AcceleratedIPDS(effort={effort!r})"
 
-    def init(self, problem: Problem, x0: Arrays, z0: Array) -> State:
-        """Eliminate a block; choose the first penalty and step."""
+    def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
+        """Eliminate a block; choose the first penalty, weights and step."""
         j = eliminable(problem)
         if j is None:
             raise AssumptionError(
                 "AcceleratedIPDS needs a block with convex h and A = c·I (or an isometry) to eliminate; "
                 "state the problem so that one exists, or use IPDS"
             )
-        R, effort = eliminate(problem, j, x0), EFFORTS[self.effort]
+        R, effort = eliminate(problem, j), EFFORTS[self.effort]
         x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
         gentle = any(block.f is not None for block in problem.blocks)
-        unit = kink_width(problem, R, x0)
-        own_bend = lipschitz_at(problem.blocks[j].f, x0[j])[0]
-        bends = [own_bend, *(lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True))]
-        natural = (max(1 / unit, *bends) if gentle else SHARP_START / unit) / R.c**2
-        beta = natural = natural if natural > 0 else self.beta0 or 1 / R.c**2
-        first = self.beta0
-        if first is None and gentle and 1 / unit >= max(bends):  # h_n outweighs f: begin a little smoother
-            first = SMOOTHER * natural
-        cooling = None
-        if first is not None and math.isfinite(unit):  # between `first` and the natural penalty by degrees
-            beta, last = min(first, natural), max(first, natural)
-            cooling = Cycle(math.nan, *TRANSITION, 1 / (last * unit * R.c**2))
+        unit = kink_width(problem, j, x0)
+        bend = lipschitz_at(R.f, x0[j])[0]
+        bends = [bend, *(lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True))]
+        beta, transition = self._first_penalty(R, unit, bends, gentle)
         s = 1 / (beta * R.c**2)
         target = R.b - z0 / beta
         point = evaluate(R, x, target, s)
-        if point.push is not None and norm(z0) > 0:
+        if point.place.force is not None and norm(z0) > 0:
             # a given z0 is that of the problem as stated, in which f_j has not moved
-            z0 = z0 - point.push
-            target = R.b - z0 / beta
-            point = resmooth(R, point, target, s)
+            target = R.b - (z0 - point.place.force) / beta
+            point = resmooth(R, point.place, target, s)
         weights = first_weights(R, point)
         if max(weights) > 1:
-            point = resmooth(R, point, target, s, weights)
-        curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, own_bend)]
+            point = resmooth(R, point.place, target, s, weights)
+        slope = math.hypot(*fetch([magnitude(g) for g in point.gradient]))
+        may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)
+        curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, bend)]
         largest = max(curved)
-        slope, eps = length(point.g), precision(point.z)
-        memory = Memory(
-            reduction=R,
-            effort=effort,
-            growth=effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
-            unit=unit,
-            slope=slope,
-            eps=eps,
-            far=math.inf if gentle else SHARP_FAR,
-            may_anneal=gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks),
-            first=beta,
+        setup = Setup(
+            reduced=R,
+            schedule=Schedule(
+                effort, R.c, unit, slope, may_anneal, transition or Cycle(math.nan, *TRANSITION)
+            ),
             tau=tuple(largest / curvature for curvature in curved),
-            weights=weights,
-            incumbent=(math.inf, x if max(weights) > 1 else ()),
-            point=point.bare(),
-            warm=(None,) * len(R.blocks),
-            z=z0 if norm(z0) > 0 else None,
+            eps=precision(point.z),
+            growth=effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
+            far=math.inf if gentle else SHARP_FAR,
+            beta0=beta,
+        )
+        carry = Carry(
+            t=0,
+            x=x,
+            gradient=point.gradient,
             target=target,
-            beta=beta,
-            mu=0.0,
-            alpha=max(1 / (largest * len(curved)), SHORTEST),
-            reference=Reference(float(point.value)),
-            tolerance=0.1 * slope,
-            cooling=cooling,
+            warm=tuple([block.h.warm_start(xi) for block, xi in zip(R.blocks, x, strict=True)]),
+            search=Search(max(1 / (largest * len(curved)), SHORTEST), Reference(float(point.value)), 0),
+            stage=Stage(beta, 0.0, weights, LOOSE * slope, cooling=transition is not None),
+            incumbent=Incumbent(math.inf, x),
         )
-        points = [(None if block.h.is_manifold else xi, 1.0) for block, xi in zip(R.blocks, x, strict=True)]
-        return assemble(0, R, point, points, s, beta, 0.0, memory, memory.settled)
+        return setup, carry
 
-    def step(self, problem: Problem, state: State) -> State:
-        """One prox-gradient step on the reduced problem; every few steps a dual step."""
-        return self.stride(problem, state, state.t + 1)
+    def _first_penalty(
+        self, R: ReducedProblem, unit: float, bends: list[float], gentle: bool
+    ) -> tuple[float, Cycle | None]:
+        """β⁰, and the cooling that leads from it to the natural penalty, where the two differ."""
+        natural = (max(1 / unit, *bends) if gentle else SHARP_START / unit) / R.c**2
+        if natural <= 0:
+            natural = self.beta0 or 1 / R.c**2
+        first = self.beta0
+        if first is None and gentle and 1 / unit >= max(bends):  # h_j outweighs f: begin a little smoother
+            first = SMOOTHER * natural
+        if first is None or not math.isfinite(unit):
+            return natural, None
+        cold = 1 / (max(first, natural) * unit * R.c**2)
+        return min(first, natural), Cycle(math.nan, *TRANSITION, cold)
 
-    def stride(self, problem: Problem, state: State, until: int) -> State:
-        """The same; for JAX all steps up to the next dual step, or up to iteration `until`, as one program."""
-        m = ready(state.memory, state.t)
-        if state.t % VERIFY == VERIFY - 1:
-            m = _verified(m)
-        R, p, terms = m.phi, m.point, Terms(m.target, m.s, m.tau, m.weights, m.eps)
-        limit = m.cooling.inner if m.cooling else INNER
-        start = p.x, p.g, m.warm, m.alpha, m.reference, m.inner, state.t
-        if is_jax(p.x[0]):
-            until = min(until, state.t + VERIFY - (state.t + 1) % VERIFY)
-            last = pure(descend_far, R, terms, m.tolerance, limit, until, *start, like=p.x[0])
-        else:
-            last = descend(R, terms, *start)
-        q = last.trial.point
-        due = is_due(last, m.tolerance, limit)
-        m = m._replace(
-            point=q._replace(g=()) if due else q.bare(),
-            warm=last.trial.warm,
-            alpha=last.alpha,
-            reference=last.reference,
-            inner=last.inner,
-            due=last.rest if due else None,
-            signs=last.signs if due else (),
-        )
-        steps = [step * weight for step, weight in zip(last.steps, m.weights, strict=True)]
-        points = list(zip(last.trial.v, steps, strict=True))
-        return assemble(last.t, R, q, points, m.s, m.beta, m.mu, m, m.settled, m.transient)
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
+        """A reduced step; at the end of a stage a dual step, or another smoothing."""
+        R, schedule, stage, t = setup.reduced, setup.schedule, carry.stage, carry.t + 1
+        s, target, incumbent = schedule.smoothing(stage), carry.target, carry.incumbent
 
-    def lighter(self, state: State) -> State:
-        """The memory alone, which says where the next step starts; then the parts of a stage that is due."""
-        if state.prox_points:
-            return _bare(state, state.memory)
-        m: Memory = state.memory
-        if m.due is not None:
-            return _bare(state, next_stage(m, state.t))
-        return state if m.point.g else _bare(state, begin(m))
+        # x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i)
+        point, prox_points, warm, search, stationarity_norm = reduced_step(setup, carry)
+        del carry  # where the caller has let go of it, its arrays make room for what follows
+        settled, transient = schedule.is_settled(stage), schedule.is_transient(stage)
+        state = snapshot(t, R, point, prox_points, s, stage.beta, stage.mu, settled, transient)
+        if math.isinf(incumbent.value) and not stage.heavy:
+            incumbent = Incumbent(math.inf, point.x)
+        if stationarity_norm > stage.tolerance and search.inner < schedule.most_steps(stage):
+            return Carry(t, point.x, point.gradient, target, warm, search, stage, incumbent), state
 
-    def may_smooth(self, state: State) -> bool:
+        place = point.place
+        stage, vanished = lighten(stage, point.x)
+        turn = Turn.RESTART if vanished else schedule.turn(stage, t)
+        if turn is Turn.SHARPEN:  # z ← -d/c, β ← growth·β
+            z = point.reduced_multiplier
+            stage = grow(setup, schedule.sharpen(stage), dual_step_norms(R, point), stationarity_norm)
+        elif turn is Turn.COOL:  # z = β(b - target) as before
+            z, stage = stage.beta * (R.b - target), schedule.cool(stage)
+        else:  # z ← 0, x ← the incumbent
+            z = 0.0 * target
+            if turn is Turn.ANNEAL:
+                stage, value = schedule.anneal(stage), feasible_value(R, place)
+                incumbent = Incumbent(value, place.x) if value < incumbent.value else incumbent
+            place = locate(R, incumbent.x)
+        del point, prox_points, target
+        value, gradient = begin(setup, stage, place, z)
+        alpha = search.alpha * min(1.0, schedule.smoothing(stage) / s)  # the curvature grows as s shrinks
+        search = Search(alpha, Reference(value), 0)
+        return Carry(t, place.x, gradient, R.target(z, stage.beta), warm, search, stage, incumbent), state
+
+    def may_smooth(self, setup: Setup) -> bool:
         """Whether it may anneal."""
-        return state.memory.may_anneal and bool(state.memory.effort.cycles)
+        return setup.schedule.may_anneal and bool(setup.schedule.effort.cycles)
 
-    def parameters_of(self, state: State) -> Effort:
+    def parameters_of(self, setup: Setup) -> Effort:
         """The numbers behind the effort."""
-        return state.memory.effort
+        return setup.schedule.effort
 
 
-def first_weights(R: Reduction, p: Point) -> tuple[float, ...]:
-    """ω_i: `HEAVY` of the weight at which h_i would outweigh ∇f_i entirely, where f_i has no global curvature bound.
+class Move(NamedTuple):
+    """A reduced step."""
 
-    Such an f (a quartic, say) is far from convex at a start that is far away: there a heavier h_i, which keeps x_i
-    simple, leads to better minima.
-    """
-    weights = []
-    for block, slope in zip(R.blocks, p.df, strict=True):
-        steepest, weight = block.h.lipschitz(block.shape), 0.0
-        if block.f is not None and block.f.lipschitz is None and 0 < steepest < math.inf:
-            weight = norm(slope) / steepest
-            for _ in range(TRIALS):
-                if norm(block.h.prox(slope, weight)) == 0:
-                    break
-                weight *= 1.2
-            else:
-                weight = 0.0  # h_i has its minimum elsewhere than at 0
-        weights.append(max(1.0, HEAVY * weight))
-    return tuple(weights)
+    point: Point
+    prox_points: tuple[tuple[Array | None, float], ...]
+    """(v_i, step_i) with x_i = prox_{h_i}(v_i, step_i); no v_i on manifolds, whose normals are known without."""
+    warm: tuple[Any, ...]
+    search: Search
+    """Where the next one starts."""
+    stationarity_norm: float
+    """‖∇Φ + Σ ω_i s_i‖ with the s_i ∈ ∂h_i of the proxes: what is left of the gradient."""
+
+
+def reduced_step(setup: Setup, carry: Carry) -> Move:
+    """x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i), α by a nonmonotone search from the Barzilai-Borwein length."""
+    phi, tau, weights = setup.phi(carry.stage), setup.tau, carry.stage.weights
+    s, (first, reference, inner) = setup.schedule.smoothing(carry.stage), carry.search
+    level = reference.value + ROUNDING * setup.eps * abs(reference.value)
+
+    def attempt(alpha: float) -> tuple[bool, Any]:
+        steps = tuple([alpha * ti for ti in tau])
+        start = carry.x, carry.gradient, carry.target, s, weights, carry.warm
+        numbers, *arrays = fetch(*pure(try_step, phi, steps, tau, setup.eps, *start, like=carry.x[0]))
+        measures = Measures(*numbers)
+        return measures.value <= level - DECREASE * measures.dx_dx / alpha, (measures, steps, *arrays)
+
+    alpha, (measures, steps, point, v, warm) = backtrack(attempt, first)
+    spectral = barzilai_borwein(measures.dx_dx, measures.dx_dg, measures.dg_dg, long=carry.t % 2 == 1)
+    search = Search(next_length(alpha, spectral), reference.after(measures.value), inner + 1)
+    prox_points = tuple([(vi, step * weight) for vi, step, weight in zip(v, steps, weights, strict=True)])
+    return Move(point, prox_points, warm, search, math.sqrt(measures.stationarity_square))
+
+
+class Measures(NamedTuple):
+    """The numbers that judge a step: sums over the blocks, those of differences in units of τ_i."""
+
+    value: Any
+    """Φ(x) + Σ ω_i h_i(x_i) at its end."""
+    dx_dx: Any
+    dx_dg: Any
+    dg_dg: Any
+    stationarity_square: Any
+
+
+def try_step(
+    phi: ReducedProblem,
+    steps: tuple[float, ...],
+    tau: tuple[float, ...],
+    eps: float,
+    x: Arrays,
+    gradient: Arrays,
+    target: Array,
+    s: float,
+    weights: tuple[float, ...],
+    warm: tuple[Any, ...],
+) -> tuple[Measures, Point, tuple[Array | None, ...], tuple[Any, ...]]:
+    """The step of the given lengths: its measures, the point, the v_i and warm starts; without a look at a number."""
+    v = [add_scaled(xi, -step, gi) for xi, gi, step in zip(x, gradient, steps, strict=True)]
+    scaled = [step * weight for step, weight in zip(steps, weights, strict=True)]
+    pairs = [block.h.prox_warm(*given) for block, *given in zip(phi.blocks, v, scaled, warm, strict=True)]
+    v = [None if block.h.is_manifold else vi for block, vi in zip(phi.blocks, v, strict=True)]
+    point = evaluate(phi, tuple([xi for xi, _ in pairs]), target, s, weights)
+    sums: list[Any] = [0, 0, 0, 0.0]
+    for block, ti, step, *four in zip(
+        phi.blocks, tau, steps, point.x, x, point.gradient, gradient, strict=True
+    ):
+        dx_dx, dx_dg, dg_dg = products_of_differences(*four)
+        if block.h.is_manifold:
+            left = dot(four[2], four[2])
+        else:  # ∇_iΦ + ω_i s_i = Δg_i - Δx_i/step_i: its norm needs no new array, but is at least its own rounding
+            own = dx_dx / step / step
+            left = greatest(dg_dg - 2 * dx_dg / step + own, 4 * eps * (dg_dg + own))
+        sums = [a + b for a, b in zip(sums, (dx_dx / ti, dx_dg, dg_dg * ti, left), strict=True)]
+    return Measures(point.value, *sums), point, tuple(v), tuple([following for _, following in pairs])
+
+
+def begin(setup: Setup, stage: Stage, place: Place, z: Array) -> tuple[float, Arrays]:
+    """The value and the gradient of the Φ of a stage, at a place and with the multiplier given."""
+    s = setup.schedule.smoothing(stage)
+    value, gradient = pure(_begin, setup.phi(stage), place, z, stage.beta, s, stage.weights, like=z)
+    (value,), gradient = fetch((value,), gradient)
+    return value, gradient
+
+
+def _begin(
+    R: ReducedProblem, place: Place, z: Array, beta: float, s: float, weights: tuple[float, ...]
+) -> tuple[Any, Arrays]:
+    point = smooth_at(R, place, R.invert(decreased(R.target(z, beta), total(R, place))), s, weights)
+    return point.value, point.gradient
+
+
+def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: float) -> Stage:
+    """The stage after a dual step: β grows where the constraint lags behind stationarity; the tolerance shrinks."""
+    rounding = ROUNDING * setup.eps * norms.size
+    # at first the constraint may hurry ahead; in the long run it must not
+    balance = 1.0 if stage.cycle >= 0 or stage.rounds > HASTE else 0.1
+    lags = (
+        norms.residual > max(LAG * stage.feasibility, rounding)
+        and norms.residual * math.hypot(*norms.adjoints_z) > balance * stationarity_norm * norms.size
+    )
+    growth = setup.growth if lags or norms.residual > setup.far * norms.size else 1.0
+    if setup.schedule.is_transient(stage):
+        growth = SHARPEN
+    return stage._replace(
+        beta=min(stage.beta * growth, max(stage.beta, CEILING * setup.beta0)),
+        tolerance=max(TIGHTER * stage.tolerance, TIGHTEST * setup.eps * setup.schedule.slope),
+        rounds=stage.rounds + 1,
+        feasibility=norms.residual,
+    )
 
 
 def into_domain(block: Block, x: Array) -> Array:
     """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
     return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
-
-
-def _bare(state: State, memory: Memory) -> State:
-    """A State of which only the memory is left."""
-    return State(state.t, (), None, None, state.beta, state.mu, (), (), state.last, memory=memory)
-
-
-def _verified(m: Memory) -> Memory:
-    """The same place, with every f that turns out not to be quadratic evaluated in full from here on."""
-    R = verified(m.reduction, m.point)
-    if R is m.reduction:
-        return m
-    m = m._replace(reduction=R)
-    point = evaluate(m.phi, m.point.x, m.target, m.s, m.weights)
-    return m._replace(point=point, reference=Reference(float(point.value)))

@@ -1,0 +1,207 @@
+"""Stages: what a reduced problem is smoothed by, and for how long.
+
+A run goes from stage to stage; within one, Φ stays the same. Most stages end with a dual step. Some end otherwise:
+
+- *Cooling.* The smoothing s = 1/(βc²) + μ shrinks by a factor from stage to stage, without dual steps, until it is
+  cold.
+- *Annealing.* Where a smooth f competes with h_j over a nonconvex set, and dual steps have not settled it in `patience`
+  iterations, the run starts again from its best point with a strong smoothing (μ large, z = 0), cools slowly, which
+  finds better basins, and sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them.
+- *Weights.* Where f_i is far from convex, h_i counts ω_i times at first, and less from stage to stage.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from ..._arrays import norm
+from .reduced import Arrays, Point, ReducedProblem
+
+
+class Cycle(NamedTuple):
+    """One cooling: smoothing from `hot` to `cold` (in units of ‖x_j‖/C_h), by a factor every `inner` steps."""
+
+    hot: float
+    factor: float
+    inner: int
+    cold: float = 0.2
+
+
+class Effort(NamedTuple):
+    """Speed against the quality of the basin; all numbers are free of scale."""
+
+    growth: float
+    """Factor of β at a dual step after which the constraint still lags."""
+    patience: float
+    """Iterations before annealing starts (where it applies)."""
+    cycles: tuple[Cycle, ...]
+    exhaustive: bool = False
+    """Whether all cycles are run even where a point is certified before."""
+
+
+DEEP, HIGH, WARM, MILD = (
+    Cycle(2.0, 0.95, 30),
+    Cycle(1.5, 0.93, 20),
+    Cycle(1.0, 0.93, 20),
+    Cycle(0.5, 0.92, 20),
+)
+CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
+EFFORTS = {
+    "fast": Effort(1.05, math.inf, ()),
+    "balanced": Effort(1.05, 200, CYCLES),
+    "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
+}
+INNER = 10
+"""Steps at most between two dual steps."""
+LOOSE, TIGHT = 0.1, 0.0005
+"""What may be left of the gradient, in units of the first one, at a first dual step and while an annealing cools."""
+ROUNDS = 12
+"""Dual steps after the cooling of an annealing."""
+SHARP = 10
+"""β while μ shrinks, and after the last annealing, is this many times what the coldest smoothing needs."""
+HEAVY, TRIALS, LIGHTER = 0.1, 60, 0.7
+"""First weight of an h_i in units of the one at which it outweighs the gradient of f_i; proxes to find that at most;
+factor of the weight from stage to stage."""
+
+
+class Stage(NamedTuple):
+    """What a reduced problem is smoothed by at present, and where in the schedule that is."""
+
+    beta: float
+    mu: float
+    weights: tuple[float, ...]
+    """ω_i ≥ 1, by which the h_i count."""
+    tolerance: float
+    """The stage ends where no more than this is left of the gradient."""
+    cooling: bool
+    """Whether the smoothing shrinks at the end of the stage, in place of a dual step."""
+    cycle: int = -1
+    """Annealing we are in; -1 before the first."""
+    rounds: int = 0
+    """Dual steps since the last cooling."""
+    feasibility: float = math.inf
+    """‖Ax - b‖ at the last dual step."""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether some h_i still counts more than once."""
+        return max(self.weights) > 1
+
+
+class Turn(Enum):
+    """How a stage ends."""
+
+    RESTART = "all has vanished under the weights: from the start again, without them"
+    COOL = "a smaller smoothing"
+    ANNEAL = "from the best point again, with a strong smoothing"
+    SHARPEN = "a dual step"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What decides how the stages follow each other; fixed during a run."""
+
+    effort: Effort
+    c: float
+    """A_jᵀA_j = c²·I."""
+    unit: float
+    """‖x_j‖/C_h: the smoothing at which the kinks of h_j are as wide as its arguments; inf where h_j is a set."""
+    slope: float
+    """‖∇Φ‖ at the start: the scale of tolerances."""
+    may_anneal: bool
+    transition: Cycle
+    """The cooling before any annealing, for runs that begin with one."""
+
+    def smoothing(self, stage: Stage) -> float:
+        """s = 1/(βc²) + μ."""
+        return 1 / (stage.beta * self.c**2) + stage.mu
+
+    def cycle_of(self, stage: Stage) -> Cycle:
+        """The cycle by which a cooling stage cools."""
+        return self.transition if stage.cycle < 0 else self.effort.cycles[stage.cycle]
+
+    def most_steps(self, stage: Stage) -> int:
+        """Steps of a stage at most."""
+        return self.cycle_of(stage).inner if stage.cooling else INNER
+
+    def is_transient(self, stage: Stage) -> bool:
+        """Whether an annealing is under way."""
+        return 0 <= stage.cycle < len(self.effort.cycles)
+
+    def is_settled(self, stage: Stage) -> bool:
+        """Whether no annealing is owed any more, and every h_i counts once."""
+        owed = self.effort.exhaustive and self.may_anneal and stage.cycle < len(self.effort.cycles)
+        return not owed and not stage.heavy
+
+    def is_soft(self, stage: Stage) -> bool:
+        """Whether h_j is softened: while an annealing cools."""
+        return stage.cooling and self.is_transient(stage)
+
+    def turn(self, stage: Stage, t: int) -> Turn:
+        """How a stage that is over at iteration t ends, unless all has vanished under its weights."""
+        if stage.cooling:
+            cycle = self.cycle_of(stage)
+            cold = self.smoothing(stage) * cycle.factor <= cycle.cold * self.unit
+            return Turn.SHARPEN if cold else Turn.COOL
+        if self.may_anneal and stage.cycle < len(self.effort.cycles):
+            waits = t < self.effort.patience if stage.cycle < 0 else stage.rounds < ROUNDS
+            return Turn.SHARPEN if waits else Turn.ANNEAL
+        return Turn.SHARPEN
+
+    def cool(self, stage: Stage) -> Stage:
+        """The next smaller smoothing."""
+        return self._smooth(stage, self.smoothing(stage) * self.cycle_of(stage).factor)
+
+    def anneal(self, stage: Stage) -> Stage:
+        """The hot stage of the next cycle; after the last one a sharp stage, for good."""
+        stage = stage._replace(cycle=stage.cycle + 1)
+        if self.is_transient(stage):
+            stage = stage._replace(cooling=True, tolerance=TIGHT * self.slope)
+            return self._smooth(stage, self.cycle_of(stage).hot * self.unit)
+        beta = SHARP / (self.effort.cycles[-1].cold * self.unit * self.c**2)
+        return stage._replace(beta=beta, mu=0.0, tolerance=LOOSE * self.slope)
+
+    def sharpen(self, stage: Stage) -> Stage:
+        """The stage whose dual steps follow a cooling: the same smoothing, all of it in β; any other as it is."""
+        if not stage.cooling:
+            return stage
+        beta = 1 / (self.smoothing(stage) * self.c**2)
+        return stage._replace(cooling=False, rounds=0, mu=0.0, beta=beta, tolerance=LOOSE * self.slope)
+
+    def _smooth(self, stage: Stage, s: float) -> Stage:
+        """Total smoothing s, almost all of it in μ."""
+        beta = max(stage.beta, SHARP / (self.cycle_of(stage).cold * self.unit * self.c**2))
+        return stage._replace(beta=beta, mu=s - 1 / (beta * self.c**2))
+
+
+def lighten(stage: Stage, x: Arrays) -> tuple[Stage, bool]:
+    """The stage with lighter weights, and whether a block has vanished under its own: then with none at all."""
+    if not stage.heavy:
+        return stage, False
+    vanished = any(weight > 1 and norm(xi) == 0 for weight, xi in zip(stage.weights, x, strict=True))
+    weights = [1.0 if vanished else max(1.0, LIGHTER * weight) for weight in stage.weights]
+    return stage._replace(weights=tuple(weights)), vanished
+
+
+def first_weights(R: ReducedProblem, point: Point) -> tuple[float, ...]:
+    """ω_i: `HEAVY` of the weight at which h_i would outweigh ∇f_i entirely, where f_i has no global curvature bound.
+
+    Such an f (a quartic, say) is far from convex at a start that is far away: there a heavier h_i, which keeps x_i
+    simple, leads to better minima.
+    """
+    weights = []
+    for block, slope in zip(R.blocks, point.place.gradients, strict=True):
+        steepest, weight = block.h.lipschitz(block.shape), 0.0
+        if block.f is not None and block.f.lipschitz is None and 0 < steepest < math.inf:
+            weight = norm(slope) / steepest
+            for _ in range(TRIALS):
+                if norm(block.h.prox(slope, weight)) == 0:
+                    break
+                weight *= 1.2
+            else:
+                weight = 0.0  # h_i has its minimum elsewhere than at 0
+        weights.append(max(1.0, HEAVY * weight))
+    return tuple(weights)

@@ -1,0 +1,338 @@
+"""The reduced problem: one block eliminated in closed form.
+
+Where A_j = c·I, f_j = 0 and h_j is convex, the minimiser of the smoothed augmented Lagrangian over x_j is explicit.
+With u = (b - z/β - Σ_{i≠j} A_i x_i)/c and s = 1/(βc²) + μ,
+
+    x̆ = prox_{h_j}(u, s),   d = (u - x̆)/s ∈ ∂h_j(x̆),
+    Φ(x) = Σ f_i(x_i) + h_j(x̆) + s‖d‖²/2,   ∇_iΦ = ∇f_i - A_iᵀd/c,
+
+and z⁺ = -d/c is the multiplier after a dual step with σ = 1. The same holds for any bijective A_j with A_jᵀA_j = c²·I
+(a cosine transform, say): its inverse A_jᵀ/c² takes the place of 1/c.
+
+Where f_j ≠ 0, it moves to the blocks that remain, as f_j(y(x)) with y(x) = A_j⁻¹(b - Σ A_i x_i): on the constraint the
+objective is the same, and the multiplier of the problem as it was stated is z⁺ - A_j⁻ᵀ∇f_j(y).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..._arrays import (
+    Array,
+    add_scaled,
+    divided,
+    dot,
+    fetch,
+    increased,
+    magnitude,
+    norm,
+    scaled_difference,
+)
+from ..._arrays.compiling import pure
+from ...functions import Nonsmooth, Smooth
+from ...operators import Identity, Operator
+from ...problem import Block, Problem, sum_products
+from ...theory.state import State
+from ..base import product_unless_identity, size_of_block
+
+Arrays = tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedProblem:
+    """The eliminated block j and the blocks that remain."""
+
+    j: int
+    c: float
+    b: Any
+    h: Nonsmooth
+    """h_j."""
+    f: Smooth | None
+    """f_j."""
+    A: Operator
+    """A_j."""
+    blocks: tuple[Block, ...]
+    """The others."""
+    operators: tuple[Operator, ...]
+    soft: bool = False
+    """Whether h_j is smoothed by its own `soften` instead of its Moreau envelope."""
+
+    @cached_property
+    def softened(self) -> ReducedProblem:
+        """The same with h_j softened; one object, so that what was compiled for it serves again."""
+        return replace(self, soft=True)
+
+    def invert(self, y: Array) -> Array:
+        """A_j⁻¹ y."""
+        if isinstance(self.A, Identity):
+            return y if self.c == 1.0 else y * (1 / self.c)
+        return self.A.adjoint(y) * (1 / self.c**2)
+
+    def multiplier(self, x_breve: Array, u: Array, s: float) -> Array:
+        """z⁺ = -A_j⁻ᵀd with d = (u - x̆)/s; may take the place of u."""
+        if isinstance(self.A, Identity):
+            return scaled_difference(x_breve, u, 1 / (self.c * s), into_second=True)
+        return self.A.apply(scaled_difference(x_breve, u, 1 / (self.c**2 * s)))
+
+    def force(self, slope: Array) -> Array:
+        """-A_j⁻ᵀ slope, in the place of slope where it can be."""
+        if isinstance(self.A, Identity):
+            return divided(slope, -self.c)
+        return self.A.apply(divided(slope, -(self.c**2)))
+
+    def target(self, z: Array, beta: float) -> Array:
+        """b - z/β, of the shape of the constraint even where b is a number."""
+        return add_scaled(self.b, -1 / beta, z)
+
+
+class Place(NamedTuple):
+    """What is known at x whatever the smoothing."""
+
+    x: Arrays
+    products: tuple[Array | None, ...]
+    """A_i x_i; None where A_i = c·I: such a product takes less time than its memory is worth."""
+    f: tuple[Any, ...]
+    """f_i(x_i)."""
+    gradients: tuple[Array | None, ...]
+    """∇f_i(x_i), None where f_i = 0."""
+    f_j: Any
+    """f_j(y(x))."""
+    force: Array | None
+    """-A_j⁻ᵀ∇f_j(y(x)), None where f_j = 0."""
+
+
+class Point(NamedTuple):
+    """Φ at a place: all that depends on the smoothing."""
+
+    place: Place
+    value: Any
+    """Φ(x) + Σ ω_i h_i(x_i)."""
+    x_breve: Array
+    reduced_multiplier: Array
+    """z⁺ = -A_j⁻ᵀd, the multiplier of the reduced problem."""
+    z: Array
+    """The multiplier of the problem as stated: the same unless f_j has moved."""
+    adjoints_z: tuple[Array | None, ...]
+    """A_iᵀz; None where A_i = c·I, unless it is the gradient itself, and where h_j is softened."""
+    gradient: Arrays
+    """∇_iΦ; its tangent part on manifolds."""
+
+    @property
+    def x(self) -> Arrays:
+        """The blocks that remain."""
+        return self.place.x
+
+
+_reduced: WeakKeyDictionary[Problem, dict[int, ReducedProblem]] = WeakKeyDictionary()
+
+
+def eliminate(problem: Problem, j: int) -> ReducedProblem:
+    """`problem` reduced by its block j: always the same object, so that what was compiled for it serves again."""
+    known = _reduced.setdefault(problem, {})
+    if j not in known:
+        A, block = problem.operators[j], problem.blocks[j]
+        assert A.gram is not None
+        c = A.scale if isinstance(A, Identity) else math.sqrt(A.gram)
+        others = without(problem.blocks, j), without(problem.operators, j)
+        known[j] = ReducedProblem(j, c, problem.b, block.h, block.f, A, *others)
+    return known[j]
+
+
+def evaluate(R: ReducedProblem, x: Arrays, target: Array, s: float, weights: tuple[float, ...] = ()) -> Point:
+    """Φ and its gradient at x: each A_i, A_iᵀ and f_i once; `target` is b - z/β, `weights` as in `smooth_at`."""
+    return resmooth(R, locate(R, x), target, s, weights)
+
+
+def locate(R: ReducedProblem, x: Arrays) -> Place:
+    """All A_i x_i, f_i(x_i) and ∇f_i(x_i)."""
+    products = tuple([product_unless_identity(op, xi) for op, xi in zip(R.operators, x, strict=True)])
+    pairs = [value_and_gradient(block.f, xi) for block, xi in zip(R.blocks, x, strict=True)]
+    place = Place(x, products, tuple([f for f, _ in pairs]), tuple([df for _, df in pairs]), 0.0, None)
+    if R.f is None:
+        return place
+    f_j, slope = R.f.value_and_grad(block_from_equation(R, place))
+    return place._replace(f_j=f_j, force=R.force(1.0 * slope))  # of a copy: the slope is f_j's own
+
+
+def resmooth(
+    R: ReducedProblem, place: Place, target: Array, s: float, weights: tuple[float, ...] = ()
+) -> Point:
+    """Φ and its gradient at a place, for a (new) target b - z/β and smoothing s: without any product A_i x_i."""
+    return smooth_at(R, place, R.invert(target - total(R, place)), s, weights)
+
+
+def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tuple[float, ...] = ()) -> Point:
+    """Φ and its gradient where u = A_j⁻¹(b - z/β - Σ A_i x_i), whose memory is used again.
+
+    The value counts h_i with the weight ω_i, or once.
+    """
+    envelope, slope = R.h.soften(u, s) if R.soft else (0.0, None)
+    x_breve = R.h.prox(u, s)
+    reduced_multiplier = R.multiplier(x_breve, u, s)
+    if slope is None:
+        curved = (s * R.c * R.c / 2) * dot(reduced_multiplier, reduced_multiplier)
+        envelope = curved + (0.0 if R.h.is_set else R.h(x_breve))
+    z = _sum(reduced_multiplier, place.force)
+    # the multiplier behind the gradient; that of x̆, which the certificate takes, is another where h_j is softened
+    behind = z if slope is None else _sum(R.force(slope), place.force)
+    value = sum(place.f) + place.f_j + envelope
+    adjoints_z, gradient = [], []
+    for block, op, xi, df, weight in zip(
+        R.blocks, R.operators, place.x, place.gradients, weights or (1.0,) * len(R.blocks), strict=True
+    ):
+        more = df is not None or block.h.is_manifold
+        adjoint_z = None if more and isinstance(op, Identity) else op.adjoint(behind)
+        adjoints_z.append(adjoint_z)
+        gradient.append(tangent(block, xi, _gradient(op, behind, adjoint_z, df)))
+        if not block.h.is_set:
+            value = value + weight * block.h(xi)
+    known = tuple(adjoints_z) if slope is None else (None,) * len(gradient)
+    return Point(place, value, x_breve, reduced_multiplier, z, known, tuple(gradient))
+
+
+def _sum(multiplier: Array, force: Array | None) -> Array:
+    return multiplier if force is None else multiplier + force
+
+
+def _gradient(op: Operator, z: Array, adjoint_z: Array | None, df: Array | None) -> Array:
+    """∇f_i + A_iᵀz."""
+    made = op.adjoint(z) if adjoint_z is None else adjoint_z
+    if df is None:
+        return made
+    return df + made if made is z or made is adjoint_z else increased(made, df)
+
+
+def value_and_gradient(f: Smooth | None, x: Array) -> tuple[Any, Array | None]:
+    """(f(x), ∇f(x)); (0, None) for no f."""
+    return (0.0, None) if f is None else f.value_and_grad(x)
+
+
+def tangent(block: Block, x: Array, g: Array) -> Array:
+    """The Riemannian gradient on a manifold, g itself elsewhere."""
+    return block.h.tangent(x, g) if block.h.is_manifold else g
+
+
+def total(R: ReducedProblem, place: Place) -> Array:
+    """Σ A_i x_i over the blocks that remain."""
+    terms = zip(R.operators, place.x, place.products, strict=True)
+    return sum_products([op.apply(xi) if product is None else product for op, xi, product in terms], 0.0)
+
+
+def block_from_equation(R: ReducedProblem, place: Place) -> Array:
+    """y(x) = A_j⁻¹(b - Σ A_i x_i), the block j that meets the constraint."""
+    return R.invert(R.b - total(R, place))
+
+
+def adjoints(R: ReducedProblem, z: Array, known: Sequence[Array | None]) -> Arrays:
+    """A_iᵀz, where they are not known."""
+    pairs = zip(R.operators, known, strict=True)
+    return tuple([op.adjoint(z) if adjoint_z is None else adjoint_z for op, adjoint_z in pairs])
+
+
+def feasible_value(R: ReducedProblem, place: Place) -> float:
+    """The objective at the feasible point with x_j = y(x)."""
+    others = [block.h(xi) for block, xi in zip(R.blocks, place.x, strict=True) if not block.h.is_set]
+    return float(sum(place.f) + place.f_j + sum(others) + R.h(block_from_equation(R, place)))
+
+
+class DualStepNorms(NamedTuple):
+    """What a dual step is judged by."""
+
+    residual: float
+    """‖Ax - b‖."""
+    size: float
+    """The larger of ‖Σ_{i≠j} A_i x_i‖ and ‖A_j x̆‖."""
+    adjoints_z: tuple[float, ...]
+    """‖A_iᵀz‖."""
+
+
+def dual_step_norms(R: ReducedProblem, point: Point) -> DualStepNorms:
+    """The norms at a point, fetched at once."""
+    residual, others, own, *pulls = fetch(pure(_dual_step_norms, R, point, like=point.z))
+    return DualStepNorms(residual, max(others, own), tuple(pulls))
+
+
+def _dual_step_norms(R: ReducedProblem, point: Point) -> tuple[Any, ...]:
+    others, own = total(R, point.place), R.A.apply(point.x_breve)
+    norms = magnitude(sum_products((others, own), R.b)), magnitude(others), magnitude(own)
+    return (*norms, *map(magnitude, adjoints(R, point.z, point.adjoints_z)))
+
+
+def curvatures(R: ReducedProblem, point: Point, s: float, bend: float) -> list[float]:
+    """Curvature of Φ in every block along its own gradient; the envelope counts with its largest, 1/s, f_j with `bend`.
+
+    A block whose gradient vanishes is probed along its own x_i, or along ones.
+    """
+    found = []
+    for block, op, xi, gi, df in zip(
+        R.blocks, R.operators, point.x, point.gradient, point.place.gradients, strict=True
+    ):
+        size = norm(xi)
+        d = gi if norm(gi) > 0 else xi if size > 0 else xi + 1.0
+        length = norm(d)
+        gain = (norm(op.apply(d)) / length) ** 2 / R.c**2
+        curvature = gain * (1 / s + bend)
+        if block.f is not None and block.f.lipschitz is not None:
+            curvature += block.f.lipschitz
+        elif block.f is not None:
+            step = 1e-6 * (size or 1.0) / length
+            curvature += norm(block.f.grad(xi - step * d) - df) / (step * length)
+        found.append(curvature)
+    return found
+
+
+def kink_width(problem: Problem, j: int, x0: Arrays) -> float:
+    """‖x_j‖/C_h, the smoothing at which the kinks of h_j are as wide as its arguments; inf where h_j has none."""
+    block = problem.blocks[j]
+    size, steepest = size_of_block(problem, j, x0), block.h.lipschitz(block.shape)
+    return size / steepest if 0 < steepest < math.inf and size > 0 else math.inf
+
+
+def snapshot(
+    t: int,
+    R: ReducedProblem,
+    point: Point,
+    prox_points: Sequence[tuple[Array | None, Any]],
+    s: float,
+    beta: float,
+    mu: float,
+    settled: bool = True,
+    transient: bool = False,
+) -> State:
+    """The State of a point of the reduced problem, block j put back; x̆ is a prox with step `s`."""
+    place = point.place
+    # z was made from x̆ and its prox point, which can be made from them again, unless f_j has moved
+    u = None
+    if place.force is not None:
+        u = add_scaled(point.x_breve, -s, R.A.adjoint(point.reduced_multiplier))
+    return State(
+        t,
+        insert(place.x, R.j, point.x_breve),
+        point.x_breve,
+        point.z,
+        beta,
+        mu,
+        insert(place.products, R.j, None),
+        insert(tuple(prox_points), R.j, (u, s)),
+        last=R.j,
+        gradients=insert(place.gradients, R.j, None),
+        adjoints=insert(point.adjoints_z, R.j, None),
+        values=insert(place.f, R.j, 0.0 if R.f is None else None),
+        settled=settled,
+        transient=transient,
+    )
+
+
+def without(items: tuple[Any, ...], j: int) -> tuple[Any, ...]:
+    """`items` less the j-th."""
+    return (*items[:j], *items[j + 1 :])
+
+
+def insert(items: tuple[Any, ...], j: int, item: Any) -> tuple[Any, ...]:
+    """`items` with `item` in place j."""
+    return (*items[:j], item, *items[j:])
