@@ -1,8 +1,8 @@
 """What one iteration of accelerated IPDS needs, as a list of operations that can be timed.
 
 Every operation of the mathematics on two blocks, x and the eliminated y with A_y = 1 (see
-`ipds.methods.accelerated.reduction`),
-spelled as fast as NumPy, BLAS and SciPy allow and written into buffers made beforehand. No bookkeeping, no checks.
+`ipds.methods.accelerated.reduced`), spelled as fast as NumPy, BLAS and SciPy allow and written into buffers made
+beforehand. No bookkeeping, no checks.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Step lengths and searches that gradient methods share."""
+"""Step lengths and searches that gradient methods share, and the step that accelerated IPDS tries in one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from ..._arrays import Array, add_scaled, dot, greatest, products_of_differences
 from ..deadline import raise_if_late
+from .reduced import Arrays, Point, ReducedProblem, evaluate
 
 TRIES = 20
 """Lengths that a search tries at most."""
@@ -84,3 +86,46 @@ def backtrack(attempt: Callable[[float], tuple[bool, Outcome]], alpha: float) ->
         alpha = max(SHORTER * alpha, SHORTEST)
         accepted, outcome = attempt(alpha)
     return alpha, outcome
+
+
+class Measures(NamedTuple):
+    """The numbers that judge a step: sums over the blocks, those of differences in units of τ_i."""
+
+    value: Any
+    """Φ(x) + Σ ω_i h_i(x_i) at its end."""
+    dx_dx: Any
+    dx_dg: Any
+    dg_dg: Any
+    stationarity_square: Any
+
+
+def try_step(
+    phi: ReducedProblem,
+    steps: tuple[float, ...],
+    tau: tuple[float, ...],
+    eps: float,
+    x: Arrays,
+    gradient: Arrays,
+    target: Array,
+    s: float,
+    weights: tuple[float, ...],
+    warm: tuple[Any, ...],
+) -> tuple[Measures, Point, tuple[Array | None, ...], tuple[Any, ...]]:
+    """The step of the given lengths: its measures, the point, the v_i and warm starts; without a look at a number."""
+    v = [add_scaled(xi, -step, gi) for xi, gi, step in zip(x, gradient, steps, strict=True)]
+    scaled = [step * weight for step, weight in zip(steps, weights, strict=True)]
+    pairs = [block.h.prox_warm(*given) for block, *given in zip(phi.blocks, v, scaled, warm, strict=True)]
+    v = [None if block.h.is_manifold else vi for block, vi in zip(phi.blocks, v, strict=True)]
+    point = evaluate(phi, tuple([xi for xi, _ in pairs]), target, s, weights)
+    sums: list[Any] = [0, 0, 0, 0.0]
+    for block, ti, step, *four in zip(
+        phi.blocks, tau, steps, point.x, x, point.gradient, gradient, strict=True
+    ):
+        dx_dx, dx_dg, dg_dg = products_of_differences(*four)
+        if block.h.is_manifold:
+            left = dot(four[2], four[2])
+        else:  # ∇_iΦ + ω_i s_i = Δg_i - Δx_i/step_i: its norm needs no new array, but is at least its own rounding
+            own = dx_dx / step / step
+            left = greatest(dg_dg - 2 * dx_dg / step + own, 4 * eps * (dg_dg + own))
+        sums = [a + b for a, b in zip(sums, (dx_dx / ti, dx_dg, dg_dg * ti, left), strict=True)]
+    return Measures(point.value, *sums), point, tuple(v), tuple([following for _, following in pairs])

@@ -1,4 +1,4 @@
-"""The accelerated method: its reduced function, its certificate, what it finds, and what `auto` makes of it."""
+"""The accelerated method: its certificate, its carry, what it finds, and what `auto` makes of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ipds.functions import (
     L1,
     L21,
     Cardinality,
-    LeastSquares,
     NonNegative,
     Nonsmooth,
     PhaseRetrieval,
@@ -25,16 +24,22 @@ from ipds.functions import (
     Stiefel,
     smooth,
 )
-from ipds.methods import IPDS, AcceleratedIPDS, accelerated
-from ipds.methods.accelerated.reduction import eliminable, eliminate, evaluate
+from ipds.methods import IPDS, AcceleratedIPDS
+from ipds.methods.accelerated import annealing
+from ipds.methods.accelerated.annealing import INNER
+from ipds.methods.accelerated.method import CEILING, LAG, grow
+from ipds.methods.accelerated.reduced import DualStepNorms, evaluate
 from ipds.operators import DCT, Sampling
+from ipds.solving.starting import starting_point
 from ipds.theory.diagnostics import certificate, certify, subgradients
 from problems import lowrank_data, regression_data, subspace_data
 
 RNG = np.random.default_rng(3)
 
 
-def trade_off(d: int = 40, r: int = 4, lam: float = 0.4, calls: dict[str, int] | None = None) -> Problem:
+def trade_off(
+    d: int = 40, r: int = 4, lam: float = 0.4, calls: dict[str, int] | None = None, quadratic: bool = True
+) -> Problem:
     """min -½‖BV‖² + λ‖V‖₁ on the Stiefel manifold, f given as two separate callables."""
     B = np.random.default_rng(0).standard_normal((12, d)) / np.sqrt(12)
     calls = {} if calls is None else calls
@@ -47,36 +52,10 @@ def trade_off(d: int = 40, r: int = 4, lam: float = 0.4, calls: dict[str, int] |
         calls["grad"] = calls.get("grad", 0) + 1
         return -(B.T @ (B @ V))
 
-    f = smooth(fun, grad, lipschitz=float(np.linalg.norm(B, 2) ** 2))
+    f = smooth(fun, grad, lipschitz=float(np.linalg.norm(B, 2) ** 2), quadratic=quadratic)
     return Problem(
         [Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y"), Block(h=L1(lam), shape=(d, r), name="V")]
     )
-
-
-@pytest.mark.parametrize("c", [1.0, -2.0])
-def test_reduced_function_is_the_minimum_over_the_eliminated_block(c):
-    G, y = RNG.standard_normal((7, 4)), RNG.standard_normal(7)
-    problem = Problem(
-        [Block(f=LeastSquares(np.eye(4), y[:4]), A=G, shape=4), Block(h=L1(0.7), A=c, shape=7)], b=y
-    )
-    x, z, beta, mu = RNG.standard_normal(4), RNG.standard_normal(7), 1.7, 0.3
-    R = eliminate(problem, eliminable(problem), (x, np.zeros(7)))
-    s = 1 / (beta * c**2) + mu
-    point = evaluate(R, (x,), y - z / beta, s)
-
-    def lagrangian(breve):  # min over x_n of h(x̆) + |x̆-x_n|²/(2μ) + <z, r> + β/2|r|² is explicit in x_n
-        target = (y - G @ x - z / beta) / c
-        return 0.7 * np.abs(breve).sum() + np.sum((breve - target) ** 2) / (2 * s)
-
-    best = min(lagrangian(point.x_breve + 1e-3 * RNG.standard_normal(7)) for _ in range(200))
-    smooth_part = 0.5 * np.sum((x - y[:4]) ** 2)
-    assert point.value == pytest.approx(smooth_part + lagrangian(point.x_breve), rel=1e-12)
-    assert lagrangian(point.x_breve) <= best
-    for i in range(4):  # the gradient, by differences
-        e = np.zeros(4)
-        e[i] = 1e-6
-        up, down = (evaluate(R, (x + t * e,), y - z / beta, s).value for t in (1, -1))
-        assert point.g[0][i] == pytest.approx((up - down) / 2e-6, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
@@ -92,15 +71,137 @@ def test_carried_certificate_equals_one_computed_from_scratch(effort):
         assert carried.stationarity == pytest.approx(fresh.stationarity, rel=1e-6, abs=1e-9)
 
 
-def test_a_quadratic_given_as_two_callables_costs_one_evaluation_per_step():
+def walk(problem, x0=None, method=None, seed=0):
+    """Setup, carry and state after every step."""
+    method = method or AcceleratedIPDS()
+    setup, carry = method.init(problem, *starting_point(problem, x0, None, seed))
+    while True:
+        carry, state = method.step(setup, carry)
+        yield setup, carry, state
+
+
+@pytest.mark.parametrize("quadratic", [True, False])
+def test_a_function_that_is_said_to_be_quadratic_costs_one_evaluation_per_step(quadratic):
     calls: dict[str, int] = {}
-    problem = trade_off(calls=calls)
+    problem = trade_off(calls=calls, quadratic=quadratic)
     states = iterate(problem, method=AcceleratedIPDS(), seed=0)
     next(states)
     calls.clear()
     list(islice(states, 40))
-    assert calls.get("value", 0) <= 3  # now and then it is tried whether it is one
     assert 40 <= calls["grad"] <= 60  # line searches may add a few
+    assert calls.get("value", 0) == (0 if quadratic else calls["grad"])
+
+
+def leaves(tree, name=""):
+    """The names, kinds and shapes of all arrays and numbers of a carry."""
+    if isinstance(tree, tuple):
+        names = getattr(tree, "_fields", range(len(tree)))
+        for key, part in zip(names, tree, strict=True):
+            yield from leaves(part, f"{name}/{key}")
+    else:
+        yield name, type(tree), getattr(tree, "shape", None), getattr(tree, "dtype", None)
+
+
+@pytest.mark.parametrize("effort", ["fast", "thorough"])
+@pytest.mark.parametrize("case", ["trade-off", "phase", "low rank", "regression"])
+def test_a_carry_has_one_structure_from_init_to_the_end(case, effort):
+    if case == "phase":
+        problem, x0 = phase(40, 120, 5, 10, 0).pose()
+    else:
+        G, y, _ = regression_data(30, 12, 3, 0)
+        M = lowrank_data(400, 2, 0.1, 1.0, 0)[1]
+        problem, x0 = (
+            {
+                "trade-off": trade_off(),
+                "low rank": Problem(
+                    [Block(h=Rank(2), A=-1.0, shape=(400, 400)), Block(h=L1(1.0), shape=(400, 400))], b=-M
+                ),
+                "regression": Problem(
+                    [Block(h=Cardinality(3), A=-G, shape=12), Block(h=L1(1.0), shape=30)], b=-y
+                ),
+            }[case],
+            None,
+        )
+    method = AcceleratedIPDS(effort)
+    _, carry = method.init(problem, *starting_point(problem, x0, None, 0))
+    first = list(leaves(carry))
+    names = [name for name, *_ in first]
+    assert {"/t", "/x/0", "/gradient/0", "/target", "/search/reference/value", "/stage/beta"} <= set(names)
+    assert all(kind is not type(None) or name.startswith("/warm") for name, kind, *_ in first)
+    for number, (_, later, _) in enumerate(
+        islice(walk(problem, x0, method), 12 if case == "low rank" else 300)
+    ):
+        assert list(leaves(later)) == first, f"after step {number + 1}"
+        assert later.t == number + 1
+
+
+def test_a_step_is_pure_and_a_carry_continues_a_run_to_the_same_bits():
+    problem = trade_off()
+    method = AcceleratedIPDS("thorough")
+    setup, carry = method.init(problem, *starting_point(problem, None, None, 0))
+    carries, states = [], []
+    for _ in range(150):
+        carries.append(carry)
+        carry, state = method.step(setup, carry)
+        states.append(state)
+    fresh, _ = method.init(problem, *starting_point(problem, None, None, 0))
+    for k in (0, 9, 10, 60, 101, 120):  # within stages, at their ends, in an annealing
+        again, state = method.step(fresh, carries[k])
+        assert np.array_equal(state.x[0], states[k].x[0])
+        assert np.array_equal(state.z, states[k].z)
+        assert np.array_equal(again.gradient[0], carries[k + 1].gradient[0])
+        assert again.search == carries[k + 1].search
+        assert again.stage == carries[k + 1].stage
+
+
+@pytest.mark.parametrize("effort", ["fast", "thorough"])
+def test_the_gradient_carried_is_that_of_the_stage(effort):
+    """After every step, with or without a dual step, the carry holds ∇Φ for its own (z, β, μ) at its own x."""
+    turns = 0
+    for setup, carry, state in islice(walk(trade_off(), method=AcceleratedIPDS(effort)), 200):
+        point = evaluate(setup.phi(carry.stage), carry.x, carry.target, setup.schedule.smoothing(carry.stage))
+        np.testing.assert_allclose(carry.gradient[0], point.gradient[0], rtol=1e-9, atol=1e-9)
+        if carry.search.inner == 0:
+            turns += 1
+            assert carry.search.reference.value == pytest.approx(point.value, rel=1e-12)
+            if (
+                not carry.stage.cooling and not state.transient and carry.stage.cycle < 0
+            ):  # a dual step: z ← z⁺
+                z = carry.stage.beta * (setup.reduced.b - carry.target)
+                np.testing.assert_allclose(z, state.z, rtol=1e-9, atol=1e-12)
+    assert turns >= 15
+
+
+def test_growth_of_the_penalty():
+    setup, carry = AcceleratedIPDS("fast").init(trade_off(), *starting_point(trade_off(), None, None, 0))
+    stage = carry.stage._replace(cooling=False, feasibility=1.0)
+
+    def beta(residual, stationarity, **changes):
+        norms = DualStepNorms(residual, 10.0, (10.0,))
+        return (
+            grow(setup, stage._replace(**changes), norms, stationarity).beta / stage._replace(**changes).beta
+        )
+
+    assert beta(0.9, 0.1) == pytest.approx(setup.growth)  # less than a fifth was gained
+    assert beta(LAG - 0.01, 0.1) == 1.0
+    assert beta(0.9, 8.0) == pytest.approx(setup.growth)  # at first the constraint may hurry ahead,
+    assert beta(0.9, 8.0, rounds=101) == 1.0  # in the long run not
+    assert beta(0.9, 10.0) == 1.0  # and never by more than a factor of ten
+    assert beta(1e-14, 0.0, feasibility=0.0) == 1.0  # rounding
+    assert beta(0.9, 0.1, beta=2 * CEILING * setup.beta0) == 1.0
+    after = grow(setup, stage, DualStepNorms(0.5, 10.0, (10.0,)), 0.1)
+    assert (after.feasibility, after.rounds) == (0.5, stage.rounds + 1)
+    assert after.tolerance == pytest.approx(0.7 * stage.tolerance)
+
+
+def test_a_stage_ends_after_a_few_steps_or_once_little_is_left():
+    G, y, _ = regression_data(60, 30, 4, 0)
+    problem = Problem([Block(h=Cardinality(4), A=-G, shape=30), Block(h=L1(1.0), shape=60)], b=-y)
+    inner = [carry.search.inner for _, carry, _ in islice(walk(problem), 300)]
+    assert max(inner) == INNER - 1
+    lengths = [before + 1 for before, after in pairwise(inner) if after == 0]
+    assert INNER in lengths
+    assert min(lengths) < INNER
 
 
 def test_a_quartic_given_as_two_callables_is_not_mistaken_for_a_quadratic():
@@ -288,7 +389,7 @@ def test_a_heavier_penalty_at_first_finds_better_minima(monkeypatch):
     """Phase retrieval from a spectral start: the quartic f is far from convex there."""
     found = {}
     for heavy in (0.0, 0.1, 3.0):
-        monkeypatch.setattr(accelerated.method, "HEAVY", heavy)
+        monkeypatch.setattr(annealing, "HEAVY", heavy)
         cases = [phase(300, 300, 10, 30, seed) for seed in (0, 2, 3)]
         results = [(case, solve(*case.pose(), max_iter=300)) for case in cases]
         found[heavy] = [case.good(result.x[1]) for case, result in results]
@@ -299,12 +400,15 @@ def test_a_heavier_penalty_at_first_finds_better_minima(monkeypatch):
 
 def test_weights_fade_and_are_honest_until_they_have():
     problem, x0 = phase(300, 300, 10, 30, 0).pose()
-    states = list(islice(iterate(problem, x0), 120))
-    weights = [state.memory.weights for state in states]
+    method = AcceleratedIPDS()
+    weights, states = [method.init(problem, *starting_point(problem, x0, None, 0))[1].stage.weights], []
+    for _, carry, state in islice(walk(problem, x0), 120):
+        weights.append(carry.stage.weights)
+        states.append(state)
     assert weights[0][0] > 2
     assert weights[-1] == (1.0,)
     assert all(later <= earlier for earlier, later in pairwise(weights))
-    assert [state.settled for state in states] == [weight == (1.0,) for weight in weights]
+    assert [state.settled for state in states] == [weight == (1.0,) for weight in weights[:-1]]
     for state in states[:60:7]:
         s = subgradients(problem, state)[1]
         assert np.max(np.abs(s)) <= problem.blocks[1].h.lam * (1 + 1e-9)  # of h itself, not of a multiple
@@ -316,18 +420,19 @@ def test_weights_only_where_the_curvature_of_f_is_unknown_and_h_bends():
     tame = smooth(v.f, v.f.grad, lipschitz=1e4)
     free = Block(f=v.f, h=NonNegative(), A=v.A, shape=v.shape)
     for block, heavy in ((v, True), (Block(f=tame, h=v.h, A=v.A, shape=v.shape), False), (free, False)):
-        state = next(iterate(Problem([problem.blocks[0], block]), x0))
-        assert (max(state.memory.weights) > 1) == heavy
+        _, carry, _ = next(walk(Problem([problem.blocks[0], block]), x0))
+        assert carry.stage.heavy == heavy
 
 
 def test_annealing_softens_h(monkeypatch):
     """The multiplier of a softened state is still the one that x̆ certifies."""
     problem = trade_off()
-    softened = [
-        state
-        for state in islice(iterate(problem, method=AcceleratedIPDS("thorough"), seed=0), 400)
-        if state.memory.phi.soft
-    ]
+    method, softened = AcceleratedIPDS("thorough"), []
+    setup, carry = method.init(problem, *starting_point(problem, None, None, 0))
+    for _ in range(400):
+        soft = setup.phi(carry.stage).soft
+        carry, state = method.step(setup, carry)
+        softened += [state] if soft else []
     assert len(softened) > 50
     for state in softened[::25]:
         assert state.transient

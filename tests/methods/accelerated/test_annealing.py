@@ -1,0 +1,183 @@
+"""Stages: how each ends, what follows it, and what a whole schedule looks like."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ipds import Block, Problem
+from ipds.functions import L1, Box, NonNegative, PhaseRetrieval, smooth
+from ipds.methods.accelerated.annealing import (
+    CYCLES,
+    EFFORTS,
+    HEAVY,
+    INNER,
+    LIGHTER,
+    LOOSE,
+    MILD,
+    ROUNDS,
+    TIGHT,
+    Cycle,
+    Effort,
+    Schedule,
+    Stage,
+    Turn,
+    first_weights,
+    lighten,
+)
+from ipds.methods.accelerated.reduced import eliminate, evaluate
+
+UNIT, SLOPE = 3.0, 40.0
+
+
+def schedule(
+    effort: Effort | str = "balanced", c: float = 2.0, may_anneal: bool = True, cold: float = 0.5
+) -> Schedule:
+    effort = EFFORTS[effort] if isinstance(effort, str) else effort
+    return Schedule(effort, c, UNIT, SLOPE, may_anneal, Cycle(math.nan, 0.7, 20, cold))
+
+
+def stage(**changes) -> Stage:
+    return Stage(5.0, 0.0, (1.0,), LOOSE * SLOPE, cooling=False)._replace(**changes)
+
+
+def test_smoothing_is_that_of_the_penalty_and_of_the_envelope():
+    assert schedule().smoothing(stage(beta=5.0, mu=0.3)) == pytest.approx(1 / (5.0 * 4.0) + 0.3)
+
+
+@pytest.mark.parametrize(
+    ("effort", "at", "t", "turn"),
+    [
+        ("balanced", {}, 199, Turn.SHARPEN),
+        ("balanced", {}, 200, Turn.ANNEAL),
+        ("thorough", {}, 100, Turn.ANNEAL),
+        ("fast", {}, 10**9, Turn.SHARPEN),
+        ("balanced", {"cycle": 0, "rounds": ROUNDS - 1}, 10**9, Turn.SHARPEN),
+        ("balanced", {"cycle": 0, "rounds": ROUNDS}, 300, Turn.ANNEAL),
+        ("balanced", {"cycle": len(CYCLES), "rounds": 10**9}, 10**9, Turn.SHARPEN),
+        ("balanced", {"cooling": True, "mu": UNIT}, 10**9, Turn.COOL),
+        ("balanced", {"cooling": True, "beta": 1e9, "mu": 0.5 * UNIT}, 10**9, Turn.SHARPEN),
+        ("balanced", {"cooling": True, "cycle": 0, "beta": 1e9, "mu": 0.23 * UNIT}, 300, Turn.COOL),
+        ("balanced", {"cooling": True, "cycle": 0, "beta": 1e9, "mu": 0.21 * UNIT}, 300, Turn.SHARPEN),
+    ],
+)
+def test_how_a_stage_ends(effort, at, t, turn):
+    assert schedule(effort).turn(stage(**at), t) is turn
+    if not at.get("cooling"):
+        assert schedule(effort, may_anneal=False).turn(stage(**at), t) is Turn.SHARPEN
+
+
+def test_cooling_takes_a_factor_off_the_smoothing_and_never_lowers_the_penalty():
+    plan, first = schedule(), stage(cooling=True, beta=0.1, mu=2.0)
+    second = plan.cool(first)
+    assert plan.smoothing(second) == pytest.approx(0.7 * plan.smoothing(first))
+    assert second.beta == pytest.approx(10 / (0.5 * UNIT * 4.0))
+    assert plan.cool(stage(cooling=True, beta=1e6, mu=2.0)).beta == 1e6
+    annealed = plan.cool(stage(cooling=True, cycle=0, mu=2.0))
+    assert plan.smoothing(annealed) == pytest.approx(MILD.factor * plan.smoothing(stage(mu=2.0)))
+
+
+def test_sharpening_ends_a_cooling_with_the_same_smoothing_in_the_penalty_alone():
+    plan, last = schedule(), stage(cooling=True, beta=70.0, mu=0.4, rounds=5, tolerance=TIGHT)
+    sharp = plan.sharpen(last)
+    assert not sharp.cooling
+    assert (sharp.mu, sharp.rounds, sharp.tolerance) == (0.0, 0, LOOSE * SLOPE)
+    assert plan.smoothing(sharp) == pytest.approx(plan.smoothing(last))
+    assert plan.sharpen(sharp) is sharp
+
+
+def test_a_run_through_all_stages():
+    """From dual steps through every cycle to the end: hot first, then monotonically colder, then sharp."""
+    effort = Effort(1.05, 50, (MILD, Cycle(2.0, 0.5, 7)))
+    plan = schedule(effort)
+    now, t, path = stage(), 0, []
+    while len(path) < 400 and not (now.cycle == 2 and now.rounds == 3):
+        t += plan.most_steps(now)
+        turn = plan.turn(now, t)
+        path.append((turn, now))
+        if turn is Turn.COOL:
+            now = plan.cool(now)
+        elif turn is Turn.ANNEAL:
+            now = plan.anneal(now)
+        else:
+            now = plan.sharpen(now)
+            now = now._replace(rounds=now.rounds + 1)
+    turns = [turn for turn, _ in path]
+    assert turns[:5] == [Turn.SHARPEN] * 4 + [Turn.ANNEAL]  # 50 iterations, ten a stage
+    assert turns.count(Turn.ANNEAL) == 3  # two cycles, and back to the incumbent for good
+    for number, cycle in enumerate(effort.cycles):
+        cooling = [at for _, at in path if at.cooling and at.cycle == number]
+        smoothings = [plan.smoothing(at) / UNIT for at in cooling]
+        assert smoothings[0] == pytest.approx(cycle.hot)
+        np.testing.assert_allclose([b / a for a, b in pairwise(smoothings)], cycle.factor)
+        assert smoothings[-1] > cycle.cold >= cycle.factor * smoothings[-1]
+        assert {at.tolerance for at in cooling} == {TIGHT * SLOPE}
+        assert {plan.most_steps(at) for at in cooling} == {cycle.inner}
+        assert all(plan.is_soft(at) and plan.is_transient(at) for at in cooling)
+        sharp = [at for turn, at in path if at.cycle == number and not at.cooling]
+        assert len(sharp) == ROUNDS
+        assert {plan.most_steps(at) for at in sharp} == {INNER}
+        assert not any(plan.is_soft(at) for at in sharp)
+    assert now.cycle == len(effort.cycles)
+    assert not plan.is_transient(now)
+    assert plan.smoothing(now) == pytest.approx(0.1 * effort.cycles[-1].cold * UNIT)
+
+
+def test_the_first_cooling_is_not_soft_and_not_transient():
+    plan, first = schedule(), stage(cooling=True, mu=1.0)
+    assert not plan.is_soft(first)
+    assert not plan.is_transient(first)
+    assert plan.most_steps(first) == 20
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_settled_means_that_nothing_is_owed(effort):
+    plan, cycles = schedule(effort), len(EFFORTS[effort].cycles)
+    owes = effort == "thorough"
+    assert plan.is_settled(stage()) != owes
+    assert plan.is_settled(stage(cycle=cycles))
+    assert schedule(effort, may_anneal=False).is_settled(stage())
+    assert not plan.is_settled(stage(cycle=cycles, weights=(1.0, 1.1)))
+
+
+def test_weights_fade_to_one():
+    now, x = stage(weights=(3.0, 1.0)), (np.ones(2), np.zeros(2))
+    seen = []
+    while now.heavy:
+        now, vanished = lighten(now, x)
+        assert not vanished  # a block without weight may well be zero
+        seen.append(now.weights[0])
+    np.testing.assert_allclose(seen, [3 * LIGHTER, 3 * LIGHTER**2, 3 * LIGHTER**3, 1.0])
+    assert lighten(now, x) == (now, False)
+    gone, vanished = lighten(stage(weights=(3.0, 2.0)), (np.zeros(2), np.ones(2)))
+    assert vanished
+    assert gone.weights == (1.0, 1.0)
+
+
+def test_first_weights_are_a_fraction_of_what_would_make_a_block_vanish():
+    g = np.random.default_rng(0)
+    G = g.standard_normal((20, 6))
+    f = PhaseRetrieval(G, (G @ np.array([2.0, 0, 0, -1.0, 0, 0])) ** 2)
+    tame = smooth(f, f.grad, lipschitz=1e4)
+
+    def weight(f, h):
+        problem = Problem([Block(f=f, h=h, A=-1.0, shape=6), Block(h=L1(1.0), shape=6)])
+        R = eliminate(problem, 1)
+        point = evaluate(R, (np.ones(6),), np.zeros(6), 1.0)
+        return first_weights(R, point)[0], point.place.gradients[0]
+
+    found, slope = weight(f, L1(0.2))
+    assert found > 1
+    enough = found / HEAVY  # ω at which prox_{ωh}(∇f) = 0, up to the factor by which it was looked for
+    assert (
+        np.max(np.abs(slope))
+        <= enough * 0.2
+        <= 1.2 * max(np.max(np.abs(slope)), np.linalg.norm(slope) / 6**0.5)
+    )
+    assert weight(tame, L1(0.2))[0] == 1.0  # its curvature is known
+    assert weight(f, NonNegative())[0] == 1.0  # a set
+    assert weight(f, Box(1.0, 2.0))[0] == 1.0
+    assert weight(f, L1(1e9))[0] == 1.0  # heavy enough as it is
