@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import scipy
 
-from ._arrays import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm, outward
+from ._arrays import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm, to_caller
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .operators import Identity, Operator, as_operator, from_linear_operator
@@ -186,7 +186,7 @@ class Problem:
 
     def residual(self, x: Sequence[Array]) -> Array:
         """Σ A_i x_i - b."""
-        return outward(self._gap(x))
+        return to_caller(self._gap(x))
 
     def infeasibility(self, x: Sequence[Array]) -> float:
         """‖Σ A_i x_i - b‖."""

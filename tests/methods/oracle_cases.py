@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import problems
-from ipds import AssumptionError, Block, Problem, iterate
+from ipds import AssumptionError, Block, Parameters, Problem, iterate
 from ipds.functions import (
     L1,
     L21,
@@ -136,11 +136,13 @@ CASES = {
     "nonconvex_last": nonconvex_last,
     "heavy": heavy,
 }
+FIXED = Parameters(p=1 / 3, xi=0.2, delta=0.2, sigma=0.8, theta1=1.05, theta2=1.1)
+"""Those of "sound" and "paper" follow from theorems, which may become sharper."""
 METHODS: dict[str, Method] = {
     "IPDS practical": IPDS(),
-    "IPDS sound": IPDS("sound"),
-    "IPDS paper": IPDS("paper"),
-    "IPDS scaled": IPDS("sound", scaled_multiplier=True),
+    "IPDS parameters": IPDS(FIXED),
+    "IPDS long dual steps": IPDS(Parameters(xi=0.05, delta=0.1, sigma=1.5, theta1=1.2, theta2=1.3)),
+    "IPDS scaled": IPDS(FIXED, scaled_multiplier=True),
     "accelerated fast": AcceleratedIPDS("fast"),
     "accelerated balanced": AcceleratedIPDS(),
     "accelerated thorough": AcceleratedIPDS("thorough"),

@@ -27,4 +27,6 @@ def test_iterates_are_the_recorded_ones(run):
     for t, found in enumerate(iterates(case, (METHODS | PRESETS)[name], max(wanted)), start=1):
         if t in wanted:
             scale = np.linalg.norm(wanted[t])
-            np.testing.assert_allclose(found, wanted[t], rtol=1e-9, atol=1e-9 * scale, err_msg=f"iteration {t}")
+            np.testing.assert_allclose(
+                found, wanted[t], rtol=1e-9, atol=1e-9 * scale, err_msg=f"iteration {t}"
+            )

@@ -12,10 +12,11 @@ from test_checkpoint import CASES
 
 import problems
 from checkpoints import assert_same, cut, run
-from ipds import Block, Checkpoint, CheckpointError, CheckpointWarning, Problem, Status
+from ipds import Block, Checkpoint, CheckpointError, CheckpointWarning, DivergenceError, Problem, Status
 from ipds.functions import L1, smooth
 from ipds.methods import AcceleratedIPDS
-from ipds.solving import checkpoint
+from ipds.solving import saved
+from ipds.solving.saved import SavedFile
 
 OTHERS = {
     "h of block 'V'": {"make": lambda: problems.sparse_pca(rho=0.4)},
@@ -83,7 +84,7 @@ def damage(path, how):
         case "something else":
             data = b"PK\x03\x04" + bytes(1000)
         case "newer":
-            data = data.replace(b"ipds-checkpoint 1", b"ipds-checkpoint 2")
+            data = data.replace(b"ipds-checkpoint 2", b"ipds-checkpoint 3")
     path.write_bytes(data)
 
 
@@ -115,55 +116,41 @@ def test_a_damaged_file_gives_way_to_the_one_before(how, tmp_path):
 
 
 def forged(path, change):
-    """The checkpoint with its tree changed and its checksum made right: what an attacker could write."""
-    with open(path, "rb") as source:
-        tree, arrays = checkpoint.read(source, 2**30)
-    arrays = change(tree, arrays) or arrays
+    """The checkpoint with its content changed and its checksum made right: what an attacker could write."""
+    file = SavedFile(path)
+    kinds = {name: np.empty(shape, dtype) for name, (dtype, shape, *_) in file.table.items()}
+    arrays = {name: file.array(name, kind) for name, kind in kinds.items()}
+    arrays = change(file.manifest, arrays) or arrays
     out = io.BytesIO()
-    checkpoint.write(out, tree, arrays)
+    saved.write(out, file.manifest, arrays)
     path.write_bytes(out.getvalue())
 
 
-def deep(tree, arrays):
-    tree["tried"] = json.loads("[" * 900 + "]" * 900)
-
-
 FORGERIES = {
-    "code": lambda t, a: t["run"].update(record="os:system"),
-    "a type that is no record": lambda t, a: t["run"].update(record="ipds.solving.run:dataclass"),
-    "another record": lambda t, a: t["run"].update(record="ipds.solving.stopping:Check"),
-    "a missing field": lambda t, a: t["run"]["fields"].pop("good") and None,
-    "a field too many": lambda t, a: t["run"]["fields"].update(more=1),
-    "a number for a state": lambda t, a: t["run"]["fields"]["good"]["fields"].update(state=3),
-    "text for a number": lambda t, a: state_of(t).update(beta="much"),
-    "a method of an object": lambda t, a: state_of(t).update(z={"method": [{"place": "h.0"}, "__reduce__"]}),
-    "no such array": lambda t, a: state_of(t).update(z={"array": 10_000}),
-    "no such place": lambda t, a: state_of(t).update(z={"place": "etc.passwd"}),
-    "an array of another shape": lambda t, a: [np.zeros(3) if x.ndim else x for x in a],
-    "no run": lambda t, a: t.pop("run") and None,
-    "an empty identity": lambda t, a: t.update(identity={"b": []}),
-    "no identity": lambda t, a: t.pop("identity") and None,
-    "a method that is not there": lambda t, a: t.update(candidate=7),
-    "nesting": deep,
-    "a status in the memory": lambda t, a: memory_of(t).update(target={"status": "CONVERGED"}),
-    "a number beyond all": lambda t, a: memory_of(t).update(alpha=10**400),
-    "a fraction for an index": lambda t, a: memory_of(t)["reduction"]["fields"].update(j=0.5),
-    "another operator": lambda t, a: memory_of(t)["reduction"]["fields"].update(own={"place": "f.1"}),
-    "integers": lambda t, a: [x.astype(int) if x.ndim else x for x in a],
-    "iterations before the first": lambda t, a: [f.update(t=-5) for f in states_of(t)] and None,
+    "a missing number": lambda m, a: m["carry"].pop("carry/stage/beta") and None,
+    "a missing array": lambda m, a: {n: x for n, x in a.items() if n != "carry/target"},
+    "an array too many": lambda m, a: a | {"carry/more": np.zeros(3)},
+    "text for a number": lambda m, a: m["carry"].update({"carry/stage/beta": "much"}),
+    "a list for a number": lambda m, a: m["carry"].update({"carry/stage/beta": [1.0]}),
+    "an array of another shape": lambda m, a: a | {"carry/target": np.zeros(3)},
+    "an array of another dtype": lambda m, a: a | {"carry/target": a["carry/target"].astype("f4")},
+    "integers": lambda m, a: {n: x.astype(int) for n, x in a.items()},
+    "no carry": lambda m, a: m.pop("carry") and None,
+    "no run": lambda m, a: m.update(legs=[]),
+    "more runs than methods": lambda m, a: m.update(legs=m["legs"] * 7),
+    "an empty identity": lambda m, a: m.update(identity={"b": []}),
+    "no identity": lambda m, a: m.pop("identity") and None,
+    "an entropy that is none": lambda m, a: m.update(entropy="much"),
+    "nesting": lambda m, a: m.update(carry=json.loads("[" * 900 + "]" * 900)),
+    "a status that is none": lambda m, a: m["legs"][0].update(status="GONE"),
+    "a number beyond all": lambda m, a: m["carry"].update({"carry/search/alpha": 10**400}),
+    "a fraction for a count": lambda m, a: m["carry"].update({"carry/t": 0.5}),
+    "another iteration": lambda m, a: m["carry"].update({"carry/t": 3}),
+    "iterations before the first": lambda m, a: m["legs"][0].update(best=[-5, 0.0]),
+    "a certificate of another problem": lambda m, a: m["legs"][0]["certificate"].update(stationarity=[0.0]),
+    "a certificate with more": lambda m, a: m["legs"][0]["certificate"].update(more=0.0),
+    "a history of another length": lambda m, a: m["legs"][0].update(checks=3),
 }
-
-
-def state_of(tree):
-    return tree["run"]["fields"]["good"]["fields"]["state"]["fields"]
-
-
-def memory_of(tree):
-    return tree["run"]["fields"]["state"]["fields"]["memory"]["fields"]
-
-
-def states_of(tree):
-    return [state_of(tree), tree["run"]["fields"]["state"]["fields"]]
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
@@ -180,17 +167,8 @@ def test_a_forged_file_is_refused(forgery, tmp_path):
 )
 def test_sizes_are_compared_with_the_file_before_anything_is_read(second, tmp_path):
     path = tmp_path / "a"
-    path.write_bytes(b"ipds-checkpoint 1\n" + second.encode() + b"\n" + bytes(100))
+    path.write_bytes(b"ipds-checkpoint 2\n" + second.encode() + b"\n" + bytes(100))
     with pytest.raises(CheckpointError, match="no checkpoint can be read"):
-        run(path)
-
-
-def test_arrays_beyond_what_the_problem_calls_for_are_refused(tmp_path, monkeypatch):
-    path = tmp_path / "a"
-    run(path)
-    monkeypatch.setattr(checkpoint, "HISTORY_LIMIT", 0)
-    monkeypatch.setattr(checkpoint, "COPIES", 1)
-    with pytest.raises(CheckpointError, match="larger than this problem calls for"):
         run(path)
 
 
@@ -299,10 +277,10 @@ def test_arrays_come_back_with_their_layout(dtype, tmp_path):
     ]
     path = tmp_path / "a"
     with open(path, "wb") as out:
-        checkpoint.write(out, {}, arrays)
-    with open(path, "rb") as source:
-        tree, read = checkpoint.read(source, 10**6)
-    assert tree == {}
+        saved.write(out, {}, {str(i): a for i, a in enumerate(arrays)})
+    file = SavedFile(path)
+    read = [file.array(str(i), a) for i, a in enumerate(arrays)]
+    assert file.manifest == {}
     for before, after in zip(arrays, read, strict=True):
         assert (after.dtype, after.shape) == (before.dtype, before.shape)
         assert (after.flags.c_contiguous, after.flags.f_contiguous) == (
@@ -315,15 +293,7 @@ def test_arrays_come_back_with_their_layout(dtype, tmp_path):
 
 JUNK = (
     *(None, True, 0, -1, 7, 1.5, 0.0, float("nan"), float("inf"), 1e308, 5e-324, 10**400, 2**70, "", [], {}),
-    *({"array": 0}, {"array": -1}, {"scalar": 0}, {"tuple": []}, {"tuple": [1, 2]}, {"tuple": [None, None]}),
-    *({"place": "problem"}, {"place": "blocks.0"}, {"place": "f.1"}, {"place": "h.0"}, {"place": "A.0"}),
-    *(
-        {"record": "ipds.solving.run:Run", "fields": {}},
-        {"status": "CONVERGED"},
-        {"history": {}},
-        {"result": {}},
-    ),
-    *({"dict": {}}, {"method": [{"place": "f.1"}, "grad"]}, {"method": [{"place": "h.0"}, "prox"]}),
+    *([1, 2], [None, None], {"carry": 1}, "CONVERGED"),
 )
 
 
@@ -335,18 +305,22 @@ def entries(tree):
         yield from entries(tree[key])
 
 
-def mutate(tree, arrays, rng):
-    """Put junk, or what stands elsewhere, in some place of the tree; or make an array one of another kind or shape."""
-    places = [entry for name in ("start", "tried", "run") for entry in entries(tree[name])]
+def mutate(manifest, arrays, rng):
+    """Put junk, or what stands elsewhere, in some place; or make an array one of another kind, shape or name."""
+    places = [entry for name in ("entropy", "legs", "carry") for entry in entries({name: manifest[name]})]
     (holder, key), (other, elsewhere) = (places[i] for i in rng.integers(len(places), size=2))
+    names = list(arrays)
     match rng.integers(8):
         case 0:
-            i = rng.integers(len(arrays))
-            a = arrays[i]
+            name = names[rng.integers(len(names))]
+            a = arrays[name]
             others = [a != 0, (a != 0).astype(int), a.astype("f4"), a.reshape(-1)[:0], a * np.nan]
-            arrays[i] = others[rng.integers(len(others))]
+            arrays[name] = others[rng.integers(len(others))]
         case 1 | 2:
             holder[key] = copy.deepcopy(other[elsewhere])
+        case 3:
+            first, second = (names[i] for i in rng.integers(len(names), size=2))
+            arrays[first], arrays[second] = arrays[second], arrays[first]
         case _:
             holder[key] = JUNK[rng.integers(len(JUNK))]
 
@@ -368,12 +342,14 @@ def test_random_forgeries_are_refused_or_harmless(case, tmp_path):
     for _ in range(40):
         path.write_bytes(content)
         path.with_name("a.previous").unlink(missing_ok=True)
-        forged(path, lambda tree, arrays: mutate(tree, arrays, rng))
+        forged(path, lambda manifest, arrays: mutate(manifest, arrays, rng))
         try:
             assert isinstance(run(path, make, max_iter=40, **options).status, Status)
+        except DivergenceError:
+            continue  # numbers that no run comes to, but numbers
         except CheckpointError:
             refused += 1
-    assert refused > 25
+    assert refused >= 20
 
 
 BROKEN = []

@@ -199,18 +199,17 @@ def test_an_interrupt_returns_the_lowest_objective_where_a_method_may_smooth():
 
 def test_a_multiplier_is_held_only_while_nothing_moves():
     def check(t, relative):
-        z = np.full(2, float(t))
         certificate = Certificate(0.0, (relative,), relative, (1.0, 1.0))
-        return Check(State(t, (z,), z, z, 1.0, 1.0, (), ()), certificate, 1.0)
+        return Check(t, certificate, 1.0), np.full(2, float(t))
 
     watcher = Stagnation()
-    assert watcher.status(check(1, 1.0), 1e-4) is None
-    assert watcher.status(check(2, 0.5), 1e-4) is None
+    assert watcher.status(*check(1, 1.0), 1e-4) is None
+    assert watcher.status(*check(2, 0.5), 1e-4) is None
     assert watcher.z is None
     for t in (3, 4):
-        assert watcher.status(check(t, 0.5), 1e-4) is None
+        assert watcher.status(*check(t, 0.5), 1e-4) is None
         np.testing.assert_array_equal(watcher.z, [3.0, 3.0])
-    assert watcher.status(check(5, 0.1), 1e-4) is None
+    assert watcher.status(*check(5, 0.1), 1e-4) is None
     assert watcher.z is None
 
 
@@ -267,7 +266,7 @@ def test_auto_keeps_an_answer_when_the_next_method_refuses_the_problem(monkeypat
         def init(self, problem, x0, z0):
             return IPDS("sound").init(Problem([Block(h=L1(1.0), shape=4), Block(A=0.0, shape=4)]), x0, z0)
 
-        def step(self, problem, state):
+        def step(self, setup, carry):
             raise AssertionError
 
     class Idle(Method):
@@ -276,19 +275,10 @@ def test_auto_keeps_an_answer_when_the_next_method_refuses_the_problem(monkeypat
         def init(self, problem, x0, z0):
             return SOUND.init(problem, x0, z0)
 
-        def step(self, problem, state):
-            new = SOUND.step(problem, state)
-            return State(
-                new.t,
-                state.x,
-                state.x_breve,
-                state.z,
-                1.0,
-                1.0,
-                state.products,
-                state.prox_points,
-                memory=state.memory,
-            )
+        def step(self, setup, carry):
+            points = tuple((x, 1.0) for x in carry.x)
+            state = State(carry.t + 1, carry.x, carry.x[-1], carry.z, 1.0, 1.0, carry.products, points)
+            return carry._replace(t=carry.t + 1), state
 
     monkeypatch.setitem(solve_function.__globals__, "candidates", lambda problem: [Idle(), Refusing()])
     result = solve(easy(), max_iter=1000, tol=0.0)

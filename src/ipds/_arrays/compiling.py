@@ -1,20 +1,19 @@
 """Pure functions of JAX arrays, compiled.
 
 Arrays that a function holds (data, matrices) are handed to the compiled code as arguments: written into it as
-constants, as `jax.jit` does, they would be copied, and large ones take long to compile. Numbers travel together: an
-array for each of them would take longer than many a step.
+constants, as `jax.jit` does, they would be copied, and large ones take long to compile.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from . import is_jax, is_traced
+from .namespaces import is_jax, is_traced
 
 Program = Callable[[list[Any]], Any]
 _programs: WeakKeyDictionary[Any, dict[Any, Program | None]] = WeakKeyDictionary()
@@ -26,24 +25,41 @@ def programs_of(owner: Any) -> dict[Any, Program | None]:
 
 
 def pure(function: Callable[..., Any], owner: Any, *arguments: Any, like: Any) -> Any:
-    """function(owner, *arguments), compiled once per owner and shapes of the arguments where `like` is a JAX array.
+    """function(owner, *arguments), compiled once per owner and arguments where `like` is a JAX array.
 
-    Floats among the arguments are taken in the dtype of `like`. Numbers that come out of compiled code are Python's.
+    Arrays and numbers among the arguments may change from call to call, floats in the dtype of `like`; whatever else
+    they hold (bool, str, objects) is fixed in what is compiled. Numbers that come out of compiled code are Python's.
+    A function that cannot be traced runs as it is.
     """
     if not is_jax(like) or is_traced(like):  # or a part of what is being compiled
         return function(owner, *arguments)
     jax = importlib.import_module("jax")
     leaves, tree = jax.tree.flatten(arguments)
-    programs = programs_of(owner)
-    key = (function, tree, like.dtype, tuple([np.shape(leaf) for leaf in leaves]))
+    moving = [i for i, leaf in enumerate(leaves) if is_moving(leaf)]
+    given = [leaves[i] for i in moving]
+    shapes = tuple([np.shape(leaf) for leaf in given])
+    # the owner among them would never be let go of
+    fixed = tuple([None if leaf is owner or i in moving else leaf for i, leaf in enumerate(leaves)])
+    if not all(isinstance(leaf, Hashable) for leaf in fixed):
+        return function(owner, *arguments)
+    programs, key = programs_of(owner), (function, tree, like.dtype, shapes, fixed)
     if key not in programs:
 
-        def flat(*leaves: Any) -> Any:
-            return function(owner, *jax.tree.unflatten(tree, leaves))
+        def flat(*given: Any) -> Any:
+            traced = dict(zip(moving, given, strict=True))
+            return function(
+                owner, *jax.tree.unflatten(tree, [traced.get(i, leaf) for i, leaf in enumerate(leaves)])
+            )
 
-        programs[key] = compiled(flat, leaves, like.dtype)
+        programs[key] = compiled(flat, given, like.dtype)
     program = programs[key]
-    return function(owner, *arguments) if program is None else program(leaves)
+    return function(owner, *arguments) if program is None else program(given)
+
+
+def is_moving(leaf: Any) -> bool:
+    """Whether a leaf may change while a compiled program is in use: an array, an int or a float, but no bool."""
+    number = isinstance(leaf, float | int) and not isinstance(leaf, bool)
+    return number or is_jax(leaf) or isinstance(leaf, np.ndarray)
 
 
 def in_dtype(leaf: Any, dtype: Any) -> Any:
@@ -51,59 +67,43 @@ def in_dtype(leaf: Any, dtype: Any) -> Any:
     return np.asarray(leaf, dtype=dtype) if isinstance(leaf, float) else leaf
 
 
-def compiled(function: Callable[..., Any], leaves: list[Any], dtype: Any = None) -> Program | None:
+def compiled(function: Callable[..., Any], leaves: list[Any], dtype: Any) -> Program | None:
     """`leaves` ↦ function(*leaves) as compiled code, floats in `dtype`; None where the function cannot be traced."""
     jax = importlib.import_module("jax")
-    outcome: list[Any] = []
-
-    def packed(*parts: Any) -> list[Any]:
-        found, tree = jax.tree.flatten(function(*given.unpacked(parts)))
-        found = [jax.numpy.asarray(leaf) for leaf in found]
-        outcome[:] = Parcel(found, dtype), tree
-        return outcome[0].packed(found, jax.numpy.stack)
-
     try:
-        given = Parcel(leaves, dtype)
-        closed = jax.make_jaxpr(packed)(*given.packed(leaves, np.asarray))
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(*[in_dtype(x, dtype) for x in leaves])
     except Exception:  # no matter what: run as it is, the function reports its own faults
         return None
-    taken, tree = outcome
-    run = jax.jit(lambda constants, parts: jax.core.eval_jaxpr(closed.jaxpr, constants, *parts))
+    tree = jax.tree.structure(shapes)
+    run = jax.jit(lambda constants, given: jax.core.eval_jaxpr(closed.jaxpr, constants, *given))
 
     def program(leaves: list[Any]) -> Any:
-        parts = run(closed.consts, given.packed(leaves, np.asarray))
-        return jax.tree.unflatten(tree, taken.unpacked(taken.fetched(parts)))
+        found = run(closed.consts, [in_dtype(leaf, dtype) for leaf in leaves])
+        places = [i for i, leaf in enumerate(found) if leaf.ndim == 0]
+        for i, value in zip(places, jax.device_get([found[i] for i in places]), strict=True):
+            found[i] = value.item()
+        return jax.tree.unflatten(tree, found)
 
     return program
 
 
-class Parcel:
-    """A list of arrays and numbers, with the numbers of each kind packed into one array."""
+def repeated(step: Callable[[Any], Any], carry: Any, count: Any) -> Any:
+    """`carry` after `count` applications of carry ↦ step(carry), as a loop that JAX compiles."""
+    jax = importlib.import_module("jax")
 
-    def __init__(self, leaves: list[Any], dtype: Any):
-        self.arrays: list[int] = []
-        self.numbers: dict[Any, list[int]] = {}
-        for i, leaf in enumerate(leaves):
-            if np.shape(leaf):
-                self.arrays.append(i)
-            else:
-                kind = dtype if type(leaf) is float else np.dtype(int) if type(leaf) is int else leaf.dtype
-                self.numbers.setdefault(kind, []).append(i)
+    def body(_: Any, leaves: Any) -> Any:
+        new, shape = jax.tree.flatten(step(jax.tree.unflatten(tree, leaves)))
+        if shape != tree:
+            raise TypeError("the step changes the structure of what it carries")
+        return [jax.numpy.asarray(leaf, dtype=old.dtype) for leaf, old in zip(new, leaves, strict=True)]
 
-    def packed(self, leaves: list[Any], join: Callable[..., Any]) -> list[Any]:
-        """The arrays, and an array of numbers for each kind."""
-        joined = [join([leaves[i] for i in places], dtype=kind) for kind, places in self.numbers.items()]
-        return [*[leaves[i] for i in self.arrays], *joined]
+    leaves, tree = jax.tree.flatten(carry)
+    start = [jax.numpy.asarray(leaf) for leaf in leaves]
+    return jax.tree.unflatten(tree, jax.lax.fori_loop(0, count, body, start))
 
-    def fetched(self, parts: list[Any]) -> list[Any]:
-        """The same with the numbers as Python's."""
-        n = len(self.arrays)
-        return [*parts[:n], *[np.asarray(part).tolist() for part in parts[n:]]]
 
-    def unpacked(self, parts: Sequence[Any]) -> list[Any]:
-        """The list."""
-        n = len(self.arrays)
-        found = dict(zip(self.arrays, parts[:n], strict=True))
-        for places, part in zip(self.numbers.values(), parts[n:], strict=True):
-            found |= zip(places, part, strict=True)
-        return [found[i] for i in range(len(found))]
+def register_record(kind: type, fixed: Sequence[str]) -> None:
+    """Make a dataclass known to JAX; its fields named in `fixed` are part of the structure, the others move."""
+    moving = [name for name in kind.__dataclass_fields__ if name not in fixed]  # type: ignore[attr-defined]
+    tree_util = importlib.import_module("jax").tree_util
+    tree_util.register_dataclass(kind, data_fields=moving, meta_fields=list(fixed))

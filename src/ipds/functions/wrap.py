@@ -11,35 +11,56 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from .._arrays import Array, scalar, to_numpy
+from .._arrays import Array, dot, is_traced, precision, scalar, to_numpy
 from .base import Smooth
 
 _BACKENDS = ("torch", "jax")
 
 
 def smooth(
-    fun: Callable[[Array], Any], grad: Callable[[Array], Array] | None = None, lipschitz: float | None = None
+    fun: Callable[[Array], Any],
+    grad: Callable[[Array], Array] | None = None,
+    lipschitz: float | None = None,
+    *,
+    value_and_grad: Callable[[Array], tuple[Any, Array]] | None = None,
+    quadratic: bool = False,
 ) -> Smooth:
     """The function x ↦ fun(x) with gradient `grad`.
 
     Without `grad` the gradient comes from automatic differentiation: PyTorch for tensors, JAX for JAX arrays.
     NumPy blocks are handed to `fun` as tensors of PyTorch (or JAX, where PyTorch is not installed) of the
     same dtype, so `fun` must be written with operators, methods (`(x**2).sum()`) or that library's functions.
-    `lipschitz` is the constant of the gradient; leave it out where there is none or it is not known.
+
+    Parameters
+    ----------
+    fun, grad : x ↦ f(x), x ↦ ∇f(x).
+    lipschitz : the constant of the gradient; leave it out where there is none or it is not known.
+    value_and_grad : x ↦ (f(x), ∇f(x)), where both together take less work than one after the other.
+    quadratic : whether f is a quadratic: then f(x) = f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩, and a gradient gives the value too.
 
     >>> f = smooth(lambda x: 0.5 * (x**2).sum(), grad=lambda x: x, lipschitz=1.0)
     >>> f(np.ones(4)), f.grad(np.ones(2))
     (2.0, array([1., 1.]))
+    >>> smooth(lambda x: 0.5 * (x**2).sum(), lambda x: x, quadratic=True).value_and_grad(np.ones(4))[0]
+    2.0
     """
-    if not callable(fun):
-        raise TypeError(f"smooth: fun must be callable, got {type(fun).__name__}")
-    if grad is not None and not callable(grad):
-        raise TypeError(f"smooth: grad must be callable or None, got {type(grad).__name__}")
+    for name, given in (("fun", fun), ("grad", grad), ("value_and_grad", value_and_grad)):
+        if not callable(given) and not (given is None and name != "fun"):
+            raise TypeError(
+                f"smooth: {name} must be callable{'' if name == 'fun' else ' or None'}, got {type(given).__name__}"
+            )
     if lipschitz is not None:
         if isinstance(lipschitz, str) or not math.isfinite(lipschitz) or lipschitz < 0:
             raise ValueError(f"smooth: lipschitz must be a finite number ≥ 0 or None, got {lipschitz!r}")
         lipschitz = float(lipschitz)
-    return _Automatic(fun, lipschitz) if grad is None else _Given(fun, grad, lipschitz)
+    if value_and_grad is not None:
+        both = value_and_grad
+        return _Together(fun, grad or (lambda x: both(x)[1]), lipschitz, both)
+    if grad is None:
+        if quadratic:
+            raise ValueError("smooth: quadratic=True needs grad, whose one product then serves the value too")
+        return _Automatic(fun, lipschitz)
+    return _Quadratic(fun, grad, lipschitz) if quadratic else _Given(fun, grad, lipschitz)
 
 
 class _Given(Smooth):
@@ -55,6 +76,46 @@ class _Given(Smooth):
 
     def grad(self, x: Array) -> Array:
         return self._grad(x)
+
+
+class _Together(_Given):
+    """A value, a gradient, and both at once, as given."""
+
+    def __init__(self, fun: Any, grad: Any, lipschitz: float | None, value_and_grad: Any):
+        super().__init__(fun, grad, lipschitz)
+        self._value_and_grad = value_and_grad
+
+    def value_and_grad(self, x: Array) -> tuple[float, Array]:
+        value, gradient = self._value_and_grad(x)
+        return scalar(value), gradient
+
+
+class _Quadratic(_Given):
+    """A value and a gradient of a quadratic: f(x) = f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩."""
+
+    def __init__(self, fun: Any, grad: Any, lipschitz: float | None):
+        super().__init__(fun, grad, lipschitz)
+        self._at_zero: dict[Any, tuple[float, Array]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_at_zero": {}}  # what it is, not what it has found out
+
+    def value_and_grad(self, x: Array) -> tuple[float, Array]:
+        gradient, key = self._grad(x), (type(x), tuple(x.shape), x.dtype)
+        constant, slope = self._at_zero.get(key) or (self(0.0 * x), self._grad(0.0 * x))
+        value = constant + 0.5 * dot(x, gradient + slope)
+        if key not in self._at_zero and not is_traced(value):
+            self._require_quadratic(x, float(value), float(constant))
+            self._at_zero[key] = constant, slope
+        return value, gradient
+
+    def _require_quadratic(self, x: Array, value: float, constant: float) -> None:
+        actual, tolerance = float(self(x)), max(1e-9, 1e4 * precision(x))
+        if not abs(value - actual) <= tolerance * (abs(actual) + abs(constant)):
+            raise ValueError(
+                f"smooth: quadratic=True, but f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩ = {value:.6g} is not fun(x) = {actual:.6g}; "
+                "leave quadratic out, or see check_gradient"
+            )
 
 
 class _Automatic(Smooth):

@@ -1,4 +1,8 @@
-"""What a method is: `init` makes the first State, `step` makes the next. Both are pure; the loop is elsewhere."""
+"""What a method is: `init` says what is fixed and what moves, `step` makes one iteration. The loop is elsewhere.
+
+setup, carry = method.init(problem, x0, z0)
+carry, state = method.step(setup, carry)          # again and again
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any
 from .._arrays import Array, dot, norm, precision
 from ..errors import AssumptionError
 from ..functions import Smooth
+from ..operators import Identity, Operator
 from ..problem import Problem
 from ..theory.state import State
 
@@ -19,46 +24,38 @@ class Method(ABC):
     name: str
 
     @abstractmethod
-    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> State:
-        """State at t = 0; raises `AssumptionError` when the method cannot treat the problem."""
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Any, Any]:
+        """(setup, carry) of a run from (x0, z0); raises `AssumptionError` when the method cannot treat the problem.
+
+        setup : fixed for the run and made anew when a run is resumed: the problem, constants, factorisations.
+        carry : a NamedTuple, all that goes from one iteration to the next: arrays, numbers, and tuples or NamedTuples
+            of such, with a field `t`, the number of iterations done. Its structure, shapes and dtypes never change
+            (a checkpoint names its entries, a compiled loop carries them).
+        """
 
     @abstractmethod
-    def step(self, problem: Problem, state: State) -> State:
-        """One iteration."""
+    def step(self, setup: Any, carry: Any) -> tuple[Any, State]:
+        """One iteration: the next carry, and the State that a certificate needs. Pure: `carry` is left as it is."""
 
-    def stride(self, problem: Problem, state: State, until: int) -> State:
-        """One iteration or more, up to `until`: for methods that take many at once by themselves."""
-        return self.step(problem, state)
-
-    def lighter(self, state: State) -> State:
-        """The State with less of what its next step does not need; itself where there is nothing more to drop.
-
-        A solve asks again and again before it goes on, and holds only the last answer. Every State that comes out here
-        leads to the same next one; it may do a part of the way there.
-        """
-        return state
-
-    def may_smooth(self, state: State) -> bool:
+    def may_smooth(self, setup: Any) -> bool:
         """Whether a later State may be transient."""
         return False
 
-    def parameters_of(self, state: State) -> Any:
+    def parameters_of(self, setup: Any) -> Any:
         """The parameters in force, for the record."""
         return None
 
 
-def checked(who: str, **options: float | None) -> None:
+def require_positive(who: str, **options: float | None) -> None:
     """Refuse numbers that are not positive and finite; None stands for the default."""
     for name, value in options.items():
         if value is not None and not (math.isfinite(value) and value > 0):
             raise ValueError(f"{who}: {name} must be positive and finite, got {value}")
 
 
-def start(problem: Problem, x0: tuple[Array, ...], z0: Array, beta: float, mu: float, memory: Any) -> State:
-    """The State at t = 0, its products computed."""
-    products = tuple(op.apply(xi) for op, xi in zip(problem.operators, x0, strict=True))
-    points = tuple((xi, 1.0) for xi in x0)
-    return State(0, x0, x0[-1], z0, beta, mu, products, points, memory=memory)
+def product_unless_identity(op: Operator, x: Array) -> Array | None:
+    """A x; None where A = c·I: such a product takes less time than its memory is worth."""
+    return None if isinstance(op, Identity) else op.apply(x)
 
 
 def lipschitz_at(f: Smooth | None, x: Array) -> tuple[float, bool]:

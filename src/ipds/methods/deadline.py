@@ -1,7 +1,7 @@
 """A time limit that is felt inside a step: loops within a method ask here whether they may go on.
 
 A loop whose result is of use at any moment stops where it is (`late`); a search that has found nothing yet leaves the
-whole step (`look`), and the state before it stands. Every thread and every nested solve has a deadline of its own.
+whole step (`raise_if_late`), and what was before it stands. Every thread and every nested solve has its own deadline.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def late() -> bool:
     return over is not None and over()
 
 
-def look() -> None:
+def raise_if_late() -> None:
     """Leave the step where the time is over."""
     if late():
         raise OutOfTime

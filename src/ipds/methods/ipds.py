@@ -14,26 +14,57 @@ With parameters="practical", β and μ follow the residual instead of the clock 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from .._arrays import Array, add_scaled, divided, increased, is_jax
+from .._arrays import Array, add_scaled, divided, increased, magnitude
 from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
-from ..theory.state import product_of, residual_of
-from .accelerated.reduction import placed
+from ..theory.state import State, product_of
 from .base import (
     Method,
-    State,
-    checked,
     gradient_of,
     lipschitz_at,
     majorised,
+    product_unless_identity,
     require_last_block,
+    require_positive,
 )
-from .deadline import look
-from .practical import Memory, first_penalty, follow, norms_squared_of, warm_smoothing
+from .deadline import raise_if_late
+from .practical import first_penalty, follow, norms_squared_of, warm_smoothing
 from .schedules import penalty, smoothing
+
+
+class Setup(NamedTuple):
+    """Constants of a run."""
+
+    problem: Problem
+    parameters: Parameters
+    beta0: float
+    lambda_max: float
+    norms_squared: tuple[float, ...]
+    """‖A_i‖²."""
+    local: tuple[bool, ...]
+    """Blocks whose L_i is local and found by backtracking."""
+
+
+class Carry(NamedTuple):
+    """What goes from one iteration to the next."""
+
+    t: int
+    x: tuple[Array, ...]
+    products: tuple[Array | None, ...]
+    """A_i x_i; None where A_i = c·I."""
+    z: Array
+    """The multiplier, or ẑ = z/√β where that is carried."""
+    lipschitz: tuple[float, ...]
+    """L_i."""
+    beta: float
+    mu: float
+    """Penalty and smoothing of the next iteration."""
+    residual: float = math.inf
+    """Smallest ‖Ax - b‖ since β last grew (practical)."""
+    waited: int = 0
+    """Iterations since that fell, or β grew (practical)."""
 
 
 class IPDS(Method):
@@ -57,14 +88,14 @@ class IPDS(Method):
             raise ValueError(
                 f"IPDS: parameters must be 'practical', 'sound', 'paper' or Parameters, got {parameters!r}"
             )
-        checked("IPDS", beta0=beta0)
+        require_positive("IPDS", beta0=beta0)
         self.parameters = parameters
         self.beta0 = beta0
         self.scaled_multiplier = scaled_multiplier
         self.name = f"IPDS({parameters})" if isinstance(parameters, str) else "IPDS"
 
-    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> State:
-        """Constants of the run and the State at t = 0."""
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
+        """The six parameters, L_i, β⁰ and μ⁰."""
         require_last_block(problem)
         upper = problem.operators[-1].extremes(problem.blocks[-1].shape)[1]
         parameters = parameters_for(problem, self.parameters)
@@ -72,26 +103,26 @@ class IPDS(Method):
         lipschitz, local = zip(*constants, strict=True)
         practical = self.parameters == "practical"
         beta0 = first_penalty(problem, x0, parameters.delta, upper, lipschitz[-1], self.beta0, practical)
-        norms_squared = norms_squared_of(problem, lipschitz)
-        zhat = z0 / math.sqrt(beta0) if self.scaled_multiplier else None
         mu0 = smoothing(beta0, parameters.delta, upper)
         if practical:
             mu0 = warm_smoothing(problem, x0, z0, upper, mu0)
-        memory = Memory(parameters, beta0, upper, norms_squared, lipschitz, local, beta0, mu0, zhat)
-        products = tuple([placed(op, xi) for op, xi in zip(problem.operators, x0, strict=True)])
-        points = [(None if b.h.is_manifold else xi, 1.0) for b, xi in zip(problem.blocks, x0, strict=True)]
-        return State(0, x0, x0[-1], z0, beta0, mu0, products, tuple(points), memory=memory)
+        setup = Setup(problem, parameters, beta0, upper, norms_squared_of(problem, lipschitz), local)
+        products = tuple(
+            [product_unless_identity(op, xi) for op, xi in zip(problem.operators, x0, strict=True)]
+        )
+        z = z0 / math.sqrt(beta0) if self.scaled_multiplier else z0
+        return setup, Carry(0, x0, products, z, lipschitz, beta0, mu0)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One pass over the blocks, then the dual step."""
-        m: Memory = state.memory
-        p, beta, mu = m.parameters, m.beta, m.mu
-        z = state.z if m.zhat is None else beta**0.5 * m.zhat
-        x, products, points, lipschitz = list(state.x), list(state.products), [], []
-        residual = residual_of(problem, state)
+        problem, p, beta, mu = setup.problem, setup.parameters, carry.beta, carry.mu
+        z = beta**0.5 * carry.z if self.scaled_multiplier else carry.z
+        x, products, points, lipschitz = list(carry.x), list(carry.products), [], []
+        residual = sum_products(list(map(product_of, problem.operators, x, products)), problem.b)
         for i, op in enumerate(problem.operators):
-            new, x_breve, point, L = moved(problem, m, i, x[i], op.adjoint(add_scaled(z, beta, residual)))
-            product = placed(op, new)
+            adjoint = op.adjoint(add_scaled(z, beta, residual))
+            new, x_breve, point, L = block_step(setup, carry, i, adjoint)
+            product = product_unless_identity(op, new)
             if i < len(x) - 1:
                 residual = increased(
                     product_of(op, new, product) - product_of(op, x[i], products[i]), residual
@@ -99,50 +130,59 @@ class IPDS(Method):
             x[i], products[i] = new, product
             points.append(point)
             lipschitz.append(L)
-        del residual  # summed anew: without what rounding has added on the way
+        del residual, adjoint  # summed anew: without what rounding has added on the way
         residual = sum_products(list(map(product_of, problem.operators, x, products)), problem.b)
         if self.parameters == "practical":
-            m = follow(problem, m, state, x, products, residual, x_breve, points[-1])
+            c, step = points[-1]
+            s_n = magnitude(c - x_breve) / step
+            following = follow(setup, carry, z, x, products, residual, s_n)
         else:
-            following = penalty(state.t + 1, m.beta0, p.xi, p.p, p.schedule)
-            m = m._replace(beta=following, mu=smoothing(following, p.delta, m.lambda_max))
-        if m.zhat is None:
-            zhat, z_new = None, add_scaled(z, p.sigma * beta, residual)
+            beta_next = penalty(carry.t + 1, setup.beta0, p.xi, p.p, p.schedule)
+            following = (
+                beta_next,
+                smoothing(beta_next, p.delta, setup.lambda_max),
+                carry.residual,
+                carry.waited,
+            )
+        beta_next = following[0]
+        if self.scaled_multiplier:
+            scaled = carry.z * (beta / beta_next) ** 0.5 + (p.sigma * beta / beta_next**0.5) * residual
+            z = beta_next**0.5 * scaled
         else:
-            zhat = m.zhat * (beta / m.beta) ** 0.5 + (p.sigma * beta / m.beta**0.5) * residual
-            z_new = m.beta**0.5 * zhat
-        memory = m._replace(zhat=zhat, lipschitz=tuple(lipschitz))
-        found = (tuple(x), x_breve, z_new, beta, mu, tuple(products), tuple(points))
-        return State(state.t + 1, *found, memory=memory)
+            scaled = z = add_scaled(z, p.sigma * beta, residual)
+        t, blocks, known = carry.t + 1, tuple(x), tuple(products)
+        carry = Carry(t, blocks, known, scaled, tuple(lipschitz), *following)
+        return carry, State(t, blocks, x_breve, z, beta, mu, known, tuple(points))
 
-    def lighter(self, state: State) -> State:
-        """Without what certificates alone need; whole in JAX, whose loops carry States of one build."""
-        if not state.prox_points or is_jax(state.z):
-            return state
-        return replace(state, x_breve=None, prox_points=())
-
-    def parameters_of(self, state: State) -> Parameters:
+    def parameters_of(self, setup: Setup) -> Parameters:
         """The six parameters in force."""
-        return state.memory.parameters
+        return setup.parameters
 
 
-def moved(problem: Problem, m: Memory, i: int, x: Array, pull: Array) -> tuple[Array, Array, Any, float]:
-    """Block i: x_i⁺; x̆_i, which is the same for i < n; its prox point and step; L_i from here on."""
-    block, L, square, last = problem.blocks[i], m.lipschitz[i], m.norms_squared[i], len(problem.blocks) - 1
-    value, gradient = gradient_of(block.f, x, with_value=m.local[i])
-    g = pull if gradient is None else gradient + pull
+def block_step(setup: Setup, carry: Carry, i: int, adjoint: Array) -> tuple[Array, Array, Any, float]:
+    """Block i, with `adjoint` = A_iᵀ(z + β(Ax - b)): x_i⁺; x̆_i, the same for i < n; its prox point and step; L_i⁺."""
+    block, x, p = setup.problem.blocks[i], carry.x[i], setup.parameters
+    L, square, beta, mu, last = (
+        carry.lipschitz[i],
+        setup.norms_squared[i],
+        carry.beta,
+        carry.mu,
+        len(carry.x) - 1,
+    )
+    value, gradient = gradient_of(block.f, x, with_value=setup.local[i])
+    g = adjoint if gradient is None else gradient + adjoint
     while True:
-        w = (m.parameters.theta1 if i < last else m.parameters.theta2) * (L + m.beta * square)
+        w = (p.theta1 if i < last else p.theta2) * (L + beta * square)
         c = increased(g / -w, x)  # x - g/w
-        step = 1 / w if i < last else m.mu + 1 / w
+        step = 1 / w if i < last else mu + 1 / w
         x_breve = new = block.h.prox(c, step)
         if i == last:
-            new = divided(add_scaled(x_breve, m.mu * w, c), 1 + m.mu * w)
-        if not m.local[i]:
+            new = divided(add_scaled(x_breve, mu * w, c), 1 + mu * w)
+        if not setup.local[i]:
             break
         if majorised(block.f, x, new, value, gradient, L):
             L *= 0.95  # a local constant found once may be too cautious later
             break
-        look()
-        L = max(2 * L, 1e-3 * m.beta * square)
+        raise_if_late()
+        L = max(2 * L, 1e-3 * beta * square)
     return new, x_breve, (None if block.h.is_manifold else c, step), L

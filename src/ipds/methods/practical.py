@@ -5,41 +5,23 @@ from __future__ import annotations
 import math
 import warnings
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .._arrays import Array, choose, fetch, greatest, least, magnitude, norm
 from ..errors import AssumptionError
-from ..parameters import Parameters
 from ..problem import Problem
-from ..theory.state import State, product_of
+from ..theory.state import product_of
 from .base import size_of_block
 from .schedules import follow_residual, initial_penalty, smoothing
+
+if TYPE_CHECKING:
+    from .ipds import Carry, Setup
 
 CEILING = 1e9
 """β does not grow beyond this multiple of β⁰: where that is not enough, the constraint cannot be met."""
 
 WAIT, FAR = 50, 1e-4
 """β grows in any case where ‖Ax - b‖ has been FAR (in units of the terms) for so many iterations: the blocks jump."""
-
-
-class Memory(NamedTuple):
-    """Constants of the run, and what changes beside the State."""
-
-    parameters: Parameters
-    beta0: float
-    lambda_max: float
-    norms_squared: tuple[float, ...]
-    lipschitz: tuple[float, ...]
-    local: tuple[bool, ...]
-    """Blocks whose L_i is local and found by backtracking."""
-    beta: float
-    mu: float
-    """Penalty and smoothing of the next iteration."""
-    zhat: Array | None
-    residual: float = math.inf
-    """Smallest ‖Ax - b‖ since β last grew."""
-    waited: int = 0
-    """Iterations since that fell, or β grew."""
 
 
 def scale_free_penalty(
@@ -93,41 +75,38 @@ def warm_smoothing(problem: Problem, x0: tuple[Array, ...], z0: Array, upper: fl
 
 
 def follow(
-    problem: Problem,
-    m: Memory,
-    state: State,
+    setup: Setup,
+    carry: Carry,
+    z: Array,
     x: list[Array],
     products: list[Array | None],
     residual: Array,
-    x_breve: Array,
-    point: Any,
-) -> Memory:
-    """β and μ of the next iteration in practical mode.
+    s_n: Any,
+) -> tuple[float, float, float, int]:
+    """(β, μ, smallest residual, iterations waited) of the next iteration in practical mode.
+
+    `carry`, `z` are those before the iteration, `x`, `products`, `residual` those after it, `s_n` = ‖s_n‖ with the
+    subgradient s_n = (c - x̆)/step of h_n.
 
     β grows by 1+ξ while ‖Ax - b‖ lags: it shrinks too slowly, and is relatively larger than the dual residual
     β max_i ‖A_i‖‖Δx_i‖ (so that β stops growing once the point is feasible; ‖A_iΔx_i‖ would not see moves in the
     kernel of A_i). μ does not let the smoothing error μ‖∂h_n‖ exceed the residual, so both vanish together.
     """
-    p = m.parameters
-    n = len(x)
+    problem, p, n = setup.problem, setup.parameters, len(x)
     # one after the other, so that one difference is in memory at a time
     terms = (magnitude(product_of(*term)) for term in zip(problem.operators, x, products, strict=True))
-    moves = (magnitude(new - old) for new, old in zip(x, state.x, strict=True))
-    size, force, slope, *rest = fetch(
-        [magnitude(residual), magnitude(state.z), magnitude(point[0] - x_breve), *terms, *moves]
+    moves = (magnitude(new - old) for new, old in zip(x, carry.x, strict=True))
+    size, force, slope, *norms = fetch([magnitude(residual), magnitude(z), s_n, *terms, *moves])
+    scale = reduce(greatest, norms[:n], problem.b_norm)
+    dual = carry.beta * reduce(
+        greatest, [a**0.5 * move for a, move in zip(setup.norms_squared, norms[n:], strict=True)]
     )
-    slope = slope / point[1]
-    scale = reduce(greatest, rest[:n], problem.b_norm)
-    dual = m.beta * reduce(
-        greatest, [a**0.5 * move for a, move in zip(m.norms_squared, rest[n:], strict=True)]
-    )
-    waited = choose(size < 0.9 * m.residual, 0, m.waited + 1)
+    waited = choose(size < 0.9 * carry.residual, 0, carry.waited + 1)
     lags = (size * force > dual * scale) | ((waited >= WAIT) & (size > FAR * scale))
-    beta = choose(lags, follow_residual(m.beta, p.xi, size, m.residual), m.beta)
-    beta = least(beta, greatest(m.beta, CEILING * m.beta0))
-    mu = least(smoothing(beta, p.delta, m.lambda_max), m.mu)
-    felt = size / (m.lambda_max**0.5 * choose(slope > 0, slope, 1.0))
+    beta = choose(lags, follow_residual(carry.beta, p.xi, size, carry.residual), carry.beta)
+    beta = least(beta, greatest(carry.beta, CEILING * setup.beta0))
+    mu = least(smoothing(beta, p.delta, setup.lambda_max), carry.mu)
+    felt = size / (setup.lambda_max**0.5 * choose(slope > 0, slope, 1.0))
     mu = choose(slope > 0, least(mu, greatest(felt, 0.9 * mu)), mu)
-    grown = beta > m.beta
-    residual, waited = choose(grown, size, least(size, m.residual)), choose(grown, 0, waited)
-    return m._replace(beta=beta, mu=mu, residual=residual, waited=waited)
+    grown = beta > carry.beta
+    return beta, mu, choose(grown, size, least(size, carry.residual)), choose(grown, 0, waited)

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._arrays import Array
 from ..problem import Block, Problem
-from .base import Method, State
+from ..theory.state import State
+from .base import Method
+
+
+class Setup(NamedTuple):
+    """The reordered problem."""
+
+    inner: Any
+    """The setup of the method there."""
+    order: list[int]
+    """Block k there is block order[k] of the caller's."""
 
 
 class Reordered(Method):
@@ -17,41 +27,44 @@ class Reordered(Method):
         self.method, self.last = method, last
         self.name = f"{method.name} with block {last + 1} last"
 
-    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> State:
-        """The State of the reordered problem at t = 0."""
-        inner = Problem([named(problem, i) for i in self._order(len(x0))], problem.b)
-        return self._outward(inner, self.method.init(inner, tuple(x0[i] for i in self._order(len(x0))), z0))
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Any]:
+        """That of the method on the reordered problem."""
+        order = [*(i for i in range(len(x0)) if i != self.last), self.last]
+        inner = Problem([named(problem, i) for i in order], problem.b)
+        setup, carry = self.method.init(inner, tuple(x0[i] for i in order), z0)
+        return Setup(setup, order), carry
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Setup, carry: Any) -> tuple[Any, State]:
         """One iteration on the reordered problem."""
-        inner, inner_state = state.memory
-        return self._outward(inner, self.method.step(inner, inner_state))
+        carry, state = self.method.step(setup.inner, carry)
+        return carry, to_order_of_caller(state, setup.order)
 
-    def parameters_of(self, state: State) -> Any:
+    def may_smooth(self, setup: Setup) -> bool:
+        """Whether the method may."""
+        return self.method.may_smooth(setup.inner)
+
+    def parameters_of(self, setup: Setup) -> Any:
         """Those of the method."""
-        return self.method.parameters_of(state.memory[1])
+        return self.method.parameters_of(setup.inner)
 
-    def _order(self, n: int) -> list[int]:
-        return [*(i for i in range(n) if i != self.last), self.last]
 
-    def _outward(self, inner: Problem, state: State) -> State:
-        order = self._order(len(state.x))
-        place = [order.index(i) for i in range(len(order))]
+def to_order_of_caller(state: State, order: list[int]) -> State:
+    """The State with block k in place order[k]."""
+    place = [order.index(i) for i in range(len(order))]
 
-        def back(items: Any) -> Any:
-            return None if items is None else tuple(items[k] for k in place)
+    def back(items: Any) -> Any:
+        return None if items is None else tuple(items[k] for k in place)
 
-        return replace(
-            state,
-            x=back(state.x),
-            products=back(state.products),
-            prox_points=back(state.prox_points),
-            last=order[state.last],
-            gradients=back(state.gradients),
-            adjoints=back(state.adjoints),
-            values=back(state.values),
-            memory=(inner, state),
-        )
+    return replace(
+        state,
+        x=back(state.x),
+        products=back(state.products),
+        prox_points=back(state.prox_points),
+        last=order[state.last],
+        gradients=back(state.gradients),
+        adjoints=back(state.adjoints),
+        values=back(state.values),
+    )
 
 
 def named(problem: Problem, i: int) -> Block:

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -113,7 +112,6 @@ class Estimator(BaseEstimator):
             if result.status is Status.INTERRUPTED:  # a trial has no answer to give to someone who wants out
                 raise KeyboardInterrupt
             return result
-        result.state = replace(result.state, memory=None)  # the method's own: large, and not to be pickled
         if not result.success:
             warnings.warn(
                 f"{type(self).__name__}: {result.message} (relative certificate "
@@ -134,7 +132,6 @@ class Estimator(BaseEstimator):
         finer.tol = min(tol, self.tol)
         result = finer._solve(problem, x0, trial=most)
         if result.success:
-            result.state = replace(result.state, memory=None)
             self.result_, self.n_iter_ = result, result.nit
 
     def _count(self, name: str, value: Any, top: int, what: str) -> int:

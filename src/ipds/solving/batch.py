@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._arrays import Array, is_jax
-from .._arrays.compiling import compiled, in_dtype
+from .._arrays.compiling import compiled, in_dtype, is_moving, repeated
 from ..errors import AssumptionError
 from ..methods import IPDS, State
 from ..problem import Problem
+from ..status import Status
 from ..theory.scales import units
-from .advance import parts, repeated, with_states
+from ..theory.state import known_to_jax
 from .options import Options, check_options, check_problem
 from .run import Run
 from .solve import result_of
-from .starting import starting_point
+from .starting import Start
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def solve_batch(
     [1.9, 3.1, 4.6]
     """
     check_options(max_iter, tol, None, None, check_every)
-    jax, method = with_states(), method or IPDS("practical")
+    jax, method = importlib.import_module("jax"), method or IPDS("practical")
     if not isinstance(method, IPDS):
         raise TypeError(f"solve_batch: method must be an IPDS object, got {method!r}")
     leaves = jax.tree.leaves(parameters)
@@ -78,28 +79,28 @@ def solve_batch(
         if given is not None and len(given) != count:
             raise ValueError(f"solve_batch: {name} has {len(given)} entries for {count} problems")
     options, clock = Options(max_iter, tol, None, None, False, check_every), Stopwatch()
-    problems, runs, states, parameters_used = [], [], [], []
+    problems, runs, begun = [], [], []
     for k in range(count):
         problem = make_problem(jax.tree.map(lambda a, k=k: a[k], parameters))
         check_problem(problem)
         _require_lipschitz(problem)
-        seed = None if seeds is None else seeds[k]
-        x, z = starting_point(problem, None if x0 is None else x0[k], None, seed)
-        x, z = jax.tree.map(jax.numpy.asarray, (x, z))
-        start = method.init(problem, x, z)
+        start = Start(problem, None if x0 is None else x0[k], None, None if seeds is None else seeds[k])
+        scales = units(problem, start.natural)
+        x, z = jax.tree.map(jax.numpy.asarray, start.take())
         problems.append(problem)
-        parameters_used.append(method.parameters_of(start))
-        scales = units(problem, x, z, seed, invent=x0 is not None)
-        runs.append(Run.begin(problem, method, start, scales))
-        states.append(method.step(problem, start))
-    batch = _Batch(make_problem, parameters, method, states)
+        runs.append(Run.begin(problem, x, z, scales, may_smooth=False))
+        begun.append(method.init(problem, x, z))
+    batch = _Batch(make_problem, parameters, method, begun)
     while any(run.status is None for run in runs):
+        batch.to(options.next_check(batch.t))
         for k, (problem, run) in enumerate(zip(problems, runs, strict=True)):
             if run.status is None:
-                run.status = run.look(problem, batch.state(k), options, clock)
-        batch.to(options.next_check(batch.t))
-    ended = zip(problems, runs, parameters_used, strict=True)
-    return [result_of(problem, method, run, used) for problem, run, used in ended]
+                state = batch.state(k)
+                run.check(problem, state, options, clock)
+                if run.status not in (None, Status.DIVERGED):
+                    run.finish(state)
+    used = [method.parameters_of(setup) for setup, _ in begun]
+    return [result_of(method, run, parameters) for run, parameters in zip(runs, used, strict=True)]
 
 
 def _require_lipschitz(problem: Problem) -> None:
@@ -113,46 +114,58 @@ def _require_lipschitz(problem: Problem) -> None:
 
 
 class _Batch:
-    """The states of all problems, stacked and moved on together."""
+    """The carries of all problems, stacked and moved on together."""
 
     def __init__(
-        self, make_problem: Callable[[Any], Problem], parameters: Any, method: IPDS, states: list[State]
+        self,
+        make_problem: Callable[[Any], Problem],
+        parameters: Any,
+        method: IPDS,
+        begun: list[tuple[Any, Any]],
     ):
-        jax = with_states()
-        self.t = states[0].t
-        leaves, tree, moving = parts(states[0])
-        self._leaves, self._tree, self._moving = leaves, tree, moving
+        self._jax, self.t = importlib.import_module("jax"), 0
+        known_to_jax()
+        tree = self._jax.tree
+        first, shape = tree.flatten(begun[0])
+        moving = [i for i, leaf in enumerate(first) if is_moving(leaf)]
+        dtype = begun[0][1].z.dtype
         flat = []
-        for state in states:
-            others, shape, _ = parts(state)
-            if shape != tree or any(others[i] != leaf for i, leaf in enumerate(leaves) if i not in moving):
+        for pair in begun:
+            leaves, other = tree.flatten(pair)
+            fixed = [(a, leaves[i]) for i, a in enumerate(first) if i not in moving]
+            if other != shape or any(a != b for a, b in fixed if not isinstance(a, Problem)):
                 raise ValueError("solve_batch: the problems differ in more than arrays and weights")
-            flat.append([jax.numpy.asarray(in_dtype(others[i], state.z.dtype)) for i in moving])
-        self._columns = [jax.numpy.stack(column) for column in zip(*flat, strict=True)]
+            flat.append([self._jax.numpy.asarray(in_dtype(leaves[i], dtype)) for i in moving])
+        self._columns = [self._jax.numpy.stack(column) for column in zip(*flat, strict=True)]
+        self._state: Any = None
 
-        def one(count: Any, parameter: Any, *carried: Any) -> Any:
-            return repeated(
-                partial(method.step, make_problem(parameter)), tree, leaves, moving, count, *carried
-            )
+        def one(count: Any, parameter: Any, *moved: Any) -> Any:
+            given = dict(zip(moving, moved, strict=True))
+            setup, carry = tree.unflatten(shape, [given.get(i, leaf) for i, leaf in enumerate(first)])
+            setup = setup._replace(problem=make_problem(parameter))
+            carry = repeated(lambda carry: method.step(setup, carry)[0], carry, count - 1)
+            carry, state = method.step(setup, carry)
+            found, asarray = tree.leaves((setup, carry)), self._jax.numpy.asarray
+            return [asarray(found[i], dtype=old.dtype) for i, old in given.items()], state
 
-        def all_of_them(count: Any, *carried: Any) -> Any:
-            return jax.vmap(one, in_axes=(None, 0, *(0 for _ in carried)))(count, parameters, *carried)
+        def all_of_them(count: Any, *moved: Any) -> Any:
+            return self._jax.vmap(one, in_axes=(None, 0, *(0 for _ in moved)))(count, parameters, *moved)
 
-        self._program = compiled(all_of_them, [1, *self._columns])
+        self._program = compiled(all_of_them, [1, *self._columns], dtype)
         if self._program is None:
-            jax.eval_shape(all_of_them, 1, *self._columns)  # says why it cannot be traced
+            self._jax.eval_shape(all_of_them, 1, *self._columns)  # says why it cannot be traced
 
     def to(self, t: int) -> None:
         """Every problem on to iteration t."""
         assert self._program is not None
-        self._columns, self.t = list(self._program([t - self.t, *self._columns])), t
+        self._columns, self._state = self._program([t - self.t, *self._columns])
+        self.t = t
 
     def state(self, k: int) -> State:
         """Where problem k is."""
-        jax, leaves = with_states(), list(self._leaves)
-        for i, column in zip(self._moving, self._columns, strict=True):
-            leaves[i] = column[k]
-        numbers = {i: leaves[i] for i in self._moving if type(self._leaves[i]) in (float, int)}
-        for i, value in jax.device_get(numbers).items():
-            leaves[i] = type(self._leaves[i])(value)
-        return jax.tree.unflatten(self._tree, leaves)
+        leaves, shape = self._jax.tree.flatten(self._state)
+        numbers = {i: leaf[k] for i, leaf in enumerate(leaves) if leaf.ndim == 1}
+        found = self._jax.device_get(numbers)
+        return self._jax.tree.unflatten(
+            shape, [found[i].item() if i in found else leaf[k] for i, leaf in enumerate(leaves)]
+        )

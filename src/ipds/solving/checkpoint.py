@@ -1,16 +1,14 @@
 """Checkpoints: a solve that was stopped, killed or cut off goes on where it was, to the same bits.
 
-A file is two lines of text (format and sizes), a JSON tree, the arrays as raw bytes, and a checksum. Nothing in it is
-ever run; sizes are compared with the problem and with the file before anything is allocated. It is written beside its
-place, synced and renamed, and the one before it is kept as PATH.previous: a crash at any moment leaves a whole file.
+What is saved at a check is the carry of the method, the run beside it (`parts`), and a fingerprint of the problem; what
+is fixed (`setup`, the start) is made anew. The file (`saved`) is written beside its place, synced and renamed, and the
+one before it is kept as PATH.previous: a crash at any moment leaves a whole file.
 """
 
 from __future__ import annotations
 
 import contextlib
 import glob
-import hashlib
-import json
 import math
 import numbers
 import os
@@ -18,38 +16,29 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
 from ..errors import CheckpointError, CheckpointWarning
-from ..methods import Method, State
 from ..problem import Problem
 from ..status import Status
-from . import encoding
+from ..theory.diagnostics import Certificate
+from ..theory.state import State
 from .fingerprint import differences, identity
-from .run import Run
+from .history import History
+from .run import FINAL, Point, Run
+from .saved import SavedFile, number, parted, restored, write
+from .stopping import Check, Mark, Stagnation
 
-if TYPE_CHECKING:
-    from ..result import Result
-
-MAGIC, FORMAT = b"ipds-checkpoint", 1
-TREE_LIMIT = 2**24
-"""Bytes of the JSON tree at most."""
-COPIES, HISTORY_LIMIT = 256, 2**30
-"""Bytes of arrays at most: so many times sixteen bytes for every entry of the problem, and this for the history."""
-CHECKSUM = 32
 TEMPORARY = ".ipds-tmp"
 FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors that a tree not written by this package leads to."""
+"""Errors that a manifest not written by this package leads to."""
 OURS = {"ipds", "contextlib", "numpy", "scipy", "array_api_compat", "dask", "jax", "torch"}
 """Packages on the way to such an error; where there is another, it comes from the caller's code."""
-
-Start = tuple[tuple[Array, ...], Array]
 
 
 @dataclass(frozen=True)
@@ -103,97 +92,111 @@ class Checkpoint:
 class Journal:
     """What a solve keeps of itself: nothing. The loop talks to this; `FileJournal` writes it down."""
 
-    lasting = False
-    """Whether a run may have to go on from its last check anew."""
+    def __init__(self, seed: Any) -> None:
+        self.entropy: Any = np.random.SeedSequence(seed).entropy
+        """The seed of the starting point, so that a start made again is the same."""
 
-    def __init__(self) -> None:
-        self.tried: list[Result] = []
-        """Results of the methods tried before the one that runs."""
-        self.candidate = 0
-        """The number of the method that runs."""
+    def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:
+        """Where the next method goes on, given how it would begin."""
+        return run, carry
 
-    def start(self, make: Callable[[], Start], count: int) -> Start:
-        """The starting point of the solve, for which `count` methods are there to be tried."""
-        return make()
-
-    def resume(self, problem: Problem, method: Method, fresh: Run) -> Run:
-        """Where the run of this method goes on."""
-        return fresh
+    def note(self, run: Run, carry: Any, state: State) -> None:
+        """Take note of a check: the carry and the State there."""
 
     def keep(self, run: Run) -> None:
-        """Take note of where the run stands."""
+        """Write down the last check and the status of the run."""
 
     def failed(self, error: Exception) -> None:
         """Say what is to blame for an error in the middle of the run, where that is the journal."""
 
 
 def journal(checkpoint: Any, problem: Problem, x0: Any, z0: Any, method: Any, seed: Any) -> Journal:
-    """The journal of a solve; where its file holds an earlier part of the same solve, that is read."""
+    """The journal of a solve; where its file holds an earlier part of the same solve, that is found."""
     if checkpoint is None:
-        return Journal()
+        return Journal(seed)
     settings = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    return FileJournal(settings, problem, identity(problem, x0, z0, method, seed))
+    return FileJournal(settings, identity(problem, x0, z0, method, seed), seed)
 
 
 class FileJournal(Journal):
     """A journal in a file and its predecessor."""
 
-    lasting = True
-
-    def __init__(self, settings: Checkpoint, problem: Problem, identity: dict[str, list[str]]):
-        super().__init__()
-        self._settings, self._problem, self._identity = settings, problem, identity
-        self._known: encoding.Context | None = None
-        self._lighter: Callable[[State], State]
-        self._started: Start | None = None
-        self._last = -math.inf
-        self._written: tuple[int, Status | None] = (0, None)
-        self._warned = self._torn = self._restored = False
+    def __init__(self, settings: Checkpoint, fingerprint: dict[str, list[str]], seed: Any):
+        super().__init__(seed)
+        self._settings, self._fingerprint = settings, fingerprint
+        self._ended: list[tuple[Run, Point]] = []
+        """The runs of methods that have ended before the one that runs."""
+        self._noted: tuple[Run, Any, Point] | None = None
+        """The run, its carry, and the point of its last check."""
+        self._last: float = -math.inf
+        self._written: tuple[int, int, Status | None] = (0, 0, None)
+        self._warned = self._torn = self._restored = self._silent = False
         for leftover in settings.file.parent.glob(glob.escape(settings.file.name) + ".????????" + TEMPORARY):
             with contextlib.suppress(OSError):  # of a process that was killed as it wrote
                 leftover.unlink()
-        self._saved = self._read(problem)
-
-    def start(self, make: Callable[[], Start], count: int) -> Start:
-        """The starting point in the file, or else the one made."""
-        from ..result import Result
-
-        if self._started is not None:
-            return self._started
-        start = make()
-        if self._saved is not None:
-            tree, arrays = self._saved
-            known = encoding.context(self._problem, start)
+        self._file = self._open()
+        if self._file is not None:
             with self._refusing():
-                saved = encoding.decode(tree["start"], known, arrays)
-                encoding.alike(saved, start, "start")
-                self.tried = encoding.decode(tree["tried"], known, arrays)
-                self.candidate = tree["candidate"]
-                if self.candidate not in range(count) or not all(isinstance(r, Result) for r in self.tried):
-                    raise ValueError("the methods tried are not those of this problem")
-            start = saved
-        self._started = start
-        return start
+                self.entropy = number(int, self._file.manifest["entropy"], "entropy", limit=2**128)
 
-    def resume(self, problem: Problem, method: Method, fresh: Run) -> Run:
+    def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:
         """The run in the file, or else the fresh one."""
-        assert self._started is not None
-        self._known = encoding.context(problem, self._started, method, fresh.state)
-        self._lighter = method.lighter
-        self._written, self._restored = (0, None), self._saved is not None
-        if self._saved is None:
-            return fresh
-        (tree, arrays), self._saved = self._saved, None
+        if self._noted is not None:  # of the method before
+            self._ended.append((self._noted[0], self._noted[2]))
+        self._noted, self._restored, file, k = None, False, self._file, len(self._ended)
+        if file is None:
+            return run, carry
         with self._refusing():
-            run = encoding.decode(tree["run"], self._known, arrays)
-            encoding.alike(run, self._lean(fresh, bool(run.good.state.prox_points)), "run")
-            encoding.alike(run.largest, run.largest and fresh.caps, "scales")
-            encoding.alike(run.lowest, run.lowest and fresh.best, "run")
-            encoding.alike(run.watcher.since, run.watcher.since and fresh.best.mark(), "run")
-            if run.state is None or not 0 <= run.best.state.t <= run.good.state.t == run.state.t:
-                raise ValueError("its iterations are out of order")
-        self._last, self._written = time.perf_counter(), (run.good.state.t, run.status)
-        return run
+            legs = file.manifest["legs"]
+            restore(run, legs[k], f"{k}", file)
+            last = k == len(legs) - 1
+            if not last and run.status not in FINAL:
+                raise ValueError("a method follows one that had not ended")
+            if last:
+                carry = restored(carry, "carry", file, file.manifest["carry"])
+                if carry.t != run.last.t:
+                    raise ValueError("its iterations are out of order")
+                self._file = None
+                if file.table:
+                    raise ValueError(f"{min(file.table)} is nothing that this solve keeps")
+        assert run.end is not None
+        self._noted, self._restored = (run, carry, run.end), last
+        self._last, self._written = time.perf_counter(), (k, run.last.t, run.status)
+        return run, carry
+
+    def note(self, run: Run, carry: Any, state: State) -> None:
+        """Hold on to a check until the next one."""
+        self._noted = (run, carry, Point.of(state, run.last))
+
+    def keep(self, run: Run) -> None:
+        """Write where it is time to."""
+        if self._noted is None or self._silent:
+            return
+        here = (len(self._ended), run.last.t, run.status)
+        due = (
+            time.perf_counter() - self._last >= self._settings.every
+            or run.last.t - self._written[1] >= (self._settings.iterations or math.inf)
+            or run.status is not None
+        )
+        if not due or here == self._written:
+            return
+        try:
+            self._write(*self._content())
+        except TypeError as error:
+            raise CheckpointError(
+                f"checkpoint {self._settings.path}: this method cannot be saved: {error}"
+            ) from None
+        except OSError as error:
+            message = f"checkpoint {self._settings.path} cannot be written: {error.strerror or error}"
+            if (
+                self._settings.on_error == "stop" and run.status is not Status.FAILED
+            ):  # that error comes first
+                self._silent = True
+                raise CheckpointError(message) from error
+            if not self._warned:
+                warnings.warn(f"{message}; the solve goes on without", CheckpointWarning, stacklevel=4)
+            self._warned = True
+        self._last, self._written = time.perf_counter(), here
 
     def failed(self, error: Exception) -> None:
         """Refuse the file where a run restored from it has failed in our code: numbers that no run comes to."""
@@ -204,48 +207,26 @@ class FileJournal(Journal):
             with self._refusing():
                 raise error
 
-    def _lean(self, run: Run, ended: bool) -> Run:
-        """The run with what it needs to go on, and, where it has ended, all that its result shows."""
-        assert run.state is not None
-        return replace(run, good=run.good if ended else run.good.kept(), state=self._lighter(run.state))
+    def _content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The manifest, but for its table of arrays, and the arrays by name."""
+        assert self._noted is not None
+        run, carry, point = self._noted
+        arrays, numbers = parted(carry, "carry")
+        legs = []
+        for k, (leg, end) in enumerate([*self._ended, (run, point)]):
+            named, described = parts(leg, end, f"{k}")
+            arrays |= named
+            legs.append(described)
+        manifest = {"identity": self._fingerprint, "entropy": self.entropy, "legs": legs, "carry": numbers}
+        return manifest, arrays
 
-    def keep(self, run: Run) -> None:
-        """Write where it is time to."""
-        t, status = here = run.good.state.t, run.status
-        due = (
-            time.perf_counter() - self._last >= self._settings.every
-            or t - self._written[0] >= (self._settings.iterations or math.inf)
-            or status is not None
-        )
-        if self._known is None or not due or here == self._written:
-            return
-        arrays: list[np.ndarray] = []
-        try:
-            content = [self._started, self.tried, self.candidate, self._lean(run, run.status is not None)]
-            saved = encoding.encode(content, self._known, arrays)
-            names = ("start", "tried", "candidate", "run")
-            self._write({"identity": self._identity, **dict(zip(names, saved, strict=True))}, arrays)
-        except encoding.EncodingError as error:
-            raise CheckpointError(
-                f"checkpoint {self._settings.path}: this method cannot be saved: {error}"
-            ) from None
-        except OSError as error:
-            message = f"checkpoint {self._settings.path} cannot be written: {error.strerror or error}"
-            if self._settings.on_error == "stop" and status is not Status.FAILED:  # that error comes first
-                self._known = None
-                raise CheckpointError(message) from error
-            if not self._warned:
-                warnings.warn(f"{message}; the solve goes on without", CheckpointWarning, stacklevel=4)
-            self._warned = True
-        self._last, self._written = time.perf_counter(), here
-
-    def _write(self, tree: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    def _write(self, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Beside its place, synced, then renamed: whole or not at all."""
         file, previous = self._settings.file, self._settings.previous
         handle, temporary = tempfile.mkstemp(prefix=file.name + ".", suffix=TEMPORARY, dir=file.parent)
         try:
             with os.fdopen(handle, "wb") as out:
-                write(out, tree, arrays)
+                write(out, manifest, arrays)
                 out.flush()
                 os.fsync(out.fileno())
             if not self._torn:  # a torn file must not take the place of a whole one
@@ -259,41 +240,40 @@ class FileJournal(Journal):
         self._torn = False
         _sync(file.parent)
 
-    def _read(self, problem: Problem) -> tuple[dict[str, Any], list[np.ndarray]] | None:
+    def _open(self) -> SavedFile | None:
         """The newest whole generation; None where there is none."""
         file, previous = self._settings.file, self._settings.previous
-        largest = COPIES * 16 * (math.prod(problem.shape) + sum(math.prod(b.shape) for b in problem.blocks))
-        found, torn = None, []
+        found, damaged = None, []
         for path in (file, previous):
             try:
-                with open(path, "rb") as source:
-                    found = read(source, largest + HISTORY_LIMIT)
+                found = SavedFile(path)
                 break
             except FileNotFoundError:
                 continue
             except (OSError, ValueError) as error:
-                torn.append(f"{path}: {error}")
-        if found is None:
-            if torn:
-                raise CheckpointError(
-                    f"no checkpoint can be read ({'; '.join(torn)}); delete or rename it to begin anew"
-                )
-            return None
-        if torn:
-            warnings.warn(f"checkpoint {torn[0]}; going on from {previous}", CheckpointWarning, stacklevel=5)
-            self._torn = True
-        with self._refusing():
-            apart = differences(found[0]["identity"], self._identity)
-        if apart:
+                damaged.append(f"{path}: {error}")
+        if damaged and found is None:
             raise CheckpointError(
-                f"checkpoint {path} belongs to another solve; what differs: {'; '.join(apart)}. "
-                "Use another path, or delete the file to begin anew"
+                f"no checkpoint can be read ({'; '.join(damaged)}); delete or rename it to begin anew"
             )
+        if damaged:
+            warnings.warn(
+                f"checkpoint {damaged[0]}; going on from {previous}", CheckpointWarning, stacklevel=5
+            )
+            self._torn = True
+        if found is not None:
+            with self._refusing():
+                apart = differences(found.manifest["identity"], self._fingerprint)
+            if apart:
+                raise CheckpointError(
+                    f"checkpoint {path} belongs to another solve; what differs: {'; '.join(apart)}. "
+                    "Use another path, or delete the file to begin anew"
+                )
         return found
 
     @contextlib.contextmanager
-    def _refusing(self) -> Any:
-        """Errors of a tree that was not written by this package, as what they are."""
+    def _refusing(self) -> Iterator[None]:
+        """Errors of a manifest that was not written by this package, as what they are."""
         try:
             yield
         except FOREIGN as error:
@@ -303,66 +283,63 @@ class FileJournal(Journal):
             ) from error
 
 
-def write(out: BinaryIO, tree: dict[str, Any], arrays: Sequence[np.ndarray]) -> None:
-    """The file: two lines of text, the tree, the arrays one after the other, the checksum of all that."""
-    # axes from slow to fast: BLAS rounds differently for other layouts, and a resumed run must not
-    orders = [sorted(range(a.ndim), key=lambda axis: -abs(a.strides[axis])) for a in arrays]
-    table = [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, orders, strict=True)]
-    text = json.dumps({**tree, "arrays": table}, separators=(",", ":")).encode()
-    mark = hashlib.blake2b(digest_size=CHECKSUM)
-    lines = b"%s %d\n%d %d\n" % (MAGIC, FORMAT, len(text), sum(a.nbytes for a in arrays))
-    pieces: list[Any] = [lines, text]
-    for a, order in zip(arrays, orders, strict=True):
-        pieces.append(np.ascontiguousarray(a.transpose(order)).reshape(-1).view(np.uint8).data)
-    for piece in pieces:
-        mark.update(piece)
-        out.write(piece)
-    out.write(mark.digest())
+def parts(run: Run, end: Point, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What is saved of a run whose last check was at the point `end`: its arrays by name, its numbers."""
+    pairs = (run.best.x, run.best.z), (end.x, end.z), run.watcher.z
+    arrays = parted(pairs, name)[0] | {f"{name}/history": run.history.table()}
+    last, watcher = run.last, run.watcher
+    return arrays, {
+        "last": [last.t, last.fun, last.beta, last.mu, last.settled, last.transient],
+        "certificate": asdict(last.certificate),
+        "best": [run.best.t, run.best.fun],
+        "best certificate": asdict(run.best.certificate),
+        "largest": run.largest,
+        "since": watcher.since,
+        "count": watcher.count,
+        "still": watcher.z is not None,
+        "checks": len(run.history["iteration"]),
+        "seconds": run.seconds,
+        "status": None if run.status is None else run.status.name,
+    }
 
 
-def read(source: BinaryIO, limit: int) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The tree and the arrays of a file; ValueError where it is damaged, foreign, or larger than `limit`."""
-    first, second = source.readline(80), source.readline(80)
-    if not first.startswith(MAGIC + b" "):
-        raise ValueError("this is no checkpoint of ipds")
-    if first != b"%s %d\n" % (MAGIC, FORMAT):
-        raise ValueError(f"its format is not {FORMAT}, the one this version of ipds knows")
-    try:
-        text_size, data_size = map(int, second.split())
-    except ValueError:
-        raise ValueError("damaged: it does not state its size") from None
-    if not 0 <= text_size <= TREE_LIMIT or not 0 <= data_size <= limit:
-        raise ValueError("it is larger than this problem calls for")
-    begin = source.tell()
-    if os.fstat(source.fileno()).st_size != begin + text_size + data_size + CHECKSUM:
-        raise ValueError("damaged: its length is not the one it states")
-    mark = hashlib.blake2b(first + second, digest_size=CHECKSUM)
-    left = text_size + data_size
-    while left:
-        piece = source.read(min(left, 2**20))
-        mark.update(piece)
-        left -= len(piece)
-    if source.read() != mark.digest():
-        raise ValueError("damaged: its checksum does not match")
-    source.seek(begin)
-    try:
-        tree = json.loads(source.read(text_size))
-        kinds = [(np.dtype(kind), tuple(shape), order) for kind, shape, order in tree.pop("arrays")]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ValueError(f"damaged: {error}") from None
-    for dtype, shape, order in kinds:
-        if dtype.kind not in "fiub" or dtype.itemsize > 16 or sorted(order) != list(range(len(shape))):
-            raise ValueError("damaged: an array of a kind that no solve keeps")
-        if not all(type(n) is int and n >= 0 for n in shape):
-            raise ValueError("damaged: an array without a shape")
-    if sum(dtype.itemsize * math.prod(shape) for dtype, shape, _ in kinds) != data_size:
-        raise ValueError("damaged: the sizes of its arrays do not add up")
-    arrays = []
-    for dtype, shape, order in kinds:
-        flat = np.empty(math.prod(shape), dtype)
-        source.readinto(flat.view(np.uint8).data)  # type: ignore[attr-defined]
-        arrays.append(flat.reshape([shape[axis] for axis in order]).transpose(np.argsort(order)))
-    return tree, arrays
+def restore(run: Run, saved: dict[str, Any], name: str, file: SavedFile) -> None:
+    """Take a fresh run to where the saved one was; ValueError and its like where that is none of ours."""
+    n, x, z = len(run.best.x), run.best.x, run.best.z
+    pairs = (x, z), (x, z), (z if number(bool, saved["still"], "still") else None)
+    (best_x, best_z), (end_x, end_z), still = restored(pairs, name, file, {})
+    t, *rest = like(saved["last"], (0, 0.0, 0.0, 0.0, True, True), "last")
+    run.last = Check(t, _certificate(saved["certificate"], n), *rest)
+    best_t, best_fun = like(saved["best"], (0, 0.0), "best")
+    if not 1 <= best_t <= t:
+        raise ValueError("its iterations are out of order")
+    run.best = Point(best_t, best_x, best_z, _certificate(saved["best certificate"], n), best_fun)
+    run.end = Point(t, end_x, end_z, run.last.certificate, run.last.fun)
+    run.largest = like(saved["largest"], (0.0,) * (n + 1), "largest")
+    since = saved["since"]
+    mark = None if since is None else Mark(*like(since, (0, 0.0, 0.0), "since"))
+    run.watcher = Stagnation(mark, number(int, saved["count"], "count"), still)
+    rows = np.empty((number(int, saved["checks"], "checks"), len(run.history)))
+    run.history = History.of(file.array(f"{name}/history", rows))
+    run.seconds = number(float, saved["seconds"], "seconds")
+    run.status = None if saved["status"] is None else Status[saved["status"]]
+
+
+def like(values: Any, kinds: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+    """`values` as a tuple of numbers of these kinds."""
+    return tuple([number(type(kind), value, name) for value, kind in zip(values, kinds, strict=True)])
+
+
+def _certificate(saved: dict[str, Any], n: int) -> Certificate:
+    """The certificate of n blocks."""
+    if set(saved) != {field.name for field in fields(Certificate)}:
+        raise ValueError("a certificate lacks what certificates have")
+    lists = {name: value for name, value in saved.items() if isinstance(value, list)}
+    found: dict[str, Any] = {name: like(value, (0.0,) * len(value), name) for name, value in lists.items()}
+    found |= {name: number(float, value, name) for name, value in saved.items() if name not in lists}
+    if (len(found["stationarity"]), len(found["scales"])) != (n, n + 1):
+        raise ValueError("a certificate of another number of blocks")
+    return Certificate(**found)
 
 
 def _sync(folder: Path) -> None:

@@ -34,15 +34,16 @@ class History(Mapping[str, np.ndarray]):
         self._columns: dict[str, list[float]] = {name: [] for name in names}
 
     @classmethod
-    def of(cls, columns: Mapping[str, np.ndarray]) -> History:
-        """The history of a solve with these columns, all of one length."""
+    def of(cls, table: np.ndarray) -> History:
+        """The history of a solve from its `table`."""
         history = cls()
-        if set(columns) != set(history):
-            raise ValueError(f"the columns of a history are {', '.join(history)}")
-        if len({c.shape for c in columns.values()}) > 1 or any(c.ndim != 1 for c in columns.values()):
-            raise ValueError("the columns of a history are vectors of one length")
-        history._columns = {name: columns[name].tolist() for name in history}
+        for name, column in zip(history, table.T, strict=True):
+            history._columns[name] = (column.astype(int) if name == "iteration" else column).tolist()
         return history
+
+    def table(self) -> np.ndarray:
+        """All columns side by side, one row per check."""
+        return np.column_stack([self[name] for name in self]).astype(float)
 
     def record(self, **values: float) -> None:
         """Append one row; every row has the same names."""

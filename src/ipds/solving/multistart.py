@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,12 +102,6 @@ def _solve(problem: Problem, start: Any, seed: int, options: dict[str, Any]) -> 
         result = solve(problem, start, seed=seed, **options)
     except DivergenceError as error:  # the other starts may fare better
         result = error.result
-    except Exception as error:
-        if hasattr(error, "result"):
-            error.result.state = replace(error.result.state, memory=None)
-        raise
-    # what a method carries need not travel between processes
-    result.state = replace(result.state, memory=None)
     return result
 
 

@@ -45,14 +45,14 @@ class Progress:
         """Update what is shown."""
         if self._display is None:
             return
-        certificate, state = check.certificate, check.state
-        self._forecast.note(state.t, seconds, certificate.relative)
+        certificate = check.certificate
+        self._forecast.note(check.t, seconds, certificate.relative)
         self._fields = {
-            "iteration": str(state.t),
+            "iteration": str(check.t),
             "objective": f"{check.fun:.8g}",
             "feasibility": f"{certificate.feasibility:.1e}",
             f"certificate (→ {self._target:.0e})": f"{certificate.relative:.1e}",
-            "β": f"{state.beta:.3g}",
+            "β": f"{check.beta:.3g}",
             "time": _duration(seconds),
             "left": self._forecast.left(),
         }

@@ -1,39 +1,56 @@
-"""Where a run stands: all that the loop carries from check to check, and all that a checkpoint keeps of it."""
+"""Where a run stands beside its method's carry: what was measured, the best point, what was recorded on the way."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from ..methods import Method, State
+from .._arrays import Array
 from ..problem import Problem
 from ..status import Status
-from ..theory.diagnostics import certify, objective, uncertified
+from ..theory.diagnostics import Certificate, certify, objective, uncertified
+from ..theory.state import State, start_of
 from .history import History
 from .options import Options
 from .stopping import Check, Stagnation, Stopwatch
 
 FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE)
 """Ends that higher limits would not change."""
-BETWEEN = (Status.DIVERGED, Status.FAILED, Status.INTERRUPTED)
-"""Ends that come between two checks: what can be reported is the best of the checks before."""
+
+
+class Point(NamedTuple):
+    """A point that may be the answer."""
+
+    t: int
+    x: tuple[Array, ...]
+    z: Array
+    certificate: Certificate
+    fun: float
+
+    @classmethod
+    def of(cls, state: State, check: Check) -> Point:
+        """The point of a State that was checked."""
+        return cls(state.t, state.q, state.z, check.certificate, check.fun)
 
 
 @dataclass
 class Run:
-    """The last good check, the best one, and what was recorded on the way."""
+    """A run as it goes on from check to check."""
 
     caps: tuple[float, ...]
     """The scale of a certificate may be as large as this where larger ones were seen before (`scales.units`)."""
-    good: Check
-    """The last finite check; once the run has gone on from it, `passed`, or `kept` for a journal."""
-    best: Check
-    """The check of lowest objective where the method may smooth on purpose, else of lowest relative certificate.
-
-    The only point that a run holds on to: for ends between two checks, and those at a smoothed point."""
-    state: State | None
-    """The state of the last finite check; None once the run has gone on and no journal may have to go back."""
     smooths: bool
     """Whether the method may smooth on purpose."""
+    last: Check
+    """The last finite check."""
+    best: Point
+    """The point of lowest objective where the method may smooth on purpose, else of lowest relative certificate.
+
+    The only point that a run holds on to: for ends between two checks, and those at a smoothed point."""
+    end: Point | None = None
+    """The point of the last check, where the run ended there."""
+    state: State | None = None
+    """The State it came from."""
     largest: tuple[float, ...] = ()
     """The largest scales of certificates so far."""
     watcher: Stagnation = field(default_factory=Stagnation)
@@ -43,71 +60,67 @@ class Run:
     """Why the run ended; None while it goes on."""
 
     @classmethod
-    def begin(cls, problem: Problem, method: Method, state: State, caps: tuple[float, ...]) -> Run:
+    def begin(
+        cls, problem: Problem, x0: tuple[Array, ...], z0: Array, caps: tuple[float, ...], may_smooth: bool
+    ) -> Run:
         """The run at t = 0."""
-        check = Check(state, uncertified(problem, state), float(objective(problem, state)))
-        smooths = method.may_smooth(state) and problem.restorable is not None
-        return cls(caps, check, check.kept(), state, smooths)
+        start = start_of(x0, z0)
+        check = Check(0, uncertified(problem, start), float(objective(problem, start)))
+        return cls(caps, may_smooth and problem.restorable is not None, check, Point.of(start, check))
 
-    def look(self, problem: Problem, state: State, options: Options, clock: Stopwatch) -> Status | None:
-        """Certify and note a state; the status that ends the run there, or None."""
+    def check(self, problem: Problem, state: State, options: Options, clock: Stopwatch) -> None:
+        """Certify a State and take note of it; sets the status where the run ends there."""
         fun = objective(problem, state)  # a number still to come is there with those of the certificate
-        check = Check(state, certify(problem, state, self.largest), float(fun))
+        certificate = certify(problem, state, self.largest)
+        rest = state.beta, state.mu, state.settled, state.transient
+        check = Check(state.t, certificate, float(fun), *rest)
         if not check.finite:
-            return Status.DIVERGED
-        self.note(check, clock.seconds())
-        return self.limits(options) or self.watcher.status(check, options.tol)
+            self.status = Status.DIVERGED
+            return
+        self.record(check, Point.of(state, check), clock.seconds())
+        self.status = self.limits(options) or self.watcher.status(check, state.z, options.tol)
 
-    def note(self, check: Check, seconds: float) -> None:
+    def record(self, check: Check, point: Point, seconds: float) -> None:
         """Take a finite check into account."""
         certificate, seen = check.certificate, check.certificate.scales
-        self.good, self.state, self.seconds = check, check.state, seconds
+        self.last, self.seconds = check, seconds
         self.largest = tuple(map(min, self.caps, map(max, seen, self.largest or seen)))
         lowest = check.fun < self.best.fun
         nearest = certificate.relative <= self.best.certificate.relative
-        if self.best.state.t == 0 or (lowest if self.smooths else nearest):
-            self.best = check.kept()
+        if self.best.t == 0 or (lowest if self.smooths else nearest):
+            self.best = point
         self.history.record(
-            iteration=check.state.t,
+            iteration=check.t,
             seconds=seconds,
             objective=check.fun,
             feasibility=certificate.feasibility,
             stationarity=sum(certificate.stationarity),
             critical=certificate.critical,
             relative=certificate.relative,
-            beta=check.state.beta,
-            mu=check.state.mu,
+            beta=check.beta,
+            mu=check.mu,
         )
-
-    def leave(self, state: State | None) -> None:
-        """Go on from the last check; `state` is what a journal may have to go back to, None where there is none."""
-        if state is None:
-            self.good, self.state = self.good.passed(), None
-        else:
-            latest = self.best.state.t == self.good.state.t
-            self.good, self.state = self.best if latest else self.good.kept(), state
 
     def limits(self, options: Options) -> Status | None:
         """The status at the last check by tolerance and limits alone; None where they let the run go on."""
-        if self.good.certificate.relative <= options.tol and self.good.state.settled:
+        if self.last.certificate.relative <= options.tol and self.last.settled:
             return Status.CONVERGED
-        if self.good.state.t >= options.max_iter:
+        if self.last.t >= options.max_iter:
             return Status.MAX_ITER
         if options.time_limit is not None and self.seconds > options.time_limit:
             return Status.TIME_LIMIT
         return None
 
-    @property
-    def lowest(self) -> Check | None:
-        """The check of lowest objective, where a smoothed point may have to be replaced."""
-        return self.best if self.smooths and self.best.state.t > 0 else None
+    def finish(self, state: State) -> None:
+        """End at the last check, whose State this is."""
+        self.end, self.state = Point.of(state, self.last), state
 
-    def answer(self) -> Check:
-        """The check to report."""
-        if self.status is Status.CONVERGED:
-            return self.good
-        found = self.best if self.status in BETWEEN else self.good
-        if found.state.transient and self.lowest is not None:
-            found = self.lowest  # stopped while smoothed on purpose: the best feasible objective seen
-        whole = self.good.state.t == found.state.t and self.good.state.x
-        return self.good if whole else found
+    def answer(self) -> Point:
+        """The point to report: that of the last check, or the best one before an end between two checks.
+
+        Where the run was stopped while smoothed on purpose: the best feasible objective seen.
+        """
+        if self.end is None:
+            return self.best
+        smoothed = self.last.transient and self.status is not Status.CONVERGED
+        return self.best if smoothed and self.smooths and self.best.t > 0 else self.end

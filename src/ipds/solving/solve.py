@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import outward
+from .._arrays import to_caller
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
 from ..methods.deadline import OutOfTime, deadline
@@ -22,7 +21,7 @@ from .options import Callback, Options, check_options, check_problem, convention
 from .progress import Progress
 from .run import FINAL, Run
 from .starting import Start, starting_point
-from .stopping import Check, Stopwatch
+from .stopping import Stopwatch
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -83,9 +82,8 @@ def solve(
     with naming_blocks(problem):
         log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed)
         choices = candidates(problem) if chosen is None else [chosen]
-        fixed: Any = np.random.SeedSequence(seed).entropy  # so that a start made again is the same
-        start = Start(lambda: log.start(lambda: starting_point(problem, x0, z0, fixed), len(choices)))
-        scales = units(problem, *start.look(), fixed, invent=x0 is not None)
+        start = Start(problem, x0, z0, log.entropy)
+        scales = units(problem, start.natural)
         if chosen is not None:
             return _run(problem, start, chosen, options, scales, log)
         return _first_answer(problem, start, choices, options, scales, log)
@@ -100,12 +98,11 @@ def _first_answer(
     log: Journal,
 ) -> Result:
     """One method after the other until one neither stalls nor diverges; else the best of what they found."""
-    tried = log.tried
-    for number, choice in enumerate(choices):
+    tried: list[Result] = []
+    for choice in choices:
         left = options.less(tried)
-        if number < log.candidate or (tried and left.time_limit == 0):
+        if tried and left.time_limit == 0:
             continue
-        log.candidate = number
         try:
             result = _run(problem, start, choice, left, scales, log)
         except AssumptionError:  # this one has no say here; an earlier one may have answered
@@ -153,10 +150,10 @@ def iterate(
     check_problem(problem)
     chosen = candidates(problem)[0] if method == "auto" else _as_method(method)
     x, z = starting_point(problem, x0, z0, seed)
-    state = chosen.init(problem, x, z)
+    setup, carry = chosen.init(problem, x, z)
     while True:
         with naming_blocks(problem):
-            state = chosen.step(problem, state)
+            carry, state = chosen.step(setup, carry)
         yield state
 
 
@@ -171,86 +168,98 @@ def _run(
     """A method from its start, or from where it was saved, to its end; `scales` cap those of the certificate."""
     begun = Stopwatch()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
-        run = Run.begin(problem, method, method.init(problem, *start.take()), scales)
-        parameters = method.parameters_of(run.good.state)
-        run = log.resume(problem, method, run)
+        x0, z0 = start.take()
+        setup, carry = method.init(problem, x0, z0)
+        parameters = method.parameters_of(setup)
+        run = Run.begin(problem, x0, z0, scales, method.may_smooth(setup))
+        run, carry = log.resume(run, carry)
+        advance = Advance(problem, method, setup, z0)
+        held = [carry]
+        del x0, z0, carry  # `held` and the run hold what is needed of them
         clock = Stopwatch(run.seconds + begun.seconds(), options.time_limit)
         if run.status not in FINAL:  # an earlier part of the solve may have ended where this one may go on
             run.status = run.limits(options)
         try:
             try:
                 with deadline(clock.over):
-                    _loop(problem, method, options, run, clock, bar, log)
+                    _loop(problem, advance, held, options, run, clock, bar, log)
             except KeyboardInterrupt:
                 run.status = Status.INTERRUPTED
             run.seconds = clock.seconds()
             log.keep(run)
         except Exception as error:  # of the caller's functions, operators or callback, or of the disk
             run.status = run.status or Status.FAILED
-            with_result(error, result_of(problem, method, run, parameters))
+            with_result(error, result_of(method, run, parameters))
             log.failed(error)
             log.keep(run)
             raise
-    return result_of(problem, method, run, parameters)
+    return result_of(method, run, parameters)
 
 
 def _loop(
     problem: Problem,
-    method: Method,
+    advance: Advance,
+    held: list[Any],
     options: Options,
     run: Run,
     clock: Stopwatch,
     bar: Progress,
     log: Journal,
 ) -> None:
-    """Step, check, record, call back, save; ends by giving the run a status."""
-    assert run.state is not None
-    state, advance = run.state, Advance(problem, method)
-    lighter: State | None
+    """Step, check, record, call back, save; ends by giving the run a status. `held` holds the carry, and nothing else.
+
+    While a step runs, what came before it is held only where a time limit may end the step halfway.
+    """
+    state: State | None = None
     while run.status is None:
-        at_check = state.t == run.good.state.t
-        if at_check:
-            run.leave(state if log.lasting else None)
-        # a state whose next step a time limit may cut off will be checked, and stays whole
-        while options.time_limit is None and (lighter := method.lighter(state)) is not state:
-            assert lighter is not None
-            state = lighter
-            if at_check and log.lasting:
-                run.state = state
-        lighter = None  # or it would hold the old state while the new one is checked
+        before, state = (held[0], state) if options.time_limit is not None else (None, None)
         try:
-            state = advance(state, options.next_check(state.t))
+            carry, state = advance(held, options.next_check(held[0].t))
+            run.end = None
         except OutOfTime:  # in the middle of a step, which then did not happen
-            if at_check:
-                run.good, run.status = replace(run.good, state=state), Status.TIME_LIMIT
-                break
-        done = state.t >= options.max_iter or clock.over()
-        if state.t % options.check_every == 0 or state.t == 1 or done:
-            run.status = _checked(problem, options, run, state, clock, bar)
-            log.keep(run)
+            carry = before
+        held.append(carry)
+        del carry, before
+        if state is None or state.t == run.last.t:  # no step was made since the last check
+            run.status = Status.TIME_LIMIT
+            if state is not None:
+                run.finish(state)
+        elif (
+            state.t % options.check_every == 0 or state.t == 1 or state.t >= options.max_iter or clock.over()
+        ):
+            _check(problem, held[0], state, options, run, clock, bar, log)
 
 
-def _checked(
-    problem: Problem, options: Options, run: Run, state: State, clock: Stopwatch, bar: Progress
-) -> Status | None:
-    """Look at a state, show it, call back; the status that ends the run there, or None."""
-    status = run.look(problem, state, options, clock)
-    if status is Status.DIVERGED:
-        return status
-    bar.show(run.good, run.seconds)
-    if options.callback is not None and not _goes_on(clock, options.callback, run.good):
-        return Status.CALLBACK
-    return status
+def _check(
+    problem: Problem,
+    carry: Any,
+    state: State,
+    options: Options,
+    run: Run,
+    clock: Stopwatch,
+    bar: Progress,
+    log: Journal,
+) -> None:
+    """Certify a state, show it, call back, save; gives the run a status where it ends there."""
+    run.check(problem, state, options, clock)
+    if run.status is not Status.DIVERGED:
+        log.note(run, carry, state)
+        bar.show(run.last, run.seconds)
+        if options.callback is not None and not _goes_on(clock, options.callback, run, state):
+            run.status = Status.CALLBACK
+        if run.status is not None:
+            run.finish(state)
+    log.keep(run)
 
 
-def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
+def _goes_on(clock: Stopwatch, callback: Callback, run: Run, state: State) -> bool:
     """Call back, off the clock; False where the callback raises StopIteration."""
     from ..result import intermediate
 
-    state = check.state
     # copies: a callback that writes into what it is shown must not disturb the solve
-    *blocks, z = (outward(copied) for copied in [array + 0 for array in (*state.q, state.z)])
-    shown = intermediate(x=tuple(blocks), z=z, fun=check.fun, nit=state.t, certificate=check.certificate)
+    *blocks, z = (to_caller(copied) for copied in [array + 0 for array in (*state.q, state.z)])
+    last = run.last
+    shown = intermediate(x=tuple(blocks), z=z, fun=last.fun, nit=last.t, certificate=last.certificate)
     try:
         with deadline(None):
             clock.outside(lambda: callback(shown))
@@ -262,24 +271,23 @@ def _goes_on(clock: Stopwatch, callback: Callback, check: Check) -> bool:
     return True
 
 
-def result_of(problem: Problem, method: Method, run: Run, parameters: Any) -> Result:
+def result_of(method: Method, run: Run, parameters: Any) -> Result:
     """What a run has found."""
     from ..result import Result
 
-    check, status = run.answer(), run.status or Status.FAILED
-    state = check.state
+    point, status = run.answer(), run.status or Status.FAILED
     return Result(
-        x=tuple(map(outward, state.q)),
-        z=outward(state.z),
-        fun=check.fun,
+        x=tuple(map(to_caller, point.x)),
+        z=to_caller(point.z),
+        fun=point.fun,
         success=status is Status.CONVERGED,
         status=status,
         message=status.value,
-        nit=state.t,
+        nit=point.t,
         seconds=run.seconds,
-        certificate=check.certificate,
+        certificate=point.certificate,
         history=run.history,
-        state=state,
+        state=run.state if point is run.end else None,
         parameters=parameters,
         method=method.name,
     )

@@ -17,19 +17,20 @@ from ..problem import Block, Problem
 class Start:
     """The starting point (x0, z0) of a solve: let go once a method has taken it, made anew where a further one asks."""
 
-    def __init__(self, make: Callable[[], tuple[tuple[Array, ...], Array]]):
-        self._make = make
-        self._made: tuple[tuple[Array, ...], Array] | None = make()
+    def __init__(self, problem: Problem, x0: Sequence[Any] | None, z0: Any, seed: int | None):
+        self._given = problem, x0, z0, seed
+        self._made: tuple[tuple[Array, ...], Array] | None = starting_point(*self._given)
 
     def take(self) -> tuple[tuple[Array, ...], Array]:
         """(x0, z0)."""
-        made, self._made = self._made or self._make(), None
+        made, self._made = self._made or starting_point(*self._given), None
         return made
 
-    def look(self) -> tuple[tuple[Array, ...], Array]:
-        """(x0, z0), still to be taken."""
-        self._made = self.take()
-        return self._made
+    def natural(self) -> tuple[Array, ...]:
+        """The x0 that the problem calls for: the start itself unless the caller gave one."""
+        problem, given, _, seed = self._given
+        self._made = x, z = self.take()
+        return x if given is None else invented(problem, z, seed)
 
 
 def starting_point(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from .._arrays import Array, norm, precision
-from ..methods import State
 from ..status import Status
 from ..theory.diagnostics import Certificate
 
@@ -39,13 +38,16 @@ class Stopwatch:
             self._paused += time.perf_counter() - begin
 
 
-@dataclass(frozen=True)
-class Check:
-    """A state with what was measured there."""
+class Check(NamedTuple):
+    """What was measured of a State: numbers alone."""
 
-    state: State
+    t: int
     certificate: Certificate
     fun: float
+    beta: float = 0.0
+    mu: float = 0.0
+    settled: bool = True
+    transient: bool = False
 
     @property
     def finite(self) -> bool:
@@ -54,33 +56,6 @@ class Check:
         An objective of +∞ is none of ours: a set that does not say it is one may miss its own points by rounding.
         """
         return math.isfinite(self.certificate.critical) and self.fun > -math.inf
-
-    def kept(self) -> Check:
-        """The same with the point and its multiplier alone: for points that may be the answer, and not gone on from."""
-        state = self.state
-        point = State(
-            state.t,
-            state.q,
-            state.x_breve,
-            state.z,
-            state.beta,
-            state.mu,
-            products=(),
-            prox_points=(),
-            last=state.last,
-            settled=state.settled,
-            transient=state.transient,
-        )
-        return Check(point, self.certificate, self.fun)
-
-    def passed(self) -> Check:
-        """The same without the point: for one that the run has gone on from, and that will not be the answer."""
-        bare = replace(self.kept().state, x=(), x_breve=None, z=None)
-        return Check(bare, self.certificate, self.fun)
-
-    def mark(self) -> Mark:
-        """What later checks are compared with."""
-        return Mark(self.state.t, self.certificate.relative, self.fun)
 
 
 class Mark(NamedTuple):
@@ -105,26 +80,29 @@ class Stagnation:
     z: Array | None = None
     """The multiplier at the first of them; a run that moves need not hold an old one."""
 
-    def status(self, check: Check, tol: float) -> Status | None:
+    def status(self, check: Check, z: Array, tol: float) -> Status | None:
         """A stalled status once neither certificate nor objective has moved for long, else None."""
         since = self.since
-        if since is None or self._moved(since, check):
-            self.since, self.count, self.z = check.mark(), 0, None
+        if since is None or self._moved(since, check, precision(z)):
+            self._begin(check)
             return None
         self.count += 1
-        self.z = check.state.z if self.z is None else self.z
-        if self.count < self.CHECKS or check.state.t - since.t < self.ITERATIONS:
+        self.z = z if self.z is None else self.z
+        if self.count < self.CHECKS or check.t - since.t < self.ITERATIONS:
             return None
         if check.certificate.feasibility <= tol * check.certificate.scales[0]:
             return Status.STALLED_FEASIBLE
-        if norm(check.state.z - self.z) > 0.01 * norm(self.z):
+        if norm(z - self.z) > 0.01 * norm(self.z):
             # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)
-            self.since, self.count, self.z = check.mark(), 0, None
+            self._begin(check)
             return None
         return Status.STALLED
 
+    def _begin(self, check: Check) -> None:
+        self.since, self.count, self.z = Mark(check.t, check.certificate.relative, check.fun), 0, None
+
     @staticmethod
-    def _moved(since: Mark, check: Check) -> bool:
+    def _moved(since: Mark, check: Check, eps: float) -> bool:
         better = check.certificate.relative < 0.98 * since.relative
-        noise = max(1e-9, 50 * precision(check.state.z))
+        noise = max(1e-9, 50 * eps)
         return better or abs(check.fun - since.fun) > noise * max(abs(check.fun), abs(since.fun))

@@ -24,8 +24,7 @@ from ..functions import Nonsmooth
 from ..operators import Identity, Operator
 from ..parameters import Condition, Parameters
 from ..problem import Block, Problem, sum_products
-from ..solving.advance import measured
-from .state import State, residual_of
+from .state import State, measured, residual_of
 
 
 @dataclass(frozen=True)

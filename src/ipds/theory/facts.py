@@ -31,9 +31,9 @@ from ..functions import (
     Stiefel,
     Zero,
 )
-from ..methods.baselines.composite import solvable
 from ..operators import Diagonal, Identity, Matrix, Operator
 from ..problem import Problem
+from .structure import solvable
 
 FACTORED = 3000
 """Matrices up to this size are tested for convexity by a factorisation."""
@@ -101,7 +101,7 @@ class Facts:
 
     @cached_property
     def solvable(self) -> int | None:
-        """The block that the constraint can be solved for (`composite.solvable`)."""
+        """The block that the constraint can be solved for (`structure.solvable`)."""
         return solvable(self.problem)
 
     @property

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from .._arrays import Array, norm
 from ..problem import Problem
-from ..solving.starting import invented
 
 
-def units(
-    problem: Problem, x0: Sequence[Array], like: Array, seed: Any = None, *, invent: bool = True
-) -> tuple[float, ...]:
-    """Scales of the constraint and of the forces in every block at the start made for the problem; inf where unknown.
+def units(problem: Problem, start: Callable[[], Sequence[Array]]) -> tuple[float, ...]:
+    """Scales of the constraint and of the forces in every block at `start()`; inf where f is undefined there.
 
     A certificate is relative to the size of what it adds up, which may vanish at a solution; so a fraction of the
     largest size seen counts too. These units cap that size: a start far out would else make every point look critical.
-    `x0` is the start of the solve; with `invent` it is the caller's, and the one made for the problem is found here.
+    So `start` makes the start that the problem itself calls for, not the caller's.
 
     - Forces: F_i = max(‖∇f_i‖, C_{h_i}); the constraint carries F_k of block k to g_i F_k/g_k in block i, with the
       gains g_i = ‖A_i d‖/‖d‖.
@@ -28,7 +24,7 @@ def units(
     """
     try:
         with np.errstate(all="ignore"):
-            return _units_at(problem, invented(problem, like, seed) if invent else x0)
+            return _units_at(problem, start())
     except (TypeError, ValueError, ArithmeticError):  # who gives x0 may do so because f is undefined here
         return (math.inf,) * (1 + len(problem.blocks))
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from .._arrays import Array
+from .._arrays import Array, is_jax
+from .._arrays.compiling import pure, register_record
 from ..operators import Operator
 from ..problem import Problem, sum_products
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything a method knows after iteration t.
+    """What is known after iteration t.
 
     The approximate critical point is (x_1..x_{n-1}, x̆_n, z), not (x, z): see `q`.
     """
@@ -24,7 +27,7 @@ class State:
     beta: float
     mu: float
     products: tuple[Array | None, ...]
-    """A_i x_i, carried along so that each A_i is applied once per iteration; None where not at hand."""
+    """A_i x_i; None where not at hand."""
     prox_points: tuple[tuple[Array | None, float], ...]
     """(v_i, s_i) of the last prox of each block: (v_i - q_i)/s_i ∈ ∂h_i(q_i) is what the certificate needs.
 
@@ -41,8 +44,6 @@ class State:
     """False while the method means to go on from here even if the point is certified."""
     transient: bool = False
     """True while the point is smoothed on purpose, and not meant as an answer."""
-    memory: Any = None
-    """What the method carries for itself."""
 
     @property
     def q(self) -> tuple[Array, ...]:
@@ -51,11 +52,29 @@ class State:
         return (*self.x[:j], self.x_breve, *self.x[j + 1 :])
 
 
+def start_of(x0: tuple[Array, ...], z0: Array) -> State:
+    """The State at t = 0: there are no prox points yet, so `certify` refuses it."""
+    return State(0, x0, x0[-1], z0, 0.0, 0.0, (None,) * len(x0), ())
+
+
 def product_of(op: Operator, x: Array, known: Array | None) -> Array:
     """A x: the one that is known, where it is."""
     return op.apply(x) if known is None else known
 
 
 def residual_of(problem: Problem, state: State) -> Array:
-    """Σ A_i x_i - b from the carried products."""
+    """Σ A_i x_i - b from the products at hand."""
     return sum_products(list(map(product_of, problem.operators, state.x, state.products)), problem.b)
+
+
+def measured(function: Callable[[Problem, State], Any], problem: Problem, state: State) -> Any:
+    """function(problem, state), compiled where the arrays are JAX's: `function` branches on no number of the state."""
+    if is_jax(state.z):
+        known_to_jax()
+    return pure(function, problem, state, like=state.z)
+
+
+@lru_cache(maxsize=1)
+def known_to_jax() -> None:
+    """Let JAX take States apart."""
+    register_record(State, fixed=("last", "settled", "transient"))

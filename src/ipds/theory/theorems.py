@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..methods.accelerated.reduction import eliminable
 from .facts import Facts, convex_smooth, is_scaled_identity, is_stiefel, is_zero, prox_regular
+from .structure import eliminable
 
 
 class Requirement(NamedTuple):

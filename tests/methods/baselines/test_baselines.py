@@ -80,13 +80,14 @@ def test_steps_are_pure_and_inputs_untouched(method):
     problem = pca()
     x0, z0 = problems.start_of(problem)
     copies = [x.copy() for x in x0], z0.copy()
-    state = method.init(problem, tuple(x0), z0)
+    setup, carry = method.init(problem, tuple(x0), z0)
     for _ in range(5):
-        first, second = method.step(problem, state), method.step(problem, state)
+        t = carry.t
+        _, second = method.step(setup, carry)
+        carry, first = method.step(setup, carry)
         for a, b in zip((*first.q, first.z), (*second.q, second.z), strict=True):
             np.testing.assert_array_equal(a, b)
-        assert first.t == second.t == state.t + 1
-        state = first
+        assert first.t == second.t == carry.t == t + 1
     for before, after in zip(copies[0], x0, strict=True):
         np.testing.assert_array_equal(before, after)
     np.testing.assert_array_equal(copies[1], z0)

@@ -177,11 +177,11 @@ def test_steps_are_pure_and_the_certificate_bounds_the_criticality():
     method = FixedPenaltyADMM("li-pong-2015")
     x0, z0 = problems.start_of(problem)
     copies = [x.copy() for x in (*x0, z0)]
-    state = method.init(problem, tuple(x0), z0)
+    setup, carry = method.init(problem, tuple(x0), z0)
     f, G = problem.blocks[1].f, -problem.operators[0].matrix
     for _ in range(20):
-        again = method.step(problem, state)
-        state = method.step(problem, state)
+        _, again = method.step(setup, carry)
+        carry, state = method.step(setup, carry)
         np.testing.assert_array_equal(again.z, state.z)
         x, r = state.q
         s = -G.T @ state.z

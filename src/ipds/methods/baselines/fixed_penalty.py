@@ -11,8 +11,9 @@ from ...errors import AssumptionError
 from ...parameters import Condition, Parameters
 from ...problem import Problem, sum_products
 from ...theory.facts import Facts
+from ...theory.state import State
 from ...theory.theorems import PRESETS
-from ..base import Method, State, checked, lipschitz_at, start
+from ..base import Method, lipschitz_at, require_positive
 from ..practical import scale_free_penalty
 
 THETA = 1.01
@@ -23,13 +24,30 @@ class OutsideTheoremWarning(UserWarning):
     """A preset was forced on a problem that its theorem does not cover."""
 
 
-class Memory(NamedTuple):
-    """Constants of the run."""
+class Constants(NamedTuple):
+    """The numbers of a run."""
 
     beta: float
     sigma: float
     weights: tuple[float, ...]
     """w_i = θ_i(L_i + β‖A_i‖²)."""
+
+
+class Setup(NamedTuple):
+    """What is fixed."""
+
+    problem: Problem
+    constants: Constants
+
+
+class Carry(NamedTuple):
+    """What goes from one iteration to the next."""
+
+    t: int
+    x: tuple[Array, ...]
+    products: tuple[Array, ...]
+    """A_i x_i."""
+    z: Array
 
 
 class FixedPenaltyADMM(Method):
@@ -63,7 +81,7 @@ class FixedPenaltyADMM(Method):
     ):
         if preset not in PRESETS:
             raise ValueError(f"FixedPenaltyADMM: preset must be one of {list(PRESETS)}, got {preset!r}")
-        checked("FixedPenaltyADMM", beta=beta, sigma=sigma)
+        require_positive("FixedPenaltyADMM", beta=beta, sigma=sigma)
         low, high = PRESETS[preset].sigma or (1, 1)
         sigma = (0.5 if high == 1 and low < 1 else 1.0) if sigma is None else sigma
         allowed = sigma == 1 if low == high else low < sigma < high or sigma == low == 1
@@ -73,7 +91,7 @@ class FixedPenaltyADMM(Method):
         self.preset, self.beta, self.sigma, self.force = preset, beta, sigma, force
         self.name = PRESETS[preset].name
 
-    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> State:
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """The theorem's assumptions, then β and the weights."""
         self._require(problem)
         op, block = problem.operators[-1], problem.blocks[-1]
@@ -89,29 +107,31 @@ class FixedPenaltyADMM(Method):
                 raise AssumptionError(
                     f"block {problem.names[i]!r} has A = 0 and no f that could move it; leave it out"
                 )
-        return start(problem, x0, z0, beta, 0.0, Memory(beta, self.sigma, tuple(weights)))
+        products = tuple([op.apply(xi) for op, xi in zip(problem.operators, x0, strict=True)])
+        return Setup(problem, Constants(beta, self.sigma, tuple(weights))), Carry(0, x0, products, z0)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One pass over the blocks, then the dual step."""
-        m: Memory = state.memory
-        x, products, points = list(state.x), list(state.products), list(state.prox_points)
+        problem, (beta, sigma, weights) = setup.problem, setup.constants
+        x, products, points = list(carry.x), list(carry.products), []
         residual = sum_products(products, problem.b)
-        for i, (block, op, w) in enumerate(zip(problem.blocks, problem.operators, m.weights, strict=True)):
-            g = op.adjoint(state.z + m.beta * residual)
+        for i, (block, op, w) in enumerate(zip(problem.blocks, problem.operators, weights, strict=True)):
+            g = op.adjoint(carry.z + beta * residual)
             if block.f is not None:
                 g = block.f.grad(x[i]) + g
             v = x[i] - g / w
             x[i] = block.h.prox(v, 1 / w)
             product = op.apply(x[i])
             residual = residual + (product - products[i])
-            products[i], points[i] = product, (v, 1 / w)
-        z = state.z + (m.sigma * m.beta) * sum_products(products, problem.b)
-        return State(state.t + 1, tuple(x), x[-1], z, m.beta, 0.0, tuple(products), tuple(points), memory=m)
+            products[i] = product
+            points.append((v, 1 / w))
+        z = carry.z + (sigma * beta) * sum_products(products, problem.b)
+        carry = Carry(carry.t + 1, tuple(x), tuple(products), z)
+        return carry, State(carry.t, carry.x, x[-1], z, beta, 0.0, carry.products, tuple(points))
 
-    def parameters_of(self, state: State) -> Memory:
+    def parameters_of(self, setup: Setup) -> Constants:
         """β, σ and the weights in force."""
-        memory: Memory = state.memory
-        return memory
+        return setup.constants
 
     def _require(self, problem: Problem) -> None:
         theorem = PRESETS[self.preset]

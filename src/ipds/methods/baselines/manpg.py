@@ -9,29 +9,39 @@ from ...errors import AssumptionError
 from ...functions import Nonsmooth, Precomposed, Stiefel
 from ...operators import Identity
 from ...problem import Problem
-from ..accelerated.reduction import Arrays, Reduction, insert, without
-from ..base import Method, State, checked
-from ..deadline import look
-from .composite import checked_rule, composite, lipschitz, unit
+from ...theory.state import State
+from ..accelerated.reduced import Arrays, ReducedProblem, insert, value_and_gradient, without
+from ..base import Method, require_positive
+from ..deadline import raise_if_late
+from .composite import composite, lipschitz, require_rule, unit
 from .tangent_newton import solve_tangent
 
 HALVINGS = 14
 ADAPT = 1.01
 
 
-class Memory(NamedTuple):
-    """The problem as one function of X, and where we are on it."""
+class Setup(NamedTuple):
+    """The problem as one function of X."""
 
-    reduction: Reduction
+    reduced: ReducedProblem
     h: Nonsmooth
     """X ↦ h_j((b - aX)/c)."""
     a: float
+    step0: float
+
+
+class Carry(NamedTuple):
+    """Where we are."""
+
+    t: int
+    X: Array
     value: float
-    df: Array | None
+    """F(X)."""
+    gradient: Array | None
+    """∇f(X)."""
     W: Array
     """Multiplier of the last subproblem: the start of the next."""
-    t0: float
-    t: float
+    step: float
 
 
 class ManPG(Method):
@@ -51,13 +61,13 @@ class ManPG(Method):
     """
 
     def __init__(self, adaptive: bool = True, rule: str = "tuned", step: float | None = None):
-        checked("ManPG", step=step)
-        self.adaptive, self.rule, self.t0 = adaptive, checked_rule("ManPG", rule), step
+        require_positive("ManPG", step=step)
+        self.adaptive, self.rule, self.step0 = adaptive, require_rule("ManPG", rule), step
         self.name = f"ManPG(adaptive={adaptive})"
 
-    def init(self, problem: Problem, x0: Arrays, z0: Array) -> State:
+    def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
         """h as a function of X; z0 is not used."""
-        R = composite(problem, self.name, x0, on_manifold=True)
+        R = composite(problem, self.name, on_manifold=True)
         op = R.operators[0]
         if len(R.blocks) != 1 or not isinstance(R.blocks[0].h, Stiefel):
             raise AssumptionError(f"{self.name} needs two blocks, one of them with h = Stiefel()")
@@ -68,55 +78,52 @@ class ManPG(Method):
         L, _ = lipschitz(R, (X,))
         width = unit(problem, R, x0) * (R.c / op.scale) ** 2
         published = 1 / L if L > 0 else width
-        t0 = self.t0 or (published if self.rule == "published" else min(published, width))
-        f, df = R.smooth[0](X)
-        memory = Memory(R, h, op.scale, float(f + h(X)), df, 0.0 * (X.T @ X), t0, t0)
-        return _state(0, memory, X, X, X, f)
+        step0 = self.step0 or (published if self.rule == "published" else min(published, width))
+        f, gradient = value_and_gradient(R.blocks[0].f, X)
+        return Setup(R, h, op.scale, step0), Carry(0, X, float(f + h(X)), gradient, 0.0 * (X.T @ X), step0)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """The subproblem, the search along its solution, the retraction."""
-        m: Memory = state.memory
-        X, R = state.x[1 - m.reduction.j], m.reduction
-        B = X if m.df is None else X - m.t * m.df
-        found = solve_tangent(m.h, X, B, m.t, m.W, 1e-8)
+        block, h, X, step = setup.reduced.blocks[0], setup.h, carry.X, carry.step
+        B = X if carry.gradient is None else X - step * carry.gradient
+        found = solve_tangent(h, X, B, step, carry.W, 1e-8)
         D = found.Z - X
-        decrease = float(dot(D, D)) / (2 * m.t)
+        decrease = float(dot(D, D)) / (2 * step)
         alpha = 1.0
         for _ in range(HALVINGS):
-            new = R.blocks[0].h.prox(X + alpha * D, 1.0)
-            f, df = R.smooth[0](new)
-            value = float(f + m.h(new))
-            if value <= m.value - alpha * decrease:
+            new = block.h.prox(X + alpha * D, 1.0)
+            f, gradient = value_and_gradient(block.f, new)
+            value = float(f + h(new))
+            if value <= carry.value - alpha * decrease:
                 break
-            look()
+            raise_if_late()
             alpha *= 0.5
-        if value > m.value:  # nothing gained at the shortest step: stay, with a subproblem solved anew
-            new, f, df, value = X, m.value - m.h(X), m.df, m.value
-        t = m.t
+        if value > carry.value:  # nothing gained at the shortest step: stay, with a subproblem solved anew
+            new, f, gradient, value = X, carry.value - h(X), carry.gradient, carry.value
+        following = step
         if self.adaptive:
-            t = t * ADAPT if alpha == 1.0 else max(m.t0, t / ADAPT)
+            following = step * ADAPT if alpha == 1.0 else max(setup.step0, step / ADAPT)
         # the next multiplier starts from this one, in units of the next step
-        following = m._replace(value=value, df=df, W=found.W * (t / m.t), t=t)
-        return _state(state.t + 1, following, new, found.Z, found.V, f, m.t)
+        carry = Carry(carry.t + 1, new, value, gradient, found.W * (following / step), following)
+        return carry, _snapshot(setup, carry, found.Z, found.V, f, step)
 
 
-def _state(t: int, m: Memory, X: Array, Z: Array, V: Array, f: float, step: float | None = None) -> State:
-    """The State at X: q_j = (b - aZ)/c = prox_{h_j}((b - aV)/c, (a/c)²t) and z = -d/c with its prox residual d."""
-    R, step = m.reduction, m.t if step is None else step
-    u, q = (R.b - m.a * V) / R.c, (R.b - m.a * Z) / R.c
-    s = (m.a / R.c) ** 2 * step
+def _snapshot(setup: Setup, carry: Carry, Z: Array, V: Array, f: float, step: float) -> State:
+    """The State at X: q_j = (b - aZ)/c = prox_{h_j}((b - aV)/c, (a/c)²·step) and z = -d/c with its prox residual d."""
+    R, a, X = setup.reduced, setup.a, carry.X
+    u, q = (R.b - a * V) / R.c, (R.b - a * Z) / R.c
+    s = (a / R.c) ** 2 * step
     z = (q - u) / (R.c * s)
     return State(
-        t,
+        carry.t,
         insert((X,), R.j, q),
         q,
         z,
         0.0,
         step,
-        insert((m.a * X,), R.j, None),
+        insert((a * X,), R.j, None),
         insert(((X, 1.0),), R.j, (u, s)),
         last=R.j,
-        gradients=insert((m.df,), R.j, None),
+        gradients=insert((carry.gradient,), R.j, None),
         values=insert((f,), R.j, 0.0),
-        memory=m,
     )

@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from ..._arrays import Array
 from ...problem import Problem
-from ..accelerated.reduction import Arrays, Point, Reduction, adjoints, evaluate, tangent, total, without
-from ..base import Method, State, checked
-from .composite import (
-    assemble,
-    checked_gradient,
-    checked_rule,
-    composite,
-    descend,
-    lipschitz,
-    slope,
+from ...theory.state import State
+from ..accelerated.reduced import (
+    Arrays,
+    ReducedProblem,
+    adjoints,
+    evaluate,
+    snapshot,
+    tangent,
+    total,
+    without,
 )
+from ..base import Method, require_positive
+from .composite import composite, descend, lipschitz, require_gradient, require_rule, slope
 
 GAMMA = 1e-8
 """The authors' smoothing: as good as none."""
 
 
-class Memory(NamedTuple):
-    """The reduced problem, where we are on it, and its constants."""
+class Setup(NamedTuple):
+    """The reduced problem and its constants."""
 
-    reduction: Reduction
-    point: Point
-    pulls: Arrays
-    """A_iᵀ(z + β(Ax - b)) for the next gradient step."""
+    reduced: ReducedProblem
     beta: float
     gamma: float
     step: float
+    """η."""
+
+
+class Carry(NamedTuple):
+    """Where we are."""
+
+    t: int
+    x: Arrays
+    gradients: tuple[Array | None, ...]
+    """∇f_i(x_i)."""
+    z: Array
+    adjoints_z: Arrays
+    """A_iᵀz."""
+    adjoints_ahead: Arrays
+    """A_iᵀ(z + β(Ax - b)) for the next gradient step."""
 
 
 class RADMM(Method):
@@ -66,17 +79,17 @@ class RADMM(Method):
         step: float | None = None,
         gradient: str = "riemannian",
     ):
-        self.rule = checked_rule("RADMM", rule)
-        checked("RADMM", beta=beta, gamma=gamma, step=step)
-        self.gradient = checked_gradient("RADMM", gradient)
+        self.rule = require_rule("RADMM", rule)
+        require_positive("RADMM", beta=beta, gamma=gamma, step=step)
+        self.gradient = require_gradient("RADMM", gradient)
         self.beta, self.gamma, self.length = beta, gamma, step
         self.name = f"RADMM({rule!r})"
 
-    def init(self, problem: Problem, x0: Arrays, z0: Array) -> State:
-        """Constants of the run; the point is that of z0."""
-        R = composite(problem, self.name, x0)
+    def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
+        """Constants of the run."""
+        R = composite(problem, self.name)
         x = without(x0, R.j)
-        p = evaluate(R, x, R.b, 1.0)
+        place = evaluate(R, x, R.b, 1.0).place
         L, gain = lipschitz(R, x)
         norm_squared, weight = gain * R.c**2, slope(problem, R)
         beta = self.beta
@@ -89,31 +102,21 @@ class RADMM(Method):
         if eta is None:
             curvature = 6 * beta * norm_squared if self.rule == "published" else L + beta * norm_squared
             eta = 1 / (curvature or L or 1.0)  # A = 0 leaves the curvature of f, if any
-        ahead = z0 + beta * (total(R, p) + R.c * x0[R.j] - R.b)
-        pulls = tuple([op.adjoint(ahead) for op in R.operators])
-        s = gamma + 1 / (beta * R.c**2)
-        # State 0 shows z0; the prox points of a start are never used
-        memory = Memory(R, p, pulls, beta, gamma, eta)
-        state = assemble(0, R, p, [(xi, 1.0) for xi in x], s, beta, gamma, memory)
-        return _with_start(state, x0, z0)
+        ahead = z0 + beta * (total(R, place) + R.c * x0[R.j] - R.b)
+        at_z, at_ahead = [tuple([op.adjoint(y) for op in R.operators]) for y in (z0, ahead)]
+        return Setup(R, beta, gamma, eta), Carry(0, x, place.gradients, z0, at_z, at_ahead)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """A gradient step in x, then x_j and z in closed form."""
-        m: Memory = state.memory
-        R, p = m.reduction, m.point
-        g = [pull if df is None else df + pull for df, pull in zip(p.df, m.pulls, strict=True)]
+        R, beta, gamma, t = setup.reduced, setup.beta, setup.gamma, carry.t + 1
+        g = [a if df is None else df + a for df, a in zip(carry.gradients, carry.adjoints_ahead, strict=True)]
         if self.gradient == "riemannian":
-            g = [tangent(block, xi, gi) for block, xi, gi in zip(R.blocks, p.x, g, strict=True)]
-        x, points = descend(R, p.x, tuple(g), m.step)
-        s = m.gamma + 1 / (m.beta * R.c**2)
-        q = evaluate(R, x, R.b - state.z / m.beta, s)
-        # z⁺ + β(Ax⁺ - b) = 2z⁺ - z, so the pulls need no further adjoint
-        known = (None,) * len(x) if state.adjoints is None else without(state.adjoints, R.j)
-        before = adjoints(R, p._replace(z=state.z, pulls=known))
-        pulls = tuple([2 * new - old for new, old in zip(adjoints(R, q), before, strict=True)])
-        return assemble(state.t + 1, R, q, points, s, m.beta, m.gamma, m._replace(point=q, pulls=pulls))
-
-
-def _with_start(state: State, x0: Arrays, z0: Array) -> State:
-    """The State at t = 0 with the caller's blocks and multiplier."""
-    return replace(state, x=x0, x_breve=x0[state.last], z=z0, gradients=None, adjoints=None, values=None)
+            g = [tangent(block, xi, gi) for block, xi, gi in zip(R.blocks, carry.x, g, strict=True)]
+        x, prox_points = descend(R, carry.x, tuple(g), setup.step)
+        s = gamma + 1 / (beta * R.c**2)
+        new = evaluate(R, x, R.b - carry.z / beta, s)
+        # z⁺ + β(Ax⁺ - b) = 2z⁺ - z, so what lies ahead needs no further adjoint
+        at_z = adjoints(R, new.z, new.adjoints_z)
+        at_ahead = tuple([2 * after - before for after, before in zip(at_z, carry.adjoints_z, strict=True)])
+        carry = Carry(t, x, new.place.gradients, new.z, at_z, at_ahead)
+        return carry, snapshot(t, R, new, prox_points, s, beta, gamma)

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from ..._arrays import Array, dot, norm
 from ...problem import Problem
-from ..accelerated.reduction import Arrays, Point, Reduction, evaluate, resmooth, total, without
-from ..accelerated.spectral import Reference, barzilai_borwein
-from ..base import Method, State, checked
-from .composite import assemble, composite, descend, length, lipschitz, slope, square
+from ...theory.state import State
+from ..accelerated.reduced import Arrays, Place, ReducedProblem, evaluate, resmooth, snapshot, total, without
+from ..accelerated.search import Reference, barzilai_borwein
+from ..base import Method, require_positive
+from .composite import composite, descend, length, lipschitz, slope, square
 
 ARMIJO, SHRINK, TRIES = 1e-6, 0.2, 3
 TIGHTEN, LAG = 0.9, 0.8
@@ -20,16 +21,22 @@ CEILING = 1e3
 """β at most, in units of its first value."""
 
 
-class Memory(NamedTuple):
+class Setup(NamedTuple):
+    """The problem with x_j eliminated, and β⁰."""
+
+    reduced: ReducedProblem
+    beta0: float
+
+
+class Carry(NamedTuple):
     """Where we are on the augmented Lagrangian with x_j eliminated."""
 
-    reduction: Reduction
-    point: Point
+    t: int
+    place: Place
+    gradient: Arrays
+    """∇Φ there."""
     z: Array
-    """Multiplier of the augmented Lagrangian; the point's own is the next one."""
     beta: float
-    first: float
-    """β⁰."""
     alpha: float
     reference: Reference
     tolerance: float
@@ -42,7 +49,7 @@ class Memory(NamedTuple):
 class RiemannianALM(Method):
     """Manifold inexact augmented Lagrangian (MIALM): x_j eliminated, the others moved along Riemannian gradients.
 
-        Φ(x) = Σ f_i(x_i) + min_{x_j} h_j(x_j) + ⟨z, Ax - b⟩ + β/2‖Ax - b‖²     (`reduction`, with μ = 0)
+        Φ(x) = Σ f_i(x_i) + min_{x_j} h_j(x_j) + ⟨z, Ax - b⟩ + β/2‖Ax - b‖²     (`reduced`, with μ = 0)
         x_i ← retraction of x_i - α grad_iΦ, α of Barzilai-Borwein length, nonmonotone search
         once ‖grad Φ‖ is small or the steps allowed are spent:
             z ← z + β(Ax - b);  β ← growth·β if ‖Ax - b‖ shrank by less than a fifth
@@ -60,65 +67,71 @@ class RiemannianALM(Method):
     """
 
     def __init__(self, beta0: float | None = None, growth: float = 1.05, multiple: float = 10.0):
-        checked("RiemannianALM", beta0=beta0, multiple=multiple)
+        require_positive("RiemannianALM", beta0=beta0, multiple=multiple)
         if not (math.isfinite(growth) and growth >= 1):
             raise ValueError(f"RiemannianALM: growth must be at least 1, got {growth}")
         self.beta0, self.growth, self.multiple = beta0, growth, multiple
         self.name = "RiemannianALM()"
 
-    def init(self, problem: Problem, x0: Arrays, z0: Array) -> State:
+    def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
         """First penalty, step and tolerance."""
-        R = composite(problem, self.name, x0, on_manifold=True)
+        R = composite(problem, self.name, on_manifold=True)
         x = without(x0, R.j)
         L, gain = lipschitz(R, x)
         squared = gain * R.c**2
         beta = (
             self.beta0 or max(L / squared if squared > 0 else 0.0, self.multiple * slope(problem, R)) or 1.0
         )
-        s = 1 / (beta * R.c**2)
-        p = evaluate(R, x, R.b - z0 / beta, s)
-        alpha = 1 / (L + beta * squared)
-        memory = Memory(R, p, z0, beta, beta, alpha, Reference(float(p.value)), 0.2 * length(p.g), INNER)
-        return assemble(0, R, p, [(xi, 1.0) for xi in x], s, beta, 0.0, memory)
+        p = evaluate(R, x, R.b - z0 / beta, 1 / (beta * R.c**2))
+        alpha, tolerance = 1 / (L + beta * squared), 0.2 * length(p.gradient)
+        reference = Reference(float(p.value))
+        return Setup(R, beta), Carry(0, p.place, p.gradient, z0, beta, alpha, reference, tolerance, INNER)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One inner step; where the subproblem is solved well enough, the dual step after it."""
-        m: Memory = state.memory
-        R, p, alpha = m.reduction, m.point, m.alpha
-        s = 1 / (m.beta * R.c**2)
-        target = R.b - m.z / m.beta
-        slope_squared = square(p.g)
+        R, alpha, x_old, g_old, t = setup.reduced, carry.alpha, carry.place.x, carry.gradient, carry.t + 1
+        s, target = 1 / (carry.beta * R.c**2), R.b - carry.z / carry.beta
+        slope_squared = square(g_old)
         for attempt in range(TRIES):
-            x, points = descend(R, p.x, p.g, alpha)
-            q = evaluate(R, x, target, s)
-            value = float(q.value)
-            if value <= m.reference.value - ARMIJO * alpha * slope_squared or attempt == TRIES - 1:
+            x, prox_points = descend(R, x_old, g_old, alpha)
+            p = evaluate(R, x, target, s)
+            value = float(p.value)
+            if value <= carry.reference.value - ARMIJO * alpha * slope_squared or attempt == TRIES - 1:
                 break
             alpha *= SHRINK
-        moves = [a - b for a, b in zip(q.x, p.x, strict=True)]
-        changes = [a - b for a, b in zip(q.g, p.g, strict=True)]
+        moves = [a - b for a, b in zip(p.x, x_old, strict=True)]
+        changes = [a - b for a, b in zip(p.gradient, g_old, strict=True)]
         crossed = sum([float(dot(a, b)) for a, b in zip(moves, changes, strict=True)])
-        following = barzilai_borwein(square(moves), crossed, square(changes), long=m.inner % 2 == 1) or alpha
+        odd = carry.inner % 2 == 1
+        following = barzilai_borwein(square(moves), crossed, square(changes), long=odd) or alpha
         following = min(max(following, 1e-6 * s), 1e6 * s)
-        m = m._replace(point=q, alpha=following, reference=m.reference.seen(value), inner=m.inner + 1)
-        solved = length(q.g) <= m.tolerance
-        if solved or m.inner >= m.allowance:
-            m = self._dual_step(m, solved)
-        return assemble(state.t + 1, R, q, points, s, state.memory.beta, 0.0, m)
+        state = snapshot(t, R, p, prox_points, s, carry.beta, 0.0)
+        carry = carry._replace(
+            t=t,
+            place=p.place,
+            gradient=p.gradient,
+            alpha=following,
+            reference=carry.reference.after(value),
+            inner=carry.inner + 1,
+        )
+        solved = length(p.gradient) <= carry.tolerance
+        if solved or carry.inner >= carry.allowance:
+            carry = self._dual_step(setup, carry, state, solved)
+        return carry, state
 
-    def _dual_step(self, m: Memory, solved: bool) -> Memory:
-        """z ← the point's multiplier; β grows if the constraint lags; Φ anew without any product A_i x_i."""
-        R, p = m.reduction, m.point
-        feasibility = norm(total(R, p) + R.c * p.x_breve - R.b)
-        lags = feasibility > LAG * m.feasibility
-        beta = min(self.growth * m.beta, CEILING * m.first) if lags else m.beta
-        q = resmooth(R, p, R.b - p.z / beta, 1 / (beta * R.c**2))
-        return m._replace(
-            point=q,
-            z=p.z,
+    def _dual_step(self, setup: Setup, carry: Carry, state: State, solved: bool) -> Carry:
+        """z ← the state's multiplier; β grows if the constraint lags; Φ anew without any product A_i x_i."""
+        R, place = setup.reduced, carry.place
+        feasibility = norm(total(R, place) + R.c * state.x_breve - R.b)
+        lags = feasibility > LAG * carry.feasibility
+        beta = min(self.growth * carry.beta, CEILING * setup.beta0) if lags else carry.beta
+        p = resmooth(R, place, R.b - state.z / beta, 1 / (beta * R.c**2))
+        return carry._replace(
+            gradient=p.gradient,
+            z=state.z,
             beta=beta,
-            reference=Reference(float(q.value)),
-            tolerance=m.tolerance * TIGHTEN if solved else m.tolerance,
+            reference=Reference(float(p.value)),
+            tolerance=carry.tolerance * TIGHTEN if solved else carry.tolerance,
             allowance=INNER if solved else 2 * INNER,
             inner=0,
             feasibility=feasibility,

@@ -6,21 +6,30 @@ from typing import NamedTuple
 
 from ..._arrays import Array
 from ...problem import Problem
-from ..accelerated.reduction import Arrays, Point, Reduction, evaluate, resmooth, without
-from ..base import Method, State, checked
-from .composite import assemble, checked_rule, composite, descend, lipschitz, slope, unit
+from ...theory.state import State
+from ..accelerated.reduced import Arrays, Place, ReducedProblem, evaluate, resmooth, snapshot, without
+from ..base import Method, require_positive
+from .composite import composite, descend, lipschitz, require_rule, slope, unit
 
 PENALTY, WIDTH = 50.0, 2.0
 
 
-class Memory(NamedTuple):
-    """The reduced problem, where we are on it, and its constants."""
+class Setup(NamedTuple):
+    """The reduced problem and its constants."""
 
-    reduction: Reduction
-    point: Point
+    reduced: ReducedProblem
     mu0: float
     lipschitz: float
+    """L_f."""
     gain: float
+    """‖A‖²/c²."""
+
+
+class Carry(NamedTuple):
+    """Where we are."""
+
+    t: int
+    place: Place
 
 
 class SPGM(Method):
@@ -41,30 +50,27 @@ class SPGM(Method):
     """
 
     def __init__(self, rule: str = "published", mu0: float | None = None):
-        self.rule = checked_rule("SPGM", rule)
-        checked("SPGM", mu0=mu0)
+        self.rule = require_rule("SPGM", rule)
+        require_positive("SPGM", mu0=mu0)
         self.mu0 = mu0
         self.name = f"SPGM({rule!r})"
 
-    def init(self, problem: Problem, x0: Arrays, z0: Array) -> State:
+    def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
         """Solve the constraint for a block; z0 is not used."""
-        R = composite(problem, self.name, x0)
+        R = composite(problem, self.name)
         mu0, x = self.mu0, without(x0, R.j)
         if mu0 is None and self.rule == "published":
             weight = slope(problem, R)
             mu0 = 1 / (PENALTY * weight) if weight > 0 else 1.0
         elif mu0 is None:
             mu0 = WIDTH * unit(problem, R, x0)
-        p = evaluate(R, x, R.b, mu0)
-        memory = Memory(R, p, mu0, *lipschitz(R, x))
-        return assemble(0, R, p, [(xi, 1.0) for xi in x], mu0, 0.0, mu0, memory)
+        return Setup(R, mu0, *lipschitz(R, x)), Carry(0, evaluate(R, x, R.b, mu0).place)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """A gradient step at the smoothing μ_t."""
-        m: Memory = state.memory
-        R, p, t = m.reduction, m.point, state.t + 1
-        mu = m.mu0 * t ** (-1 / 3)
-        p = resmooth(R, p, R.b, mu)
-        x, points = descend(R, p.x, p.g, 1 / (m.lipschitz + m.gain / mu))
-        q = evaluate(R, x, R.b, mu)
-        return assemble(t, R, q, points, mu, 0.0, mu, m._replace(point=q))
+        R, t = setup.reduced, carry.t + 1
+        mu = setup.mu0 * t ** (-1 / 3)
+        point = resmooth(R, carry.place, R.b, mu)
+        x, prox_points = descend(R, point.x, point.gradient, 1 / (setup.lipschitz + setup.gain / mu))
+        new = evaluate(R, x, R.b, mu)
+        return Carry(t, new.place), snapshot(t, R, new, prox_points, mu, 0.0, mu)

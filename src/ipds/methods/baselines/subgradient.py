@@ -8,30 +8,38 @@ from typing import NamedTuple
 from ..._arrays import Array, choose, fetch, greatest, magnitude
 from ...errors import AssumptionError
 from ...problem import Problem
-from ..accelerated.reduction import Arrays, Point, Reduction, evaluate, solved, tangent, without
-from ..base import Method, State, checked
-from .composite import (
-    assemble,
-    checked_gradient,
-    checked_rule,
-    composite,
-    descend,
-    length,
-    unit,
+from ...theory.state import State
+from ..accelerated.reduced import (
+    Arrays,
+    Place,
+    ReducedProblem,
+    block_from_equation,
+    evaluate,
+    snapshot,
+    tangent,
+    without,
 )
+from ..base import Method, require_positive
+from .composite import composite, descend, length, require_gradient, require_rule, unit
 
 DECAYS = ("harmonic", "diminishing", "geometric")
 
 
-class Memory(NamedTuple):
-    """The reduced problem and where we are on it."""
+class Setup(NamedTuple):
+    """The reduced problem and its constants."""
 
-    reduction: Reduction
-    point: Point
+    reduced: ReducedProblem
     width: float
     """(‖A‖²/c²)·‖x_j⁰‖/C_h: the certificate smooths h_j by √(α_t·width)."""
     size: float
     """‖x⁰‖: the unit of normalised steps."""
+
+
+class Carry(NamedTuple):
+    """Where we are."""
+
+    t: int
+    place: Place
 
 
 class Subgradient(Method):
@@ -65,21 +73,21 @@ class Subgradient(Method):
         ratio: float = 0.995,
         gradient: str = "riemannian",
     ):
-        self.rule = checked_rule("Subgradient", rule)
+        self.rule = require_rule("Subgradient", rule)
         if decay is not None and decay not in DECAYS:
             raise ValueError(f"Subgradient: decay must be one of {list(DECAYS)}, got {decay!r}")
-        checked("Subgradient", step0=step0)
+        require_positive("Subgradient", step0=step0)
         if not 0 < ratio < 1:
             raise ValueError(f"Subgradient: ratio must lie in (0, 1), got {ratio}")
-        self.gradient = checked_gradient("Subgradient", gradient)
+        self.gradient = require_gradient("Subgradient", gradient)
         self.decay = decay or ("harmonic" if rule == "published" else "geometric")
         self.step0 = step0 if step0 is not None else (0.05 if rule == "published" else 0.6)
         self.ratio = ratio
         self.name = f"Subgradient({rule!r}, {self.decay!r})"
 
-    def init(self, problem: Problem, x0: Arrays, z0: Array) -> State:
+    def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
         """Solve the constraint for a block; z0 is not used."""
-        R = composite(problem, self.name, x0)
+        R = composite(problem, self.name)
         try:
             R.h.subgradient(x0[R.j])
         except NotImplementedError as error:
@@ -87,25 +95,22 @@ class Subgradient(Method):
         x = without(x0, R.j)
         gain = sum(op.norm() ** 2 for op in R.operators) / R.c**2
         width = unit(problem, R, x0) * (gain or 1.0)  # A = 0 where f alone moves the block
-        p = evaluate(R, x, R.b, width)
-        memory = Memory(R, p, width, length(x) or 1.0)
-        return assemble(0, R, p, [(xi, 1.0) for xi in x], width, 0.0, width, memory)
+        return Setup(R, width, length(x) or 1.0), Carry(0, evaluate(R, x, R.b, width).place)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One subgradient step."""
-        m: Memory = state.memory
-        R, p, t = m.reduction, m.point, state.t + 1
-        s = R.h.subgradient(solved(R, p))
+        R, place, t = setup.reduced, carry.place, carry.t + 1
+        s = R.h.subgradient(block_from_equation(R, place))
         g = []
-        for block, op, xi, df in zip(R.blocks, R.operators, p.x, p.df, strict=True):
-            pull = op.adjoint(s) * (-1 / R.c)
-            gi = pull if df is None else df + pull
+        for block, op, xi, df in zip(R.blocks, R.operators, place.x, place.gradients, strict=True):
+            adjoint_z = op.adjoint(s) * (-1 / R.c)
+            gi = adjoint_z if df is None else df + adjoint_z
             g.append(tangent(block, xi, gi) if self.gradient == "riemannian" else gi)
-        alpha = self._length(t, m.size, g)
-        x, points = descend(R, p.x, tuple(g), alpha)
-        smoothing = alpha**0.5 * m.width**0.5  # the product itself may underflow
-        q = evaluate(R, x, R.b, smoothing)
-        return assemble(t, R, q, points, smoothing, 0.0, smoothing, m._replace(point=q))
+        alpha = self._length(t, setup.size, g)
+        x, prox_points = descend(R, place.x, tuple(g), alpha)
+        mu = alpha**0.5 * setup.width**0.5  # the product itself may underflow
+        new = evaluate(R, x, R.b, mu)
+        return Carry(t, new.place), snapshot(t, R, new, prox_points, mu, 0.0, mu)
 
     def _length(self, t: int, unit: float, g: list[Array]) -> float:
         """α_t."""

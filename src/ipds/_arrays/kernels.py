@@ -1,0 +1,154 @@
+"""Arithmetic on whole arrays, where NumPy has a faster or leaner spelling: in-place work happens only here."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import scipy  # here and elsewhere without its parts, which load where they are first used
+
+from ..distributed import Rows
+from .namespaces import Array, namespace
+
+
+def dot(x: Array, y: Array) -> Any:
+    """Inner product ⟨x, y⟩ of two real arrays of one shape, over all entries."""
+    if type(x) is np.ndarray:
+        return float(np.vdot(x, y))  # unlike np.dot, silent where a diverging run overflows
+    return array_api_compat.array_namespace(x).sum(x * y)
+
+
+def magnitude(x: Array) -> Any:
+    """Euclidean (Frobenius) norm over all entries, safe from overflow and underflow."""
+    if type(x) is np.ndarray:
+        square = float(np.vdot(x, x))
+        if 1e-280 < square < 1e280:
+            return math.sqrt(square)
+        top = float(np.max(np.abs(x))) if x.size else 0.0
+        if top == 0.0 or not math.isfinite(top):
+            return top
+        scaled = x / top
+        return top * math.sqrt(float(np.vdot(scaled, scaled)))
+    if type(x) is Rows:  # each chunk by itself, so that one pass will do
+        return x.reduce(magnitude, np.hypot)
+    xp = array_api_compat.array_namespace(x)
+    if 0 in x.shape:
+        return 0.0
+    top = xp.max(xp.abs(x))
+    unit = xp.where((top > 0) & xp.isfinite(top), top, xp.ones_like(top))
+    scaled = x / unit
+    return xp.where(xp.isfinite(top), unit * xp.sqrt(xp.sum(scaled * scaled)), top)
+
+
+def norm(x: Array) -> float:
+    """The `magnitude` as a float, fetched at once."""
+    return float(magnitude(x))
+
+
+def add_scaled(x: Array, factor: float, y: Array) -> Array:
+    """x + factor·y, with one temporary less in NumPy."""
+    if type(y) is np.ndarray:
+        out = factor * y
+        fits = type(x) is float or (type(x) is np.ndarray and x.dtype == out.dtype)
+        return np.add(x, out, out=out) if fits else x + out
+    return x + factor * y
+
+
+def _fits(own: Any, x: Any) -> bool:
+    """Whether a sum with x fits into `own`."""
+    plain = type(own) is np.ndarray and isinstance(x, np.ndarray | float)
+    return plain and np.result_type(own, x) == own.dtype
+
+
+def increased(own: Array, x: Any) -> Array:
+    """own + x, where `own` is a temporary of the caller's: in place in NumPy."""
+    if _fits(own, x):
+        return np.add(own, x, out=own)
+    return own + x
+
+
+def decreased(own: Array, x: Any) -> Array:
+    """own - x, where `own` is a temporary of the caller's: in place in NumPy."""
+    if _fits(own, x):
+        return np.subtract(own, x, out=own)
+    return own - x
+
+
+def divided(own: Array, number: Any) -> Array:
+    """own / number, where `own` is a temporary of the caller's: in place in NumPy."""
+    if _fits(own, number):
+        return np.divide(own, number, out=own)
+    return own / number
+
+
+PIECE = 8192
+"""Entries that stay in the cache between one pass and the next."""
+
+
+def products_of_differences(a: Array, b: Array, c: Array, d: Array) -> tuple[Any, Any, Any]:
+    """‖a - b‖², ⟨a - b, c - d⟩, ‖c - d‖² of four arrays of one shape; in NumPy piece by piece, without temporaries.
+
+    >>> products_of_differences(np.ones(2), np.zeros(2), np.array([1.0, 2.0]), np.zeros(2))
+    (2.0, 3.0, 5.0)
+    """
+    if not all(type(x) is np.ndarray and x.flags.c_contiguous for x in (a, b, c, d)) or a.size <= PIECE:
+        move, change = a - b, c - d
+        return dot(move, move), dot(move, change), dot(change, change)
+    flat = [x.reshape(-1) for x in (a, b, c, d)]
+    moves, changes = np.empty(PIECE, np.result_type(a, b)), np.empty(PIECE, np.result_type(c, d))
+    moved = crossed = bent = 0.0
+    for start in range(0, flat[0].size, PIECE):
+        a, b, c, d = (x[start : start + PIECE] for x in flat)
+        move, change = np.subtract(a, b, out=moves[: a.size]), np.subtract(c, d, out=changes[: a.size])
+        moved, crossed, bent = (
+            moved + dot(move, move),
+            crossed + dot(move, change),
+            bent + dot(change, change),
+        )
+    return moved, crossed, bent
+
+
+def scaled_difference(x: Array, y: Array, factor: float, into_second: bool = False) -> Array:
+    """factor·(x - y), with one temporary less in NumPy; with none where y is a temporary and x no part of it."""
+    if type(y) is np.ndarray:
+        free = into_second and np.result_type(x, y) == y.dtype and not np.may_share_memory(x, y)
+        out = np.subtract(x, y, out=y if free else None)
+        out *= factor
+        return out
+    return factor * (x - y)
+
+
+def absolute_sum(x: Array) -> Any:
+    """Σ|x_i| over all entries; one pass for large float64 arrays in NumPy.
+
+    BLAS's `dasum` rounds differently for arrays that lie differently in memory, and equal solves would differ in the
+    last digit: it is given pieces that begin at multiples of 64 bytes, moved there where need be.
+    """
+    if type(x) is not np.ndarray:
+        xp = array_api_compat.array_namespace(x)
+        return xp.sum(xp.abs(x))
+    if x.dtype != np.float64 or x.size <= PIECE:
+        return float(np.abs(x).sum())
+    flat, total, dasum = x.reshape(-1, order="A"), 0.0, scipy.linalg.blas.dasum
+    aligned, room = _address(flat) % 64 == 0, np.empty(PIECE + 7)
+    room = room[-(_address(room) // 8) % 8 :]
+    for begin in range(0, flat.shape[0], PIECE):
+        piece = flat[begin : begin + PIECE]
+        if not aligned:
+            room[: piece.shape[0]] = piece
+            piece = room[: piece.shape[0]]
+        total += float(dasum(piece))
+    return total
+
+
+def _address(x: np.ndarray) -> int:
+    return x.__array_interface__["data"][0]
+
+
+def kth_largest(x: Array, k: int) -> Any:
+    """The k-th largest entry along the last axis (kept, of length 1), 1 ≤ k ≤ size: by partition in NumPy."""
+    place = x.shape[-1] - k
+    ordered = np.partition(x, place) if type(x) is np.ndarray else namespace(x).sort(x, axis=-1)
+    return ordered[..., place : place + 1]

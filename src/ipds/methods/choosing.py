@@ -1,0 +1,48 @@
+"""Which method solves a problem: by name, or by what the problem is like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..problem import Problem
+from ..theory.structure import eliminable
+from .accelerated import AcceleratedIPDS
+from .base import Method
+from .baselines.manpg import ManPG
+from .baselines.radmm import RADMM
+from .baselines.rialm import RiemannianALM
+from .baselines.spgm import SPGM
+from .baselines.subgradient import Subgradient
+from .ipds import IPDS
+from .reordered import Reordered
+
+_NAMES: dict[str, Callable[[], Method]] = {
+    "accelerated": AcceleratedIPDS,
+    "ipds": IPDS,
+    "manpg": ManPG,
+    "radmm": lambda: RADMM("tuned"),
+    "rialm": RiemannianALM,
+    "sound": lambda: IPDS("sound"),
+    "spgm": lambda: SPGM("tuned"),
+    "subgradient": lambda: Subgradient("tuned"),
+}
+
+
+def named(name: str) -> Method:
+    """The method called `name`, with default settings."""
+    if not isinstance(name, str) or name not in _NAMES:
+        raise ValueError(f"method must be 'auto', a Method or one of {sorted(_NAMES)}, got {name!r}")
+    return _NAMES[name]()
+
+
+def candidates(problem: Problem) -> list[Method]:
+    """What `method="auto"` tries, in this order: the fastest method that can treat the problem, then safer ones."""
+    tried: list[Method] = [] if eliminable(problem) is None else [AcceleratedIPDS()]
+    practical = IPDS("practical")
+    if problem.blocks[-1].h.is_convex:
+        return [*tried, practical]
+    # Algorithm 1 smooths its last block, so another one with a convex h takes that place
+    convex = [
+        i for i, block in enumerate(problem.blocks) if block.h.is_convex and not problem.operators[i].is_zero
+    ]
+    return [*tried, Reordered(practical, convex[-1]) if convex else practical]
