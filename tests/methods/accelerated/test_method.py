@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from itertools import islice, pairwise
 from pathlib import Path
@@ -170,6 +171,39 @@ def test_the_gradient_carried_is_that_of_the_stage(effort):
                 z = carry.stage.beta * (setup.reduced.b - carry.target)
                 np.testing.assert_allclose(z, state.z, rtol=1e-9, atol=1e-12)
     assert turns >= 15
+
+
+def test_cooling_keeps_the_multiplier():
+    problem, method = trade_off(), AcceleratedIPDS("fast", beta0=0.01)
+    x0, z0 = starting_point(problem, None, np.random.default_rng(1).standard_normal((40, 4)), 0)
+    setup, carry = method.init(problem, x0, z0)
+    cooled = 0
+    while carry.stage.cooling:
+        before = carry.stage
+        carry, _ = method.step(setup, carry)
+        cooled += carry.stage.cooling and carry.stage != before
+        if carry.stage.cooling:
+            z = carry.stage.beta * (setup.reduced.b - carry.target)
+            np.testing.assert_allclose(z, z0, rtol=1e-9, atol=1e-9)
+    assert cooled > 3
+
+
+def test_an_annealing_starts_from_the_best_point_so_far_without_a_multiplier():
+    problem = trade_off(d=80, r=8)
+    before, best, seen = -1, math.inf, []
+    for setup, carry, state in islice(walk(problem, method=AcceleratedIPDS("thorough"), seed=3), 1500):
+        if carry.stage.cycle > before:
+            value = problem.objective(problem.restore(state.x))
+            seen.append(value)
+            best, before = min(best, value), carry.stage.cycle
+            assert carry.incumbent.value == pytest.approx(best, rel=1e-9)
+            assert carry.x is carry.incumbent.x
+            assert problem.objective(problem.restore((*carry.x, None))) == pytest.approx(best, rel=1e-9)
+            np.testing.assert_array_equal(carry.target, 0.0)
+            hot = setup.schedule.cycle_of(carry.stage).hot
+            assert setup.schedule.smoothing(carry.stage) == pytest.approx(hot * setup.schedule.unit)
+    assert len(seen) > 3
+    assert any(later > earlier for earlier, later in pairwise(seen))  # some annealing was in vain
 
 
 def test_growth_of_the_penalty():
