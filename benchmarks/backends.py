@@ -20,7 +20,7 @@ import numpy as np
 
 from ipds import Block, Problem
 from ipds.functions import L1, PCAVariance, Stiefel
-from ipds.methods import IPDS, AcceleratedIPDS, Method, State
+from ipds.methods import IPDS, AcceleratedIPDS, Method
 from ipds.solving.advance import Advance
 from pages import write_section
 
@@ -65,25 +65,31 @@ class Contender:
             ]
         )
         self.method, self.compiled = method, compiled
-        state = method.init(self.problem, (make(start), make(start)), make(np.zeros((d, r))))
-        self.advance = Advance(self.problem, method)
+        z0 = make(np.zeros((d, r)))
+        self.setup, self.carry = method.init(self.problem, (make(start), make(start)), z0)
+        self.advance = Advance(self.problem, method, self.setup, z0)
         begin = time.process_time()
-        self.state: State = self._on(self._on(method.step(self.problem, state)))
+        self._on()
+        self._on()
         self.first = time.process_time() - begin
         self.times: list[float] = []
 
-    def _on(self, state: State) -> State:
+    def _on(self) -> None:
         """CHUNK iterations more."""
-        until = state.t + CHUNK
-        while state.t < until:
-            state = self.advance(state, until) if self.compiled else self.method.step(self.problem, state)
+        carry = self.carry
+        until = carry.t + CHUNK
+        while carry.t < until:
+            if self.compiled:
+                carry, state = self.advance([carry], until)
+            else:
+                carry, state = self.method.step(self.setup, carry)
         if hasattr(state.z, "block_until_ready"):
             state.z.block_until_ready()
-        return state
+        self.carry = carry
 
     def round(self) -> None:
         begin = time.process_time()
-        self.state = self._on(self.state)
+        self._on()
         self.times.append((time.process_time() - begin) / CHUNK)
 
     @property

@@ -126,12 +126,12 @@ class Clocked(Method):
     def __init__(self, inner: Method):
         self.inner, self.name, self.times = inner, inner.name, []
 
-    def init(self, problem: Problem, x0: tuple, z0: Any) -> State:
+    def init(self, problem: Problem, x0: tuple, z0: Any) -> tuple[Any, Any]:
         return self.inner.init(problem, x0, z0)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, setup: Any, carry: Any) -> tuple[Any, State]:
         self.times.append(time.process_time())
-        return self.inner.step(problem, state)
+        return self.inner.step(setup, carry)
 
 
 def timed(case: Case, problem: Problem, start: Any, method: Method) -> np.ndarray:
@@ -153,9 +153,9 @@ def frequencies(case: Case, problem: Problem, start: Any, method: Method) -> dic
         return call
 
     class Counted(Clocked):
-        def step(self, problem: Problem, state: State) -> State:
+        def step(self, setup: Any, carry: Any) -> tuple[Any, State]:
             seen.append(dict(calls))
-            return self.inner.step(problem, state)
+            return self.inner.step(setup, carry)
 
     # every trial takes one prox of x and one of y, every stage one of y; every sweep one product with vᵀ
     with (

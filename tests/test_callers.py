@@ -144,7 +144,7 @@ def test_an_error_that_has_no_room_for_a_result_still_comes_through():
 def test_errors_in_other_processes_come_through():
     with pytest.raises(Broken) as caught:
         multistart(breaking("h.prox", 100), 2, n_jobs=1, tol=0.0)
-    assert caught.value.result.state.memory is None
+    assert caught.value.result.nit > 0
 
 
 def vandal(now):

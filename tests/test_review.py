@@ -1,7 +1,6 @@
 """Cases found by reading the package with fresh eyes: each failed once."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from ipds.functions import (
     Stiefel,
     smooth,
 )
-from ipds.methods import IPDS, AcceleratedIPDS, Method
+from ipds.methods import IPDS, AcceleratedIPDS, Method, State
 from ipds.theory.diagnostics import certificate, certify
 
 
@@ -205,8 +204,10 @@ class Idle(Method):
     def init(self, problem, x0, z0):
         return IPDS().init(problem, x0, z0)
 
-    def step(self, problem, state):
-        return replace(state, t=state.t + 1)
+    def step(self, setup, carry):
+        points = tuple((x, 1.0) for x in carry.x)
+        state = State(carry.t + 1, carry.x, carry.x[-1], carry.z, 1.0, 1.0, carry.products, points)
+        return carry._replace(t=carry.t + 1), state
 
 
 def test_auto_goes_on_to_the_next_method_after_a_feasible_stall(monkeypatch):

@@ -54,17 +54,19 @@ def with_result(error: Exception, result: Result) -> None:
 
 
 def _source(error: Exception, problem: Problem) -> str:
-    """The outermost call on the traceback to an f, h or A of the problem, in words; "" where there is none."""
+    """The innermost call on the traceback to an f, h or A of the problem, in words; "" where there is none."""
     owners: dict[int, tuple[str, Any, list[str]]] = {}
     for name, block, op in zip(problem.names, problem.blocks, problem.operators, strict=True):
         for role, thing in (("f", block.f), ("h", block.h), ("A", op)):
             if thing is not None:
                 owners.setdefault(id(thing), (role, thing, []))[2].append(repr(name))
+    source = ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None  # self, in a method
         role, thing, names = owners.get(id(first), ("", None, []))
-        if names and hasattr(type(thing), code.co_name):
+        public = code.co_name == "__call__" or not code.co_name.startswith("_")
+        if names and public and hasattr(type(thing), code.co_name):
             called = role if code.co_name == "__call__" else f"{role}.{code.co_name}"
-            return f"ipds: raised by {called} of block {' or '.join(names)}"
-    return ""
+            source = f"ipds: raised by {called} of block {' or '.join(names)}"
+    return source

@@ -57,10 +57,11 @@ from ipds.methods import (
     RiemannianALM,
     Subgradient,
 )
-from ipds.methods.accelerated.method import VERIFY
-from ipds.methods.accelerated.reduction import OneCall
+from ipds.methods.accelerated.reduced import eliminate
 from ipds.operators import FiniteDifference, Sampling
 from ipds.solving.advance import Advance
+from ipds.solving.starting import starting_point
+from ipds.theory.structure import eliminable
 
 
 @pytest.fixture
@@ -234,13 +235,11 @@ def test_data_of_f_decide_the_library(request):
 def test_a_compiled_loop_takes_the_steps_of_the_method(case, jax):
     make, method = CASES[case]
     problem, start = make(jax.numpy.asarray)
-    states = iterate(problem, start, method=method)
-    one = next(states)
-    advance = Advance(problem, method)
-    there = advance(one, 9)
-    assert there.t == 9, "the loop was not compiled"
-    for _ in range(8):
-        one = next(states)
+    one = problems.take(iterate(problem, start, method=method), 9)[-1]
+    x0, z0 = starting_point(problem, start, None, 0)
+    setup, carry = method.init(problem, x0, z0)
+    carry, there = Advance(problem, method, setup, z0)([carry], 9)
+    assert carry.t == there.t == 9, "the loop was not compiled"
     for a, b in zip([*one.x, one.x_breve, one.z], [*there.x, there.x_breve, there.z], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
     assert (type(there.beta), type(there.t)) == (float, int)
@@ -271,53 +270,12 @@ def test_the_accelerated_loop_takes_the_steps_of_numpy(make, last, jax):
     method = AcceleratedIPDS()
     ours = problems.take(iterate(*make(np.asarray), method=method, seed=0), last)
     problem, start = make(jax.numpy.asarray)
-    there, advance = next(iterate(problem, start, method=method, seed=0)), Advance(problem, method)
-    while there.t < last:
-        there = advance(there, last)
-        here = ours[there.t - 1]
+    theirs = problems.take(iterate(problem, start, method=method, seed=0), last)
+    for here, there in zip(ours, theirs, strict=True):
         for a, b in zip([*here.x, here.x_breve, here.z], [*there.x, there.x_breve, there.z], strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
-        m, own = there.memory, here.memory
-        numbers = (there.beta, there.mu, m.alpha, m.tolerance, *m.reference)
-        assert {type(number) for number in numbers} == {float}
-        assert (m.inner, m.due is None, m.cycle) == (own.inner, own.due is None, own.cycle)
-    assert None not in programs_of(there.memory.reduction).values()
-
-
-def test_a_mistaken_quadratic_is_found_out_in_a_compiled_loop(jax):
-    problem, start = two_callables(jax.numpy.asarray)
-    first, *_, last = problems.take(iterate(problem, start, method=AcceleratedIPDS()), 20)
-    quadratic = [isinstance(state.memory.reduction.smooth[0], OneCall) for state in (first, last)]
-    assert quadratic == [True, False]
-    state = Advance(problem, AcceleratedIPDS())(first, 100)
-    while state.t < 20:
-        state = Advance(problem, AcceleratedIPDS())(state, 100)
-    assert not isinstance(state.memory.reduction.smooth[0], OneCall)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_accelerated_method_calls_one_program_from_stage_to_stage(dtype, jax):
-    problem, start = pca(jax.numpy.asarray, dtype)
-    method = AcceleratedIPDS()
-    state = solve(problem, start, method=method, max_iter=30, tol=0.0).state
-    programs, calls = programs_of(state.memory.reduction), []
-    assert None not in programs.values()
-
-    def counted(name, program):
-        return lambda leaves: calls.append(name) or program(leaves)
-
-    for key, program in programs.items():
-        programs[key] = counted(key[0].__name__, program)
-    advance = Advance(problem, method)
-    while state.t < 150:
-        before, begins = state.t, state.memory.due is not None
-        state = advance(state, before + 10)
-        ends = state.memory.due is not None or state.t % VERIFY == VERIFY - 1 or state.t == before + 10
-        assert ends, "a stride ended too soon"
-        assert state.t // VERIFY == (before + 1) // VERIFY, "a stride went past a verification"
-        assert calls == ["_beginning", "descend_far"][not begins :]
-        calls.clear()
-    assert state.x[0].dtype == dtype
+        assert (type(there.beta), type(there.mu)) == (float, float)
+    assert None not in programs_of(eliminate(problem, eliminable(problem))).values()
 
 
 @pytest.mark.parametrize("method", ["ipds", AcceleratedIPDS()])
