@@ -1,18 +1,21 @@
 """Damaged and hostile files against every reader: `python tests/hostile/fuzz_files.py --cases 2000`.
 
-Runs with little memory to spare, so that a reader that believes what a file claims dies here. Prints a JSON report.
+Every file is read in a fork with the limits of the real child process, so that thousands take minutes. A fork that
+crashes is counted: the caller of `read` would see a `DataError`. Faults are undocumented errors, hangs, and memory
+taken beyond the limit. Prints a JSON report.
 """
 
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import gzip
 import io
 import json
+import os
 import resource
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 import zipfile
@@ -27,14 +30,17 @@ import scipy.sparse as sp
 
 from ipds import Block, Problem, solve
 from ipds.errors import CheckpointError
-from ipds.experiments.datasets import read_idx, read_libsvm, read_mat, read_npz
 from ipds.functions import L1
-from ipds.io.bounded import LIMIT
-from ipds.io.read import Request, read
+from ipds.io import formats
+from ipds.io.child import limit
+from ipds.io.limits import LARGEST
+from ipds.io.read import READERS, Request
 
 DOCUMENTED = (ValueError, OSError, CheckpointError)
 HEADROOM = 1 << 30
 """Bytes of address space beyond what the imports have taken."""
+SECONDS = 20
+"""Processor time that one file may take."""
 
 
 def problem() -> Problem:
@@ -47,8 +53,12 @@ def resume(path: Path) -> Any:
     return solve(problem(), checkpoint=path, max_iter=8)
 
 
-def by_command(path: Path) -> Any:
-    return read(path, Request(wants_target=True))
+def task(name: str, **options: Any) -> Callable[[Path], Any]:
+    return lambda path: formats.TASKS[name](path, **options)
+
+
+def npy_file(path: Path) -> Any:
+    return READERS["npy"](path, Request())
 
 
 def samples(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
@@ -78,21 +88,31 @@ def samples(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
     scipy.io.mmwrite(folder / "b.mtx", X)
     solve(problem(), checkpoint=folder / "a.ckpt", max_iter=5)
     (folder / "a.ckpt.previous").unlink(missing_ok=True)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from PIL import Image
+
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": y}), folder / "a.parquet")
+    Image.fromarray(np.abs(100 * X).astype(np.uint8)).save(folder / "a.png")
+    Image.fromarray(np.abs(100 * X).astype(np.uint8)).save(folder / "a.gif")
     readers: dict[str, list[Callable[[Path], Any]]] = {
-        "a.idx": [read_idx],
-        "a.idx.gz": [read_idx],
-        "a.libsvm": [read_libsvm],
-        "a.svm.gz": [read_libsvm, by_command],
-        "a.csv": [by_command],
-        "b.csv": [by_command],
-        "a.npy": [by_command],
-        "a.npz": [lambda path: read_npz(path, "X"), by_command],
-        "b.npz": [lambda path: read_npz(path, "X")],
-        "c.npz": [by_command],
-        "a.mat": [lambda path: read_mat(path, "X"), lambda path: read_mat(path, "S"), by_command],
-        "b.mat": [lambda path: read_mat(path, "S"), by_command],
-        "a.mtx": [by_command],
-        "b.mtx": [by_command],
+        "a.idx": [task("idx")],
+        "a.idx.gz": [task("idx")],
+        "a.libsvm": [task("libsvm")],
+        "a.svm.gz": [task("libsvm")],
+        "a.csv": [task("csv")],
+        "b.csv": [task("csv")],
+        "a.npy": [npy_file],
+        "a.npz": [task("npz", keys=["X"]), task("npz")],
+        "b.npz": [task("npz", keys=["X"])],
+        "c.npz": [task("npz")],
+        "a.mat": [task("mat", keys=["X"]), task("mat", keys=["S"]), task("mat")],
+        "b.mat": [task("mat", keys=["S"]), task("mat")],
+        "a.mtx": [task("mtx")],
+        "b.mtx": [task("mtx")],
+        "a.parquet": [task("parquet", wants_target=True, target="y")],
+        "a.png": [task("picture")],
+        "a.gif": [task("picture")],
         "a.ckpt": [resume],
     }
     return [(folder / name, reader) for name, tried in readers.items() for reader in tried]
@@ -142,7 +162,7 @@ def hostile(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
     wide = "{'descr': '<f8', 'fortran_order': False, 'shape': (1073741824, 1073741824), }"
     objects = io.BytesIO()
     np.save(objects, np.array([{"a": 1}, None], dtype=object), allow_pickle=True)
-    zeros = bytes(LIMIT + 1)
+    zeros = bytes(1 << 28)
     small, bomb = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (100,), }"), npy(huge) + zeros
     files: dict[str, bytes] = {
         "huge.npy": npy(huge),
@@ -160,7 +180,7 @@ def hostile(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
         "line.svm.gz": gzip.compress(b"1 1:" + b"9" * (1 << 26), 1),
         "index.svm": b"1 9223372036854775807:1\n1 2147483647:1\n",
         "nan.svm": b"nan 1:1\n",
-        "bomb.csv.gz": gzip.compress(b"1,2\n" * (LIMIT // 4 + 1), 1),
+        "bomb.csv.gz": gzip.compress(b"1,2\n" * (1 << 27), 1),
         "wide.csv": b"1" + b",1" * 200_000,
         "huge.mtx": b"%%MatrixMarket matrix coordinate real general\n9 9 1152921504606846976\n1 1 1\n",
         "tall.mtx": b"%%MatrixMarket matrix coordinate real general\n1000000000000 3 1\n1 1 1\n",
@@ -170,9 +190,51 @@ def hostile(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
     }
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    special = {".idx": read_idx, ".idx.gz": read_idx, ".ckpt": resume}
-    suffixes = {name: "".join(Path(name).suffixes) for name in files}
-    return [(folder / name, special.get(suffixes[name], by_command)) for name in files]
+    special: dict[str, Callable[[Path], Any]] = {
+        ".ckpt": resume,
+        ".npy": npy_file,
+        ".npz": task("npz", keys=["X"]),
+        ".idx": task("idx"),
+        ".svm": task("libsvm"),
+        ".csv": task("csv"),
+        ".mtx": task("mtx"),
+    }
+    kinds = {name: next(s for s in Path(name).suffixes if s in special) for name in files}
+    return [(folder / name, special[kind]) for name, kind in kinds.items()]
+
+
+def attempt(path: Path, reader: Callable[[Path], Any]) -> tuple[str, str]:
+    """(read, refused, crashed or fault; what happened), in a fork with limits."""
+    out, into = os.pipe()
+    begun = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        os.close(out)
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        limit(taken + HEADROOM, SECONDS)
+        try:
+            reader(path)
+            told = ("read", "")
+        except (*DOCUMENTED, MemoryError) as error:
+            told = ("refused", type(error).__name__)
+        except Exception as error:  # in the real child these are DataErrors; here they are looked at
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            told = ("translated", f"{type(error).__name__} at {Path(frame.filename).name}")
+        os.write(into, json.dumps(told).encode())
+        os._exit(0)
+    os.close(into)
+    with os.fdopen(out, "rb") as stream:
+        answer = stream.read()
+    status = os.waitpid(child, 0)[1]
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    if time.monotonic() - begun > 10 * SECONDS:
+        return "fault", "hang"
+    if peak > LARGEST + 3 * HEADROOM:
+        return "fault", f"{peak} bytes of memory"
+    if os.WIFSIGNALED(status):
+        return "crashed", f"signal {os.WTERMSIG(status)}"
+    kind, what = json.loads(answer)
+    return ("fault", what) if kind == "translated" and path.suffix == ".ckpt" else (kind, what)
 
 
 def main() -> int:
@@ -182,37 +244,29 @@ def main() -> int:
     parser.add_argument("--no-bombs", action="store_true", help="without the files that take seconds to make")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    faulthandler.enable()
     g, seen, faults = np.random.default_rng(options.seed), Counter(), {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sound = samples(folder)
         for path, reader in sound:
             reader(path)  # each is read as it is
-        tries = [] if options.no_bombs else hostile(folder)
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + HEADROOM, taken + HEADROOM))
 
-        def attempt(path: Path, reader: Callable[[Path], Any]) -> None:
+        def count(path: Path, reader: Callable[[Path], Any]) -> None:
+            kind, what = attempt(path, reader)
             seen["files"] += 1
-            try:
-                reader(path)
-                seen["read"] += 1
-            except DOCUMENTED:
-                seen["refused"] += 1
-            except Exception as error:
-                frame = traceback.extract_tb(error.__traceback__)[-1]
-                key = f"{path.name} {type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
-                faults.setdefault(key, [0, str(error)[:200]])[0] += 1
+            seen[kind] += 1
+            if kind == "fault":
+                faults.setdefault(f"{path.name} {what}", 0)
+                faults[f"{path.name} {what}"] += 1
 
-        for path, reader in tries:
-            attempt(path, reader)
+        for path, reader in [] if options.no_bombs else hostile(folder):
+            count(path, reader)
         originals = {path: path.read_bytes() for path, _ in sound}
         for _ in range(options.cases):
             path, reader = sound[g.integers(len(sound))]
             target = folder / f"x{path.name}"
             target.write_bytes(damaged(originals[path], g))
-            attempt(target, reader)
+            count(target, reader)
             for leftover in folder.glob("x*.ckpt*"):
                 leftover.unlink()
     print(json.dumps({"seen": seen, "faults": faults}, indent=1))

@@ -42,7 +42,7 @@ class Model:
 
 def matrix(text: str) -> Any:
     """A file with an array."""
-    from ..io.read import read_array
+    from ..io import read_array
 
     return read_array(Path(text))
 

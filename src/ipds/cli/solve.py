@@ -15,7 +15,7 @@ from .errors import IMPOSSIBLE, INTERRUPTED, OK, UNCERTIFIED, Commands, say
 from .models import MODELS, Model, Parameter
 
 if TYPE_CHECKING:
-    from ..io.read import Data
+    from ..io import Data
     from ..result import Result
 
 CODES = (
@@ -70,7 +70,7 @@ def fit(
     quiet: Annotated[bool, _option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
 ) -> None:
     """Read, fit, report."""
-    from ..io import read
+    from ..io import Request, read
     from . import write
 
     for path, suffixes, option in ((out, RESULTS, "--out"), (plot, PICTURES, "--plot")):
@@ -81,10 +81,10 @@ def fit(
     _check_checkpoint(checkpoint, resume)
     if method not in METHODS:
         raise ValueError(f"--method {method}: no such method; one of {', '.join(METHODS)}")
-    request = read.Request(model.target is not None, target, key, tuple(drop or ()))
+    request = Request(model.target is not None, target, key, tuple(drop or ()))
     if target is not None and model.target is None:
         raise ValueError("--target: this model takes no target; --drop leaves a column out")
-    found = read.read(data, request, format)
+    found = read(data, request, format)
     estimator = _estimator(model, {**parameters, "tol": tol, "max_iter": max_iter}, method, seed)
     X, y, frames = _prepared(model, estimator, data, found)
     with (
@@ -142,7 +142,7 @@ def _prepared(
     import numpy as np
     import scipy.sparse as sp
 
-    from ..io.bounded import check_size
+    from ..io.limits import check_size
 
     X, y, frames = data.X, data.y, None
     if X.ndim == 3 and model.missing:

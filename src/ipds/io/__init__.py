@@ -1,16 +1,16 @@
-"""Data files into arrays."""
+"""Data files into arrays: `read`, and one function for every format that holds named arrays."""
 
+from .columns import Data, Request
 from .errors import DataError, DataMissing
-from .idx import read_idx
-from .libsvm import read_libsvm
-from .mat import names_in_mat, read_mat
-from .mtx import read_mtx
-from .npz import read_npz
+from .read import read, read_array, read_idx, read_libsvm, read_mat, read_mtx, read_npz
 
 __all__ = [
+    "Data",
     "DataError",
     "DataMissing",
-    "names_in_mat",
+    "Request",
+    "read",
+    "read_array",
     "read_idx",
     "read_libsvm",
     "read_mat",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...io import (
     DataError,
     DataMissing,
-    names_in_mat,
     read_idx,
     read_libsvm,
     read_mat,
@@ -29,7 +28,6 @@ __all__ = [
     "escalator",
     "gene",
     "load",
-    "names_in_mat",
     "read_idx",
     "read_libsvm",
     "read_mat",

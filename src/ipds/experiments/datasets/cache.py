@@ -9,8 +9,9 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...io.bounded import CHUNK
-from ...io.errors import DataError, DataMissing
+from ...io import DataError, DataMissing
+
+CHUNK = 1 << 20
 
 TIMEOUT = 30.0
 """Seconds without an answer after which a download is given up."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...io.errors import DataError
+from ...io import DataError
 
 NAMES = ("digits", "cancer", "wine", "diabetes")
 

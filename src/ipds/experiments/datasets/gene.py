@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...io.errors import DataError
-from ...io.mat import read_mat
+from ...io import DataError, read_mat
 from .cache import Source, locate
 
 GENES = ("Leukemia", "Arabidopsis", "Lymph")

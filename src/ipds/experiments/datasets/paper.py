@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...io.bounded import check_size
-from ...io.errors import DataError
-from ...io.idx import read_idx
-from ...io.libsvm import read_libsvm
-from ...io.mat import read_mat
+from ...io import DataError, read_idx, read_libsvm, read_mat
+from ...io.limits import check_size
 from .cache import MNIST, SECTOR, TDT2, locate
 from .embedded import NAMES as EMBEDDED
 from .embedded import embedded

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...io.bounded import check_size
-from ...io.errors import DataError
+from ...io import DataError
+from ...io.limits import check_size
 from .gene import GENES, gene
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...io.errors import DataError
-from ...io.npz import read_npz
+from ...io import DataError, read_npz
 from .cache import Source, locate
 
 

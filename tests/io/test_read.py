@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import zipfile
 from pathlib import Path
 
@@ -12,8 +13,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from ipds.cli import app
-from ipds.experiments.datasets import DataError
-from ipds.io.read import Request, read
+from ipds.io import DataError, Request, read
 
 X = np.array([[1.5, 0.0, -2.0], [0.0, 3.0, 4.0], [5.0, 0.0, 0.25], [-1.0, 2.0, 0.0]])
 Y = np.array([1.0, 2.0, 3.0, 4.0])
@@ -111,15 +111,12 @@ def test_parquet_is_solved_as_csv_is(tmp_path, monkeypatch):
         assert np.array_equal(ours["coef_"], other["coef_"])
 
 
-def test_a_parquet_file_that_is_cut_or_too_large_is_refused(tmp_path, monkeypatch):
+def test_a_parquet_file_that_is_cut_is_refused(tmp_path):
     write_parquet(tmp_path / "d.parquet")
     content = (tmp_path / "d.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
     with pytest.raises(DataError, match=r"cut\.parquet: no readable Parquet file"):
         read(tmp_path / "cut.parquet", Request())
-    monkeypatch.setattr("ipds.io.bounded.LIMIT", 100)
-    with pytest.raises(DataError, match=r"d\.parquet: claims 128 bytes of data, more than"):
-        read(tmp_path / "d.parquet", Request())
 
 
 def test_the_target_may_be_a_file_of_its_own(tmp_path):
@@ -200,8 +197,11 @@ BAD = {
         "claims 99999999 entries",
     ),
     "huge.mtx": (b"%%MatrixMarket matrix coordinate real general\n9999999999 9 1\n1 1 1\n", "9999999999x9"),
-    "range.mtx": (b"%%MatrixMarket matrix coordinate real general\n2 2 1\n7 7 1\n", "outside"),
-    "bad.libsvm": (b"1 x:3\n", "line 1"),
+    "range.mtx": (
+        b"%%MatrixMarket matrix coordinate real general\n2 2 1\n7 7 1\n",
+        "no readable Matrix Market file",
+    ),
+    "bad.libsvm": (b"1 x:3\n", "no readable LIBSVM file"),
     "bad.parquet": (b"rubbish", "no readable Parquet"),
     "bad.png": (b"rubbish", "no readable picture"),
 }
@@ -239,9 +239,101 @@ def test_a_name_slightly_wrong_is_guessed(tmp_path):
 
 
 def test_optional_readers_say_what_to_install(tmp_path, monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    absent = tmp_path / "absent" / "pyarrow"
+    absent.mkdir(parents=True)
+    (absent / "__init__.py").write_text("raise ImportError('not here')")
+    monkeypatch.syspath_prepend(str(absent.parent))
     (tmp_path / "d.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ImportError, match=r"ipds-admm\[files\]"):
+    with pytest.raises(ImportError, match=r"d\.parquet: Parquet needs pyarrow.*ipds-admm\[files\]"):
         read(tmp_path / "d.parquet", Request())
+    write_csv(tmp_path / "d.csv")  # text is read without it
+    assert np.array_equal(read(tmp_path / "d.csv", WITH_TARGET).X, X)
+    (tmp_path / "t.csv").write_text("a;b;c\n1,5;2;x\n3;?;y\n")
+    data = read(tmp_path / "t.csv", Request(True, "c"))
+    assert np.array_equal(data.X, [[1.5, 2.0], [3.0, np.nan]], equal_nan=True)
+
+
+def test_decimal_commas_utf16_and_index_columns_are_recognised(tmp_path):
+    (tmp_path / "german.csv").write_text("a;b\n1,5;2\n-3,25;4\n")
+    data = read(tmp_path / "german.csv")
+    assert data.X.tolist() == [[1.5, 2.0], [-3.25, 4.0]]
+    assert data.notes == ("decimal commas",)
+    (tmp_path / "wide.csv").write_bytes("ä,b\n1,2\n3,4\n".encode("utf-16"))
+    assert read(tmp_path / "wide.csv").names == ("ä", "b")
+    (tmp_path / "frame.csv").write_text(",a,b\n0,5,6\n1,7,8\n")
+    data = read(tmp_path / "frame.csv")
+    assert (data.names, data.X.tolist()) == (("a", "b"), [[5.0, 6.0], [7.0, 8.0]])
+    assert data.notes == ("an index column left out",)
+
+
+def test_a_number_with_underscores_is_text(tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n1_000,2\n3,4\n")
+    with pytest.raises(DataError, match="column 'a' holds text"):
+        read(tmp_path / "d.csv")
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataError, match=r"pipe\.csv: no regular file, but a pipe"):
+        read(tmp_path / "pipe.csv")
+    with pytest.raises(DataError, match="a device"):
+        read(Path("/dev/zero"), kind="csv")
+
+
+def test_parquet_bombs_are_refused_before_memory_is_taken(tmp_path):
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    text = pa.table({"a": pa.array(["x" * 1_000_000] * 300), "y": pa.array(np.zeros(300))})
+    pq.write_table(text, tmp_path / "text.parquet", compression="zstd")
+    nested = pa.table({"a": pa.array([[0.0] * 1000] * 50), "y": pa.array(np.zeros(50))})
+    pq.write_table(nested, tmp_path / "nested.parquet")
+    for name in ("text.parquet", "nested.parquet"):
+        with pytest.raises(DataError, match="column 'a' holds"):
+            read(tmp_path / name, Request(True, "y"))
+
+
+def test_a_picture_that_is_a_program_is_not_run(tmp_path, monkeypatch):
+    """An EPS file under another name would start Ghostscript."""
+    pytest.importorskip("PIL")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "gs").write_text(f"#!/bin/sh\necho ran >> {tmp_path}/log\n")
+    (folder / "gs").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    (tmp_path / "a.png").write_text(
+        "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 20\n%%EndComments\nshowpage\n"
+    )
+    with pytest.raises(DataError, match="no readable picture"):
+        read(tmp_path / "a.png")
+    assert not (tmp_path / "log").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashed on it (SIGSEGV)"),
+        ("raise MemoryError", "needs more than"),
+        ("raise RuntimeError('odd bytes')", "odd bytes"),
+        ("raise SystemExit(3)", "failed on it"),
+    ],
+)
+def test_a_reader_that_crashes_is_an_error_of_the_file(tmp_path, monkeypatch, code, words):
+    """A library that dies on a file takes a child with it, not the caller."""
+    fake = tmp_path / "fake" / "scipy"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text(code)
+    monkeypatch.syspath_prepend(str(fake.parent))
+    (tmp_path / "d.mtx").write_text("%%MatrixMarket matrix array real general\n1 1\n1\n")
+    with pytest.raises(DataError, match=r"d\.mtx") as caught:
+        read(tmp_path / "d.mtx")
+    assert words in str(caught.value)
+
+
+def test_a_reader_that_hangs_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("ipds.io.limits.SECONDS", 1)
+    fake = tmp_path / "fake" / "scipy"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text("import time; time.sleep(60)")
+    monkeypatch.syspath_prepend(str(fake.parent))
+    (tmp_path / "d.mtx").write_text("%%MatrixMarket matrix array real general\n1 1\n1\n")
+    with pytest.raises(DataError, match=r"d\.mtx: not read after 2 seconds"):
+        read(tmp_path / "d.mtx")
