@@ -237,6 +237,8 @@ def _opened(path: Path) -> Any:
 def _numeric(name: str, X: Any) -> Any:
     """X where it holds real or complex numbers; a complex sparse or an object array is refused."""
     if hasattr(X, "tocsr"):
+        if hasattr(X, "check_format"):
+            X.check_format(full_check=True)  # indices, before any product could follow them
         return _real(X.tocsr())
     X = np.asarray(X)
     if X.dtype.kind not in "buifc":
