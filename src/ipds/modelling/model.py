@@ -129,7 +129,7 @@ class Model(Problem):
                 f"`{constraint}` has no multiplier: it is projected on together with a set that is not convex; see "
                 "problem.splitting"
             )
-        index = list(self._compiled.holdings).index(place.variable)
+        index = self.names.index(place.variable.name)
         block, x = self.blocks[index], result.x[index]
         force = self.operators[index].adjoint(result.z)
         if block.f is not None:
