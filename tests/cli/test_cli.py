@@ -62,7 +62,7 @@ def test_check_reports_and_its_exit_code_says_whether_the_theorem_applies(tmp_pa
     ("text", "words"),
     [
         ("problem = 3\n", "`problem` must be an ipds.Problem, got int"),
-        ("x = 3\n", "write problem = ipds.Problem(...)"),
+        ("x = 3\n", "write problem = ipds.minimize(...)"),
         (
             "from ipds import *\nmine = Problem([Block(shape=2)])\n",
             "pass --name mine",

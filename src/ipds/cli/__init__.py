@@ -12,7 +12,9 @@ from .check import check
 from .demo import demo
 from .errors import Commands
 from .reproduce import reproduce
+from .solve import CODES
 from .solve import app as solve
+from .solve_file import solve_file
 
 app = typer.Typer(
     cls=Commands,
@@ -24,6 +26,9 @@ app.command()(demo)
 app.command()(check)
 app.command()(reproduce)
 app.add_typer(solve, name="solve")
+solve.command("file", short_help="The problem of a Python file; the suffix .py is enough.", epilog=CODES)(
+    solve_file
+)
 app.command()(bench)
 
 

@@ -26,15 +26,26 @@ FORMATS = "NPY (memory-mapped), NPZ, CSV/TSV, Parquet, MTX, MAT, LIBSVM, a pictu
 RESULTS, PICTURES = (".npz", ".csv", ".json"), (".png", ".pdf", ".svg")
 METHODS = ("auto", "accelerated", "ipds", "sound", "radmm", "spgm", "subgradient", "manpg", "rialm")
 
+
+class ModelsAndFiles(Commands):
+    """`ipds solve model.py` is short for `ipds solve file model.py`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return super().resolve_command(ctx, ["file", *args] if args[0].endswith(".py") else args)
+
+
 app = typer.Typer(
-    cls=Commands,
+    cls=ModelsAndFiles,
     no_args_is_help=True,
-    help=f"Fit a model to a data file and certify the answer. Data: {FORMATS}.",
-    epilog="\n\n".join(["Examples:", *(model.example for model in MODELS.values()), CODES]),
+    help=f"Fit a model to a data file, or solve the problem of a Python file, and certify the answer. Data: {FORMATS}.",
+    epilog="\n\n".join(
+        ["Examples:", *(model.example for model in MODELS.values()), "ipds solve problem.py", CODES]
+    ),
 )
 
 
-def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
+def option(panel: str, help: str, *names: str, **more: Any) -> Any:
+    """An option, in its panel of the help."""
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
@@ -44,30 +55,30 @@ def fit(
     data: Annotated[Path, typer.Argument(help=f"{FORMATS}.", show_default=False)],
     target: Annotated[
         str | None,
-        _option("Data", "Target: a column by name or number (from 0), an array of the file, or a file."),
+        option("Data", "Target: a column by name or number (from 0), an array of the file, or a file."),
     ] = None,
-    key: Annotated[str | None, _option("Data", "Array to take from an NPZ or MAT file.")] = None,
-    drop: Annotated[list[str] | None, _option("Data", "Column to leave out; may be repeated.")] = None,
-    format: Annotated[str | None, _option("Data", "Format, where the file name does not tell.")] = None,
+    key: Annotated[str | None, option("Data", "Array to take from an NPZ or MAT file.")] = None,
+    drop: Annotated[list[str] | None, option("Data", "Column to leave out; may be repeated.")] = None,
+    format: Annotated[str | None, option("Data", "Format, where the file name does not tell.")] = None,
     method: Annotated[
-        str, _option("Solve", f"One of {', '.join(METHODS)}.", autocompletion=lambda: list(METHODS))
+        str, option("Solve", f"One of {', '.join(METHODS)}.", autocompletion=lambda: list(METHODS))
     ] = "auto",
     tol: Annotated[
-        float, _option("Solve", "Certified means a relative certificate up to this.", min=0.0)
+        float, option("Solve", "Certified means a relative certificate up to this.", min=0.0)
     ] = 1e-4,
-    max_iter: Annotated[int, _option("Solve", "Iterations at most.", min=1)] = 10_000,
-    time_limit: Annotated[float | None, _option("Solve", "Seconds at most.", min=0.0)] = None,
-    seed: Annotated[int, _option("Solve", "Of random starts.", min=0)] = 0,
-    checkpoint: Annotated[Path | None, _option("Solve", "File to save the solve in as it goes.")] = None,
-    resume: Annotated[bool, _option("Solve", "Go on from the checkpoint, if it exists.", "--resume")] = False,
+    max_iter: Annotated[int, option("Solve", "Iterations at most.", min=1)] = 10_000,
+    time_limit: Annotated[float | None, option("Solve", "Seconds at most.", min=0.0)] = None,
+    seed: Annotated[int, option("Solve", "Of random starts.", min=0)] = 0,
+    checkpoint: Annotated[Path | None, option("Solve", "File to save the solve in as it goes.")] = None,
+    resume: Annotated[bool, option("Solve", "Go on from the checkpoint, if it exists.", "--resume")] = False,
     out: Annotated[
         Path | None,
-        _option("Output", "Write the fit: .npz or .json everything, .csv components or coefficients."),
+        option("Output", "Write the fit: .npz or .json everything, .csv components or coefficients."),
     ] = None,
-    plot: Annotated[Path | None, _option("Output", "Write a picture: .png, .pdf or .svg.")] = None,
-    force: Annotated[bool, _option("Output", "Replace files that exist.", "--force")] = False,
-    json: Annotated[bool, _option("Output", "Print JSON and nothing else on stdout.", "--json")] = False,
-    quiet: Annotated[bool, _option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
+    plot: Annotated[Path | None, option("Output", "Write a picture: .png, .pdf or .svg.")] = None,
+    force: Annotated[bool, option("Output", "Replace files that exist.", "--force")] = False,
+    json: Annotated[bool, option("Output", "Print JSON and nothing else on stdout.", "--json")] = False,
+    quiet: Annotated[bool, option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
 ) -> None:
     """Read, fit, report."""
     from ..io import Request, read
@@ -78,7 +89,7 @@ def fit(
             write.check_place(path, suffixes, option, force)
     if plot is not None:
         _need_matplotlib()
-    _check_checkpoint(checkpoint, resume)
+    check_checkpoint(checkpoint, resume)
     if method not in METHODS:
         raise ValueError(f"--method {method}: no such method; one of {', '.join(METHODS)}")
     request = Request(model.target is not None, target, key, tuple(drop or ()))
@@ -88,7 +99,7 @@ def fit(
     estimator = _estimator(model, {**parameters, "tol": tol, "max_iter": max_iter}, method, seed)
     X, y, frames = _prepared(model, estimator, data, found)
     with (
-        _warnings_on_one_line(quiet),
+        warnings_on_one_line(quiet),
         estimator.watching(progress=not quiet, time_limit=time_limit, checkpoint=checkpoint),
     ):
         estimator.fit(X, y) if y is not None else estimator.fit(X)
@@ -241,9 +252,7 @@ def _report(summary: dict[str, Any], fitted: dict[str, Any], result: Result, wri
         "method": result.method,
         "objective": f"{result.fun:.10g}",
         "iterations": f"{result.nit} in {result.seconds:.2f} s",
-        **{
-            name: _brief(value) for name, value in fitted.items() if name not in ("n_iter_", "n_features_in_")
-        },
+        **{name: brief(value) for name, value in fitted.items() if name not in ("n_iter_", "n_features_in_")},
     }
     features = summary["data"].get("features")
     if features and 0 < len(fitted.get("support_", ())) <= SHOWN:
@@ -255,7 +264,8 @@ def _report(summary: dict[str, Any], fitted: dict[str, Any], result: Result, wri
         typer.echo(f"{'wrote':<{width}}  {path}")
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
+    """A value in a few words."""
     import numpy as np
 
     if isinstance(value, dict):
@@ -293,7 +303,8 @@ def _need_matplotlib() -> None:
         raise ImportError("--plot needs matplotlib: pip install 'ipds-admm[plot]'")
 
 
-def _check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
+def check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
+    """Refuse a checkpoint that would be overwritten, or that cannot be written."""
     if resume and checkpoint is None:
         raise ValueError("--resume goes with --checkpoint FILE: say which file to go on from")
     if checkpoint is not None and checkpoint.exists() and not resume:
@@ -305,7 +316,7 @@ def _check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
 
 
 @contextmanager
-def _warnings_on_one_line(quiet: bool) -> Iterator[None]:
+def warnings_on_one_line(quiet: bool) -> Iterator[None]:
     """Warnings as lines on stderr, in the style of errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if quiet else "default")
@@ -329,7 +340,7 @@ def _command(model: Model) -> Callable[..., None]:
             p.name.lower(),
             inspect.Parameter.KEYWORD_ONLY,
             default=p.default,
-            annotation=Annotated[p.type, _option("Model", p.help, _flag(p))],
+            annotation=Annotated[p.type, option("Model", p.help, _flag(p))],
         )
         for p in model.parameters
     ]

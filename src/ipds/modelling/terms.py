@@ -164,7 +164,7 @@ class Objective(_Summand):
         return Objective(self.terms + other.terms, affine, self.constant + other.constant)
 
     def scaled(self, c: float) -> Objective:
-        affine = None if self.affine is None else c * self.affine
+        affine = None if self.affine is None else -self.affine if c == -1.0 else c * self.affine
         return Objective(tuple(term.scaled(c) for term in self.terms), affine, c * self.constant)
 
     @property

@@ -1,0 +1,104 @@
+"""`ipds solve model.py`: the problem that a Python file defines, solved and certified. The file is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .programs import problem_in
+from .solve import METHODS, brief, check_checkpoint, exit_code, option, outcome, warnings_on_one_line
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+    from ..result import Result
+
+RESULTS = (".npz", ".json")
+
+
+def solve_file(
+    file: Annotated[
+        Path,
+        typer.Argument(exists=True, dir_okay=False, help="Python file; it is executed.", show_default=False),
+    ],
+    name: Annotated[str, option("Data", "Variable that holds the problem.")] = "problem",
+    method: Annotated[
+        str, option("Solve", f"One of {', '.join(METHODS)}.", autocompletion=lambda: list(METHODS))
+    ] = "auto",
+    tol: Annotated[
+        float, option("Solve", "Certified means a relative certificate up to this.", min=0.0)
+    ] = 1e-4,
+    max_iter: Annotated[int, option("Solve", "Iterations at most.", min=1)] = 10_000,
+    time_limit: Annotated[float | None, option("Solve", "Seconds at most.", min=0.0)] = None,
+    seed: Annotated[int, option("Solve", "Of random starts.", min=0)] = 0,
+    checkpoint: Annotated[Path | None, option("Solve", "File to save the solve in as it goes.")] = None,
+    resume: Annotated[bool, option("Solve", "Go on from the checkpoint, if it exists.", "--resume")] = False,
+    out: Annotated[Path | None, option("Output", "Write the values: .npz or .json.")] = None,
+    force: Annotated[bool, option("Output", "Replace files that exist.", "--force")] = False,
+    json: Annotated[bool, option("Output", "Print JSON and nothing else on stdout.", "--json")] = False,
+    quiet: Annotated[bool, option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
+) -> None:
+    """Run FILE, solve the `problem` it defines, report the variables and the multipliers of the constraints."""
+    from ..solving.solve import solve
+    from . import write
+
+    if out is not None:
+        write.check_place(out, RESULTS, "--out", force)
+    check_checkpoint(checkpoint, resume)
+    if method not in METHODS:
+        raise ValueError(f"--method {method}: no such method; one of {', '.join(METHODS)}")
+    problem = problem_in(file, name)
+    with warnings_on_one_line(quiet):
+        result = solve(
+            problem,
+            method=method,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            seed=seed,
+            checkpoint=checkpoint,
+            progress=not quiet,
+        )
+    values = _values(problem, result)
+    summary = {"problem": str(problem), "file": str(file), "tol": tol, **outcome(result)}
+    if out is not None:
+        write.save(out, summary, values, (), result)
+    if json:
+        kept, left_out = write.record(values, write.LARGEST)
+        typer.echo(write.as_json({**summary, "values": kept, "left_out": left_out}))
+    else:
+        _report(summary, values, result, out)
+    raise typer.Exit(exit_code(result))
+
+
+def _values(problem: Problem, result: Result) -> dict[str, Any]:
+    """What was found: of a model its variables and multipliers, of other problems the blocks."""
+    from ..modelling import Model
+
+    if not isinstance(problem, Model):
+        return dict(zip(problem.names, result.x, strict=True))
+    values = {v.name: problem.value(v, result.x) for v in problem.variables}
+    for k, constraint in enumerate(problem.constraints):
+        multiplier = problem.dual(constraint, result)
+        if multiplier is not None:
+            values[f"dual_{k}"] = multiplier
+    return values
+
+
+def _report(summary: dict[str, Any], values: dict[str, Any], result: Result, out: Path | None) -> None:
+    """For people: the verdict first, then figures, then what was found in brief."""
+    verdict = "certified" if result.success else "NOT certified"
+    rows = {
+        "problem": summary["problem"],
+        verdict: f"relative certificate {result.certificate.relative:.1e}, tolerance {summary['tol']:.0e}",
+        "ended": result.message + ("" if result.success else "; raise --max-iter, --time-limit or --tol"),
+        "method": result.method,
+        "objective": f"{result.fun:.10g}",
+        "iterations": f"{result.nit} in {result.seconds:.2f} s",
+        **{name: brief(value) for name, value in values.items()},
+        **({} if out is None else {"wrote": str(out)}),
+    }
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        typer.echo(f"{name:<{width}}  {value}")
