@@ -10,6 +10,7 @@ from typing import Any
 
 from .._arrays import Array, Shape, scalar
 from .base import Nonsmooth, Smooth
+from .hessians import as_map
 
 
 class UserNonsmooth(Nonsmooth):
@@ -57,6 +58,9 @@ class UserSmooth(Smooth):
         self.function = function
         stated = getattr(function, "lipschitz", None)
         self.lipschitz = None if stated is None else float(stated)
+        convex = getattr(function, "is_convex", None)
+        self.is_convex = None if convex is None else bool(convex)
+        self.is_quadratic = bool(getattr(function, "is_quadratic", False))
 
     def __call__(self, x: Array) -> float:
         return scalar(self.function(x))
@@ -69,6 +73,17 @@ class UserSmooth(Smooth):
             value, gradient = self.function.value_and_grad(x)
             return scalar(value), gradient
         return super().value_and_grad(x)
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        """The object's own, or from its `hessian`, or by differences of its gradient."""
+        if hasattr(self.function, "curvature"):
+            return self.function.curvature(x, d)
+        if hasattr(self.function, "hessian"):
+            return as_map(self.function.hessian(x), x.shape).apply(d)
+        return super().curvature(x, d)
+
+    def hessian(self, x: Array) -> Any:
+        return self.function.hessian(x) if hasattr(self.function, "hessian") else super().hessian(x)
 
 
 def as_nonsmooth(h: Any, label: str) -> Nonsmooth:
@@ -91,6 +106,14 @@ def required(h: Any, label: str) -> Nonsmooth:
     if h is None:
         raise TypeError(f"{label}: h must be callable and have prox(v, step), got None")
     return as_nonsmooth(h, label)
+
+
+def required_smooth(f: Any, label: str) -> Smooth:
+    """`f` as a `Smooth`, where there must be one."""
+    found = as_smooth(f, label)
+    if found is None:
+        raise TypeError(f"{label}: f must be callable and have grad(x), got None")
+    return found
 
 
 def as_smooth(f: Any, label: str) -> Smooth | None:

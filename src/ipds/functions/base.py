@@ -14,6 +14,7 @@ from typing import Any
 
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
 from .calling import OnExpressions
+from .hessians import Products, difference
 
 
 class Nonsmooth(OnExpressions, ABC):
@@ -98,6 +99,10 @@ class Smooth(OnExpressions, ABC):
     """
 
     lipschitz: float | None = None
+    is_convex: bool | None = None
+    """Whether f is convex, None where that is not known."""
+    is_quadratic: bool = False
+    """Whether ∇²f is constant."""
 
     @abstractmethod
     def __call__(self, x: Array) -> float:
@@ -110,6 +115,15 @@ class Smooth(OnExpressions, ABC):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         """(f(x), ∇f(x)), sharing work where the function can."""
         return self(x), self.grad(x)
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        """∇²f(x) d, of the shape of x; here by a central difference of the gradient."""
+        return difference(self.grad, x, d)
+
+    def hessian(self, x: Array) -> Any:
+        """∇²f(x): a 1-D array, the diagonal on the flattened block; a matrix (2-D array or SciPy sparse) on it; or, as
+        here, a symmetric `Operator` on arrays like x."""
+        return Products(lambda d: self.curvature(x, d), x.shape)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_attributes(self)})"

@@ -168,6 +168,8 @@ class MoreauEnvelope(Smooth):
     array([0.5, 1. ])
     """
 
+    is_convex = True
+
     def __init__(self, h: Nonsmooth, mu: float) -> None:
         self.h = required(h, "MoreauEnvelope")
         if not self.h.is_convex:
@@ -185,6 +187,19 @@ class MoreauEnvelope(Smooth):
         u = self.h.prox(x, self.mu)
         d = (x - u) / self.mu
         return self.h(u) + 0.5 * self.mu * dot(d, d), d
+
+    def hessian(self, x: Array) -> Any:
+        """(I - J)/μ, J an element of the generalised Jacobian of prox_h(·, μ) at x."""
+        J = self.h.prox_jacobian(x, self.mu)
+        if isinstance(J, Operator):
+            return (1.0 / self.mu) * (Identity() - J)
+        return super().hessian(x) if J is None else namespace(x).reshape((1.0 - J) / self.mu, (-1,))
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        J = self.h.prox_jacobian(x, self.mu)
+        if J is None:
+            return super().curvature(x, d)
+        return (d - (J.apply(d) if isinstance(J, Operator) else J * d)) / self.mu
 
     def prox(self, v: Array, step: float) -> Array:
         """argmin_u f(u) + ‖u - v‖²/(2 step)."""

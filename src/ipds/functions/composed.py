@@ -9,7 +9,9 @@ from typing import Any
 from .._arrays import Array, asarray, is_array
 from ..operators import as_operator
 from ._arguments import bound
+from .adapters import required_smooth
 from .base import Smooth
+from .hessians import added, between
 
 
 class Composed(Smooth):
@@ -22,9 +24,7 @@ class Composed(Smooth):
     """
 
     def __init__(self, f: Smooth, A: Any, shift: float | Array = 0.0) -> None:
-        if not callable(getattr(f, "grad", None)):
-            raise TypeError(f"Composed: f must have a gradient, got {type(f).__name__}")
-        self.f, self.A = f, as_operator(A)
+        self.f, self.A = required_smooth(f, "Composed"), as_operator(A)
         self.shift = bound("Composed", "shift", shift)
 
     def inner(self, x: Array) -> Array:
@@ -44,6 +44,22 @@ class Composed(Smooth):
         value, slope = self.f.value_and_grad(self.inner(x))
         return value, self.A.adjoint(slope)
 
+    def curvature(self, x: Array, d: Array) -> Array:
+        return self.A.adjoint(self.f.curvature(self.inner(x), self.A.apply(d)))
+
+    def hessian(self, x: Array) -> Any:
+        return between(self.A, self.f.hessian(self.inner(x)), x.shape)
+
+    @property
+    def is_convex(self) -> bool | None:  # type: ignore[override]
+        """True where f is; a nonconvex f may be convex on the range of A."""
+        return True if self.f.is_convex else None
+
+    @property
+    def is_quadratic(self) -> bool:  # type: ignore[override]
+        """Whether f is."""
+        return self.f.is_quadratic
+
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]
         """L‖A‖², None where f has no global constant."""
@@ -57,10 +73,7 @@ class SmoothSum(Smooth):
     def __init__(self, terms: Sequence[Smooth]) -> None:
         if not terms:
             raise ValueError("SmoothSum: terms must not be empty")
-        for f in terms:
-            if not callable(getattr(f, "grad", None)):
-                raise TypeError(f"SmoothSum: every term must have a gradient, got {type(f).__name__}")
-        self.terms = list(terms)
+        self.terms = [required_smooth(f, f"SmoothSum: term {k}") for k, f in enumerate(terms)]
 
     def __call__(self, x: Array) -> float:
         return sum(f(x) for f in self.terms)
@@ -75,6 +88,23 @@ class SmoothSum(Smooth):
             more, further = f.value_and_grad(x)
             value, slope = value + more, slope + further
         return value, slope
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        first, *rest = self.terms
+        return sum((f.curvature(x, d) for f in rest), first.curvature(x, d))
+
+    def hessian(self, x: Array) -> Any:
+        return added([f.hessian(x) for f in self.terms], x.shape)
+
+    @property
+    def is_convex(self) -> bool | None:  # type: ignore[override]
+        """True where all terms are; else one may make up for another."""
+        return True if all(f.is_convex for f in self.terms) else None
+
+    @property
+    def is_quadratic(self) -> bool:  # type: ignore[override]
+        """Whether all terms are."""
+        return all(f.is_quadratic for f in self.terms)
 
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]

@@ -15,12 +15,13 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, adopted, all_finite, choose, dot, is_array, is_traced, namespace, scalar, truth
-from ..operators import Matrix, Operator, as_operator
+from ..operators import Diagonal, Identity, Matrix, Operator, as_operator
 from .base import Smooth
+from .hessians import between, semidefinite
 
 
 class _LinearModel(Smooth):
-    """f(x) = φ(G x): one application of G for the value, one more of Gᵀ for the gradient."""
+    """f(x) = φ(G x): one application of G for the value, one more of Gᵀ for the gradient. ∇²f(x) = Gᵀ ∇²φ(G x) G."""
 
     G: Operator
 
@@ -32,6 +33,10 @@ class _LinearModel(Smooth):
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         """(φ(u), ∇φ(u))."""
 
+    @abstractmethod
+    def row_curvature(self, u: Array) -> Array:
+        """φ''(u) of every row, for a φ that is a sum over rows: ∇²f(x) = Gᵀ diag(φ''(G x)) G."""
+
     def __call__(self, x: Array) -> float:
         return self._value(self.G.apply(x))
 
@@ -42,9 +47,16 @@ class _LinearModel(Smooth):
         value, slope = self._value_and_slope(self.G.apply(x))
         return value, self.G.adjoint(slope)
 
+    def curvature(self, x: Array, d: Array) -> Array:
+        return self.G.adjoint(self.row_curvature(self.G.apply(x)) * self.G.apply(d))
+
+    def hessian(self, x: Array) -> Any:
+        weights = self.row_curvature(self.G.apply(x))
+        return between(self.G, namespace(x).reshape(weights, (-1,)), x.shape)
+
 
 class LeastSquares(_LinearModel):
-    """f(x) = ½‖G x - y‖², ∇f(x) = Gᵀ(G x - y), Lipschitz with ‖G‖².
+    """f(x) = ½‖G x - y‖², ∇f(x) = Gᵀ(G x - y), Lipschitz with ‖G‖². The map `G` and the target `y` are kept.
 
     >>> f = LeastSquares(np.eye(2), np.ones(2))
     >>> f(np.zeros(2)), f.grad(np.zeros(2))
@@ -52,6 +64,8 @@ class LeastSquares(_LinearModel):
 
     Reference: Boyd & Vandenberghe, *Convex Optimization* (2004), §6.1.
     """
+
+    is_convex = is_quadratic = True
 
     def __init__(self, G: Any, y: Any):
         self.G = as_operator(G)
@@ -64,6 +78,12 @@ class LeastSquares(_LinearModel):
         residual = u - self.y
         return 0.5 * dot(residual, residual), residual
 
+    def row_curvature(self, u: Array) -> Array:
+        return namespace(u).ones_like(u)
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        return self.G.adjoint(self.G.apply(d))
+
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
         """‖G‖², computed when first asked for."""
@@ -75,6 +95,8 @@ class HuberLoss(_LinearModel):
 
     Lipschitz with ‖G‖². Reference: Huber, *Robust estimation of a location parameter*, Ann. Math. Stat. 1964.
     """
+
+    is_convex = True
 
     def __init__(self, G: Any, y: Any, delta: float = 1.0):
         if not (math.isfinite(delta) and delta > 0):
@@ -92,6 +114,10 @@ class HuberLoss(_LinearModel):
         # c·(t - c/2) with c = clip(t) is both branches of φ at once
         return dot(clipped, residual - 0.5 * clipped), clipped
 
+    def row_curvature(self, u: Array) -> Array:
+        xp = namespace(u)
+        return xp.astype(xp.abs(u - self.y) <= self.delta, u.dtype)
+
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
         """‖G‖², computed when first asked for."""
@@ -105,6 +131,8 @@ class Logistic(_LinearModel):
     the samples, not the mean. Reference: Hastie, Tibshirani & Friedman, *Elements of Statistical Learning*
     (2009), §4.4.
     """
+
+    is_convex = True
 
     def __init__(self, G: Any, labels: Any):
         self.G = as_operator(G)
@@ -128,6 +156,12 @@ class Logistic(_LinearModel):
         # 1/(1 + exp(t)) = exp(-t - log(1 + exp(-t))): no overflow at either end
         return scalar(xp.sum(loss)), -self.labels * xp.exp(-margin - loss)
 
+    def row_curvature(self, u: Array) -> Array:
+        xp = namespace(u)
+        # σ(t)σ(-t) = (1 - tanh²(t/2))/4, in factors that do not cancel
+        half = xp.tanh(0.5 * xp.abs(u))
+        return 0.25 * (1.0 - half) * (1.0 + half)
+
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
         """‖G‖²/4, computed when first asked for."""
@@ -144,6 +178,8 @@ class PhaseRetrieval(_LinearModel):
     Reference: Candès, Li & Soltanolkotabi, *Phase retrieval via Wirtinger flow*, IEEE Trans. IT 2015.
     """
 
+    is_convex = False
+
     def __init__(self, G: Any, z: Any):
         self._complex = _is_complex(G)
         self.G = Matrix(_stack_parts(G)) if self._complex else as_operator(G)
@@ -158,11 +194,32 @@ class PhaseRetrieval(_LinearModel):
         both = namespace(u).concat([residual, residual]) if self._complex else residual
         return 0.5 * dot(residual, residual), 2 * u * both
 
+    def row_curvature(self, u: Array) -> Array:
+        if self._complex:
+            raise NotImplementedError("PhaseRetrieval: the real and imaginary parts of a row bend together")
+        return 6 * u * u - 2 * self.z
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        """Gᵀ(2(|u|² - z)·w + 4 Re(ū w)·u) with u = G x, w = G d."""
+        u, w = self.G.apply(x), self.G.apply(d)
+        bend, along = 2 * (self._power(u) - self.z), 4 * self._inner(u, w)
+        if self._complex:
+            xp = namespace(u)
+            bend, along = xp.concat([bend, bend]), xp.concat([along, along])
+        return self.G.adjoint(bend * w + along * u)
+
+    def hessian(self, x: Array) -> Any:
+        return Smooth.hessian(self, x) if self._complex else super().hessian(x)
+
+    def _inner(self, u: Array, w: Array) -> Array:
+        """Re(ū w) of every row."""
+        product = u * w
+        half = product.shape[0] // 2
+        return product[:half, ...] + product[half:, ...] if self._complex else product
+
     def _power(self, u: Array) -> Array:
         """|G v|² from u = G v, or from its real part above its imaginary part."""
-        square = u * u
-        half = square.shape[0] // 2
-        return square[:half, ...] + square[half:, ...] if self._complex else square
+        return self._inner(u, u)
 
     def local_lipschitz(self, x: Array, radius: float) -> float:
         """A Lipschitz constant of ∇f on the ball of `radius` around x.
@@ -186,6 +243,8 @@ class Quadratic(Smooth):
     (2.5, array([3., 0.]))
     """
 
+    is_quadratic = True
+
     def __init__(self, Q: Any, c: Any = 0.0):
         _require_symmetric(Q)
         self.Q = as_operator(Q)
@@ -208,6 +267,22 @@ class Quadratic(Smooth):
         return 0.5 * dot(x, gradient + self.c), gradient
 
     @cached_property
+    def is_convex(self) -> bool | None:  # type: ignore[override]
+        """Whether Q ≽ 0, by a factorisation when first asked for; None where Q is known by its products only."""
+        return semidefinite(self.Q)
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        return self.Q.apply(d)
+
+    def hessian(self, x: Array) -> Any:
+        if isinstance(self.Q, Identity):
+            return self.Q.scale * namespace(x).ones_like(namespace(x).reshape(x, (-1,)))
+        if isinstance(self.Q, Diagonal):
+            return namespace(x).reshape(self.Q.diagonal, (-1,))
+        matrix = self.Q.as_matrix(x.shape) if x.ndim == 1 else None
+        return self.Q if matrix is None else matrix
+
+    @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
         """‖Q‖, computed when first asked for."""
         return self.Q.norm()
@@ -217,6 +292,7 @@ class Linear(Smooth):
     """f(x) = ⟨c, x⟩, ∇f(x) = c, Lipschitz with 0."""
 
     lipschitz = 0.0
+    is_convex = is_quadratic = True
 
     def __init__(self, c: Any):
         self.c = _data("Linear", "c", c, None)
@@ -227,6 +303,12 @@ class Linear(Smooth):
     def grad(self, x: Array) -> Array:
         # + 0·x broadcasts a scalar c and never hands out our own array
         return self.c + 0 * x
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        return namespace(x).zeros_like(x)
+
+    def hessian(self, x: Array) -> Any:
+        return namespace(x).zeros_like(namespace(x).reshape(x, (-1,)))
 
 
 def _data(name: str, argument: str, value: Any, G: Operator | None, parts: int = 1) -> Array:

@@ -117,6 +117,7 @@ class PCAReconstruction(Smooth):
     """
 
     lipschitz = None
+    is_convex = False
 
     def __init__(self, D: Any, center: bool = False):
         self._data = _covariance("PCAReconstruction", D, center)
@@ -133,6 +134,15 @@ class PCAReconstruction(Smooth):
         # -2CV + CV·VᵀV + V·VᵀCV, the scalings on the small r×r factors
         m = self._data.samples
         return value, CV @ (gram / m) + x @ (inner / m) - (2.0 / m) * CV
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        """(CU(VᵀV - 2I) + CV(UᵀV + VᵀU) + U VᵀCV + V(UᵀCV + VᵀCU))/m along U."""
+        CV, CU, m = self._data.apply(x), self._data.apply(d), self._data.samples
+        mixed, bent = d.T @ x, d.T @ CV
+        total = (
+            CU @ (x.T @ x / m) + CV @ ((mixed + mixed.T) / m) + d @ (x.T @ CV / m) + x @ ((bent + bent.T) / m)
+        )
+        return total - (2.0 / m) * CU
 
     def _value(self, V: Array, CV: Array) -> tuple[float, Array, Array]:
         """(f(V), VᵀCV, VᵀV)."""
@@ -163,6 +173,9 @@ class PCAVariance(Smooth):
     Reference: Jolliffe, *Principal Component Analysis* (2002), §1.1.
     """
 
+    is_convex = False
+    is_quadratic = True
+
     def __init__(self, D: Any, center: bool = False):
         self._data = _covariance("PCAVariance", D, center)
 
@@ -175,6 +188,15 @@ class PCAVariance(Smooth):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         gradient = self.grad(x)
         return 0.5 * dot(x, gradient), gradient
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        return self.grad(d)
+
+    def hessian(self, x: Array) -> Any:
+        if self._data.C is None:
+            return super().hessian(x)
+        matrix = self._data.C * (-1.0 / self._data.samples)
+        return matrix if x.ndim == 1 else Matrix(matrix)
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]

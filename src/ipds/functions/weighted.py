@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from .._arrays import Array
 from ._arguments import number
+from .adapters import required_smooth
 from .base import Smooth
 
 
@@ -19,9 +21,7 @@ class Weighted(Smooth):
     """
 
     def __init__(self, f: Smooth, weight: float = 1.0, constant: float = 0.0) -> None:
-        if not callable(getattr(f, "grad", None)):
-            raise TypeError(f"Weighted: f must have a gradient, got {type(f).__name__}")
-        self.f = f
+        self.f = required_smooth(f, "Weighted")
         self.weight, self.constant = (
             number("Weighted", "weight", weight),
             number("Weighted", "constant", constant),
@@ -36,6 +36,22 @@ class Weighted(Smooth):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         value, slope = self.f.value_and_grad(x)
         return self.weight * value + self.constant, self.weight * slope
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        return self.weight * self.f.curvature(x, d)
+
+    def hessian(self, x: Array) -> Any:
+        return self.weight * self.f.hessian(x)
+
+    @property
+    def is_convex(self) -> bool | None:  # type: ignore[override]
+        """Whether f is, where the weight is ≥ 0; what is concave is not known."""
+        return True if self.weight == 0 else self.f.is_convex if self.weight > 0 else None
+
+    @property
+    def is_quadratic(self) -> bool:  # type: ignore[override]
+        """Whether f is."""
+        return self.f.is_quadratic
 
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]

@@ -138,20 +138,30 @@ class _Automatic(Smooth):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         return self._differentiate(x, True)
 
+    def curvature(self, x: Array, d: Array) -> Array:
+        """∇²f(x) d, by differentiating the slope ⟨∇f(x), d⟩ once more."""
+        library, given = self._backend(x)
+        along = d if given is x else to_numpy(d).astype(given.dtype)
+        product = (_torch_product if library == "torch" else _jax_product)(self.fun, given, along)
+        return product if given is x else array_api_compat.array_namespace(x).asarray(product)
+
     def _differentiate(self, x: Array, need_grad: bool) -> tuple[float, Array]:
+        library, given = self._backend(x)
+        value, gradient = (_torch if library == "torch" else _jax)(self.fun, given, need_grad)
+        if need_grad and given is not x and not isinstance(x, np.ndarray):
+            gradient = array_api_compat.array_namespace(x).asarray(gradient)
+        return value, gradient
+
+    def _backend(self, x: Array) -> tuple[str, Array]:
+        """The library that differentiates at x, and x as it takes it: its own array, or a floating NumPy one."""
         if array_api_compat.is_torch_array(x):
-            return _torch(self.fun, x, need_grad)
+            return "torch", x
         if array_api_compat.is_jax_array(x):
-            return _jax(self.fun, x, need_grad)
+            return "jax", x
         if self._numpy_backend is None:
             self._numpy_backend = _installed_backend()
         given = to_numpy(x)
-        if not np.issubdtype(given.dtype, np.floating):
-            given = given.astype(float)
-        value, gradient = (_torch if self._numpy_backend == "torch" else _jax)(self.fun, given, need_grad)
-        if need_grad and not isinstance(x, np.ndarray):
-            gradient = array_api_compat.array_namespace(x).asarray(gradient)
-        return value, gradient
+        return self._numpy_backend, given if np.issubdtype(given.dtype, np.floating) else given.astype(float)
 
 
 def _installed_backend() -> str:
@@ -191,6 +201,29 @@ def _torch(fun: Callable[[Array], Any], x: Array, need_grad: bool) -> tuple[floa
         )
     (gradient,) = torch.autograd.grad(value.reshape(()), variable)
     return plain, gradient.numpy() if isinstance(x, np.ndarray) else gradient
+
+
+def _torch_product(fun: Callable[[Array], Any], x: Array, d: Array) -> Array:
+    """∇²f(x) d."""
+    torch = importlib.import_module("torch")
+    plain = isinstance(x, np.ndarray)
+    variable = (torch.tensor(x) if plain else x.detach().clone()).requires_grad_(True)
+    (gradient,) = torch.autograd.grad(fun(variable).reshape(()), variable, create_graph=True)
+    if not gradient.requires_grad:  # a linear function
+        return np.zeros_like(x) if plain else torch.zeros_like(x)
+    slope = (gradient * (torch.tensor(d) if plain else d)).sum()
+    (product,) = torch.autograd.grad(slope, variable)
+    return product.numpy() if plain else product
+
+
+def _jax_product(fun: Callable[[Array], Any], x: Array, d: Array) -> Array:
+    """∇²f(x) d."""
+    jax = importlib.import_module("jax")
+    if not isinstance(x, np.ndarray):
+        return jax.jvp(jax.grad(fun), (x,), (d,))[1]
+    with _float64(jax):
+        arguments = (jax.numpy.asarray(x),), (jax.numpy.asarray(d),)
+        return np.array(jax.jvp(jax.grad(fun), *arguments)[1])
 
 
 def _jax(fun: Callable[[Array], Any], x: Array, need_grad: bool) -> tuple[float, Array]:

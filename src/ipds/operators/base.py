@@ -192,8 +192,13 @@ class Compose(Operator):
         self.rows = right.rows if left.rows is None else left.rows
         self.gram = None if left.gram is None or right.gram is None else left.gram * right.gram
         inner, outer = right.natural_shape(), left.natural_shape()
+        self._natural = inner
         if inner is not None and outer is not None:
-            self.output_shape(inner)  # says now, not at the first product, that the shapes do not meet
+            between = right.output_shape(inner)
+            if between[:1] != outer[:1]:  # says now, not at the first product, that the shapes do not meet
+                left.output_shape(between)
+            elif len(between) < len(outer):  # a matrix acts on blocks of more axes than its natural shape has
+                self._natural = None
 
     def output_shape(self, shape: Shape) -> Shape:
         return self.left.output_shape(self.right.output_shape(shape))
@@ -202,7 +207,7 @@ class Compose(Operator):
         return self.right.input_shape(self.left.input_shape(shape))
 
     def natural_shape(self) -> Shape | None:
-        return self.right.natural_shape()
+        return self._natural
 
     def apply(self, x: Array) -> Array:
         return self.left.apply(self.right.apply(x))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy
@@ -15,28 +14,17 @@ from ..functions import (
     MCP,
     SCAD,
     CappedL1,
-    Composed,
-    HuberLoss,
-    LeastSquares,
     LHalf,
-    Linear,
-    Logistic,
     LogSum,
     LTwoThirds,
-    MoreauEnvelope,
     Nonsmooth,
-    Quadratic,
     Smooth,
-    SmoothSum,
     Stiefel,
     Zero,
 )
-from ..operators import Diagonal, Identity, Matrix, Operator
+from ..operators import Identity, Operator
 from ..problem import Problem
 from .structure import solvable
-
-FACTORED = 3000
-"""Matrices up to this size are tested for convexity by a factorisation."""
 
 
 class Facts:
@@ -111,39 +99,8 @@ class Facts:
 
 
 def convex_smooth(f: Smooth | None) -> bool:
-    """Whether f is known to be convex: by what it says of itself, by its kind, or by a factorisation."""
-    stated = getattr(f, "is_convex", None)
-    if stated is not None:
-        return bool(stated)
-    if isinstance(f, Quadratic):
-        return _positive_semidefinite(f.Q)
-    if isinstance(f, SmoothSum):
-        return all(map(convex_smooth, f.terms))
-    if isinstance(f, Composed):
-        return convex_smooth(f.f)
-    return f is None or isinstance(f, LeastSquares | HuberLoss | Logistic | Linear | MoreauEnvelope)
-
-
-def _positive_semidefinite(Q: Operator) -> bool:
-    """Whether a symmetric Q is known to have no eigenvalue below -1e-12‖Q‖: by its form, or by a factorisation."""
-    if isinstance(Q, Identity):
-        return Q.scale >= 0
-    if isinstance(Q, Diagonal):
-        return bool(np.all(to_numpy(Q.diagonal) >= 0))
-    matrix: Any = Q.matrix if isinstance(Q, Matrix) else None
-    if scipy.sparse.issparse(matrix):
-        diagonal = matrix.diagonal()
-        if np.all(2 * diagonal >= abs(matrix).sum(axis=1)):  # Gershgorin
-            return True
-        matrix = matrix.toarray() if matrix.shape[0] <= FACTORED and np.all(diagonal >= 0) else None
-    if not isinstance(matrix, np.ndarray) or matrix.shape[0] > FACTORED:
-        return False
-    shift = 1e-12 * float(np.linalg.norm(matrix)) or 1.0
-    try:
-        np.linalg.cholesky(matrix + shift * np.eye(len(matrix)))
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    """Whether f is known to be convex."""
+    return f is None or bool(f.is_convex)
 
 
 def prox_regular(h: Nonsmooth) -> bool:

@@ -1,0 +1,130 @@
+"""Second derivatives of smooth functions: how they are represented, added and, where nothing is known, approximated.
+
+`f.hessian(x)` is a 1-D array, the diagonal on the flattened block; a 2-D array or SciPy sparse matrix on the flattened
+block; or a symmetric `Operator` on arrays like x.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .._arrays import Array, Shape, choose, magnitude, namespace, precision, to_numpy
+from ..operators import Diagonal, Identity, Matrix, Operator, Reshape, spectrum
+from .jacobians import Jacobian
+
+FACTORED = 3000
+"""Matrices up to this size are tested for definiteness by a dense factorisation."""
+
+
+class Products(Jacobian):
+    """A second derivative known by its products d ↦ ∇²f(x) d."""
+
+    def __init__(self, product: Callable[[Array], Array], shape: Shape) -> None:
+        super().__init__(shape)
+        self.product = product
+
+    def apply(self, x: Array) -> Array:
+        return self.product(x)
+
+    def norm(self) -> float:
+        def square(v: np.ndarray) -> np.ndarray:
+            return to_numpy(self.product(self.product(v.reshape(self.shape)))).reshape(-1)
+
+        return math.sqrt(spectrum.lanczos_upper(square, math.prod(self.shape)))
+
+
+def difference(grad: Callable[[Array], Array], x: Array, d: Array) -> Array:
+    """∇²f(x) d by a central difference of the gradient: (∇f(x + t d) - ∇f(x - t d))/(2t).
+
+    t‖d‖ = ∛eps·‖x‖, where rounding and the third derivative cost about the same digits.
+    """
+    length, size = magnitude(d), magnitude(x)
+    t = precision(x) ** (1 / 3) * choose(size > 0, size, 1.0) / choose(length > 0, length, 1.0)
+    return (grad(x + t * d) - grad(x - t * d)) / (2 * t)
+
+
+def as_map(H: Any, shape: Shape) -> Operator:
+    """A second derivative as an operator on arrays of `shape`."""
+    if isinstance(H, Operator):
+        return H
+    if H.ndim == 1:
+        return Diagonal(namespace(H).reshape(H, shape)) if shape else Identity(float(H[0]))
+    if len(shape) == 1:
+        return Matrix(H)
+    flat = Reshape(shape)
+    return flat.T @ Matrix(H) @ flat
+
+
+def added(parts: Sequence[Any], shape: Shape) -> Any:
+    """The sum of second derivatives, in the simplest form that they share."""
+    if any(isinstance(H, Operator) for H in parts):
+        maps = [as_map(H, shape) for H in parts]
+        return sum(maps[1:], start=maps[0])
+    if all(H.ndim == 1 for H in parts):
+        return sum(parts[1:], start=parts[0])
+    full = [H if H.ndim == 2 else scipy.sparse.diags_array(to_numpy(H), format="csr") for H in parts]
+    return sum(full[1:], start=full[0])
+
+
+def between(A: Operator, H: Any, shape: Shape) -> Any:
+    """Aᵀ H A for a map A of blocks of `shape`: a matrix where A is sparse, or dense with no fewer rows than columns.
+
+    Else an operator, which takes less room and time.
+    """
+    matrix = A.as_matrix(shape) if len(shape) == 1 and not isinstance(H, Operator) else None
+    if matrix is None or (not scipy.sparse.issparse(matrix) and matrix.shape[0] < matrix.shape[1]):
+        return A.T @ as_map(H, A.output_shape(shape)) @ A
+    if H.ndim == 2:
+        return matrix.T @ (H @ matrix)
+    if scipy.sparse.issparse(matrix):
+        return matrix.T @ (scipy.sparse.diags_array(to_numpy(H)) @ matrix)
+    return matrix.T @ (H[:, None] * matrix)
+
+
+def semidefinite(Q: Operator) -> bool | None:
+    """Whether a symmetric Q has no eigenvalue below -1e-12‖Q‖, None where neither its form nor a factorisation says."""
+    if isinstance(Q, Identity):
+        return Q.scale >= 0
+    if isinstance(Q, Diagonal):
+        return bool(np.all(to_numpy(Q.diagonal) >= 0))
+    if not isinstance(Q, Matrix) or Q.natural_shape() is None:
+        return None
+    matrix, diagonal = Q.matrix, Q.matrix.diagonal()
+    size = matrix.shape[0]
+    if np.any(diagonal < 0):
+        return False
+    if scipy.sparse.issparse(matrix):
+        if np.all(2 * diagonal >= abs(matrix).sum(axis=1)):  # Gershgorin: its circles lie right of 0
+            return True
+        if size > FACTORED:
+            return _by_sparse_pivots(matrix)
+        matrix = matrix.toarray()
+    if size > FACTORED:
+        return None
+    shift = 1e-12 * float(np.linalg.norm(matrix)) or 1.0
+    try:
+        scipy.linalg.cholesky(matrix + shift * np.eye(size), lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _by_sparse_pivots(matrix: Any) -> bool | None:
+    """The signs of the pivots of Q + shift I without row exchanges are those of its eigenvalues (Sylvester)."""
+    size = float(scipy.sparse.linalg.norm(matrix))
+    shifted = scipy.sparse.csc_array(matrix + 1e-12 * size * scipy.sparse.eye_array(matrix.shape[0]))
+    options = {"SymmetricMode": True, "Equil": False}
+    try:
+        factors = scipy.sparse.linalg.splu(
+            shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options
+        )
+    except (RuntimeError, MemoryError):  # a pivot of 0, or too many entries
+        return None
+    if np.any(factors.perm_r != factors.perm_c):
+        return None
+    return bool(np.all(factors.U.diagonal() > 0))
