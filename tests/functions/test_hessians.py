@@ -191,12 +191,8 @@ def test_what_is_said() -> None:
         assert f.is_convex is (None if name in unknown else name not in nonconvex), name
     quadratic = {name for name, (f, _) in CASES.items() if f.is_quadratic}
     kinds = ("least squares", "quadratic", "linear", "variance")
-    assert quadratic == {n for n in CASES if n.startswith(kinds)} | {
-        "composed, wide",
-        "sum, mixed",
-        "weighted, concave",
-        "weighted, sparse",
-    }
+    others = {"composed, wide", "sum, mixed", "weighted, concave", "weighted, sparse"}
+    assert quadratic == {n for n in CASES if n.startswith(kinds)} | others
 
 
 def test_forms() -> None:
