@@ -4,19 +4,26 @@ from .affine import Affine, HalfSpace
 from .base import Nonsmooth, Smooth
 from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
 from .checking import CheckReport, check_gradient, check_prox
+from .choices import KBinary, TrimmedSquares
 from .composed import Composed, SmoothSum
+from .cones import SecondOrderCone
+from .diagonal import DiagonalEquals
 from .domain import Domain
 from .exponential import Exponential, LogisticLoss
+from .exponential_cone import ExponentialCone
 from .groups import L2, L21, GroupL2
 from .kinks import Kinks
+from .log_det import LogDet
 from .logarithmic import Entropy, KLDivergence, NegativeLog, Poisson
 from .losses import HuberLoss, LeastSquares, Linear, Logistic, PhaseRetrieval, Quadratic
 from .matrix_sets import PSD, Rank, Stiefel
 from .pca import PCAReconstruction, PCAVariance
 from .penalties import L1, ElasticNet, Huber, Zero
 from .piecewise_linear import Hinge, Quantile
+from .ratio import L1OverL2
 from .separable import Separable, Stacked
 from .sets import Box, L1Ball, L2Ball, LinfBall, NonNegative, Simplex, Sphere
+from .simplexes import CappedSimplex, ColumnSimplex, RowSimplex
 from .sparse_sets import Binary, Cardinality, NonzeroColumns, NonzeroRows, RowCardinality
 from .squares import SquaredHinge, SumSquares
 from .structured import Linf, Nuclear, TotalVariation1D
@@ -37,21 +44,27 @@ __all__ = [
     "Binary",
     "Box",
     "CappedL1",
+    "CappedSimplex",
     "Cardinality",
     "CheckReport",
+    "ColumnSimplex",
     "Composed",
+    "DiagonalEquals",
     "Domain",
     "ElasticNet",
     "Entropy",
     "Exponential",
+    "ExponentialCone",
     "GroupL2",
     "HalfSpace",
     "Hinge",
     "Huber",
     "HuberLoss",
+    "KBinary",
     "KLDivergence",
     "Kinks",
     "L1Ball",
+    "L1OverL2",
     "L2Ball",
     "LHalf",
     "LTwoThirds",
@@ -59,6 +72,7 @@ __all__ = [
     "Linear",
     "Linf",
     "LinfBall",
+    "LogDet",
     "LogSum",
     "Logistic",
     "LogisticLoss",
@@ -78,7 +92,9 @@ __all__ = [
     "Quantile",
     "Rank",
     "RowCardinality",
+    "RowSimplex",
     "Scaled",
+    "SecondOrderCone",
     "Separable",
     "Simplex",
     "Smooth",
@@ -91,6 +107,7 @@ __all__ = [
     "SumSquares",
     "TotalVariation1D",
     "Translated",
+    "TrimmedSquares",
     "Weighted",
     "Zero",
     "check_gradient",
