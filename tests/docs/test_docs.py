@@ -19,11 +19,14 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "functions.md").read_text(encoding="utf-8")
 SHAPE = (4, 3)
 ARGUMENTS = {
+    "TrimmedSquares": (2,),
     **dict.fromkeys(["Poisson", "KLDivergence"], (1.0,)),
     "GroupL2": (1.0, [[0, 1], [2]]),
     "Affine": (np.ones((1, 4)), np.ones((1, 3))),
     "HalfSpace": (np.ones(SHAPE),),
-    **dict.fromkeys(["Rank", "Cardinality", "RowCardinality", "NonzeroRows", "NonzeroColumns"], (2,)),
+    **dict.fromkeys(
+        ["Rank", "Cardinality", "RowCardinality", "NonzeroRows", "NonzeroColumns", "KBinary"], (2,)
+    ),
     **dict.fromkeys(["LeastSquares", "HuberLoss", "PhaseRetrieval"], (np.eye(4), np.ones(4))),
     "Logistic": (np.eye(4), np.array([1.0, 0.0, 1.0, 0.0])),
     "Quadratic": (np.eye(4),),

@@ -8,6 +8,7 @@ from typing import Any
 from .._arrays import Array, namespace, scalar, truth
 from ._arguments import count, number
 from .base import Nonsmooth
+from .scalar import one_step
 from .sets import Indicator, slack
 from .sparse_sets import largest
 
@@ -80,7 +81,7 @@ class TrimmedSquares(Nonsmooth):
     def prox_jacobian(self, v: Array, step: float) -> Array:
         """1 for the entries that are left alone, 1/(1 + 2sλ) for the others."""
         xp = namespace(v)
-        shrink = 1.0 / (1.0 + 2.0 * self.lam * scalar(step))
+        shrink = 1.0 / (1.0 + 2.0 * self.lam * one_step(self, step))
         return xp.where(_top(xp.abs(v), self.k), 1.0, shrink * xp.ones_like(v))
 
     def subgradient(self, x: Array) -> Array:

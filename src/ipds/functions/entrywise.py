@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, is_array, is_traced, magnitude, namespace, scalar, to_numpy
+from .._arrays import Array, Shape, is_traced, magnitude, namespace, scalar, to_numpy
 from ._arguments import bound, weight
 from .base import Nonsmooth
 from .domain import Domain
-from .scalar import fit
+from .scalar import fit, own_step
 
 
 class Entrywise(Nonsmooth):
@@ -52,12 +52,12 @@ class Entrywise(Nonsmooth):
 
     def prox(self, v: Array, step: float | Array) -> Array:
         xp = namespace(v)
-        return xp.asarray(self._prox(xp, v, _step(step, v)))
+        return xp.asarray(self._prox(xp, v, own_step(step, v)))
 
     def prox_jacobian(self, v: Array, step: float | Array) -> Array:
         """The diagonal of the derivative of the prox at v: numbers in [0, 1], one for each entry."""
         xp = namespace(v)
-        return xp.asarray(self._jacobian(xp, v, _step(step, v)))
+        return xp.asarray(self._jacobian(xp, v, own_step(step, v)))
 
     def recession(self, d: Array) -> float:
         """lim h(x + t d)/t for t → ∞: how fast h rises along d in the end, `inf` where d leads out of the domain."""
@@ -69,13 +69,6 @@ class Entrywise(Nonsmooth):
         xp = namespace(y)
         inside = xp.all(y == 0) if self.domain is None else xp.all(y <= 0)
         return 0.0 if bool(inside) else math.inf
-
-
-def _step(step: Any, v: Array) -> Any:
-    """A step as a float, so that it does not promote a float32 block, or as an array like v."""
-    if isinstance(step, np.floating | int):
-        return float(step)
-    return asarray(step, v) if is_array(step) and step.ndim else step
 
 
 def size_over(steepest: float | Array, shape: Shape) -> float:

@@ -14,6 +14,7 @@ from .domain import Domain
 from .jacobians import Conjugated
 from .logarithmic import positive_root
 from .matrix_sets import PSD
+from .scalar import one_step
 from .sets import slack
 
 
@@ -58,14 +59,14 @@ class LogDet(Nonsmooth):
 
     def prox(self, v: Array, step: float) -> Array:
         xp, (w, q) = namespace(v), _spectrum(v)
-        u, _ = positive_root(xp, w, self.lam * scalar(step))
+        u, _ = positive_root(xp, w, self.lam * one_step(self, step))
         half = q * xp.sqrt(u)
         return half @ half.T
 
     def prox_jacobian(self, v: Array, step: float) -> Conjugated:
         """H ↦ Q (Ω ∘ Qᵀ H Q) Qᵀ, Ω_ij = (u_i + u_j)/(r_i + r_j) the divided differences of w ↦ u, r = √(w² + 4sλ)."""
         w, q = _spectrum(v)
-        u, r = positive_root(namespace(v), w, self.lam * scalar(step))
+        u, r = positive_root(namespace(v), w, self.lam * one_step(self, step))
         return Conjugated(q, (u[:, None] + u[None, :]) / (r[:, None] + r[None, :]))
 
     def subgradient(self, x: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from .._arrays import Array, absolute_sum, asarray, magnitude, to_numpy
 from ._arguments import number
 from .base import Nonsmooth
+from .scalar import one_step
 
 
 class L1OverL2(Nonsmooth):
@@ -42,7 +43,7 @@ class L1OverL2(Nonsmooth):
         u = np.zeros_like(a)
         unit = float(a[order[0]]) if a.size else 0.0
         if unit > 0:  # in units of the largest entry: h does not notice, and no power overflows
-            u[order] = unit * _shrunk(a[order] / unit, self.lam * float(step) / unit**2)
+            u[order] = unit * _shrunk(a[order] / unit, self.lam * float(one_step(self, step)) / unit**2)
         return asarray(np.copysign(u.reshape(plain.shape), plain), like=v)
 
     def subgradient(self, x: Array) -> Array:

@@ -55,7 +55,9 @@ class RowSimplex(Indicator):
         return xp.asarray(xp.moveaxis(xp.reshape(lines, first.shape), 0, self._axis), copy=True)
 
     def _totals(self, lines: Array) -> Any:
-        return self.radius if type(self.radius) is float else fit(self.radius, lines[:, 0])[:, None]
+        if type(self.radius) is float:
+            return self.radius
+        return namespace(lines).reshape(fit(self.radius, lines[:, 0]), (-1, 1))
 
     def contains(self, x: Array) -> bool:
         xp, lines = namespace(x), self._lines(x)
