@@ -21,6 +21,7 @@ from .operators import Identity, Operator, as_operator, from_linear_operator
 from .operators.adapters import UserOperator
 
 if TYPE_CHECKING:
+    from .result import Result
     from .theory.assumptions import Assumptions
 
 
@@ -228,6 +229,10 @@ class Problem:
         if op.scale != 1.0:
             rest = rest / op.scale
         return tuple(rest if i == j else xi for i, xi in enumerate(x))
+
+    def answer(self, result: Result) -> Result:
+        """What a solve of this problem returns: the result; a model adds the way back to its variables."""
+        return result
 
     def check(self) -> Assumptions:
         """Which assumptions of the theory hold here, with remedies for those that do not."""

@@ -28,7 +28,25 @@ class Result(OptimizeResult):
     history : arrays by name, one entry per check: iteration, seconds, objective, feasibility, critical, beta, mu, ...
     nit, seconds : iterations, and time without that of callbacks.
     method, parameters, state : how it was done, and the last `State`.
+    problem : where `ipds.minimize` made it, the problem; then `value` and `dual` speak its language.
     """
+
+    def value(self, expression: Any) -> Any:
+        """The value of a variable, of an expression or of a term, of a problem made by `minimize`."""
+        return self._model("value").value(expression, self.x)
+
+    def dual(self, constraint: Any) -> Any:
+        """The multiplier of a constraint of a problem made by `minimize`; signs as in CVXPY."""
+        return self._model("dual").dual(constraint, self)
+
+    def _model(self, wanted: str) -> Any:
+        problem = self.get("problem")
+        if problem is None:
+            raise TypeError(
+                f"{wanted}: this is the result of a problem of blocks: its values are in x, its multiplier is z; "
+                "variables and constraints belong to problems made by ipds.minimize"
+            )
+        return problem
 
     def __repr__(self) -> str:
         shapes = ", ".join(str(tuple(block.shape)) for block in self.x)

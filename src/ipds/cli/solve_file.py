@@ -78,11 +78,10 @@ def _values(problem: Problem, result: Result) -> dict[str, Any]:
 
     if not isinstance(problem, Model):
         return dict(zip(problem.names, result.x, strict=True))
-    values = {v.name: problem.value(v, result.x) for v in problem.variables}
+    values = {v.name: result.value(v) for v in problem.variables}
     for k, constraint in enumerate(problem.constraints):
-        multiplier = problem.dual(constraint, result)
-        if multiplier is not None:
-            values[f"dual_{k}"] = multiplier
+        if problem.has_dual(constraint):
+            values[f"dual_{k}"] = result.dual(constraint)
     return values
 
 

@@ -26,7 +26,6 @@ from ..functions import (
     Box,
     Linear,
     Linf,
-    NonNegative,
     Nonsmooth,
     Nuclear,
     Precomposed,
@@ -42,12 +41,13 @@ from ..functions.composed import total
 from ..operators import FlatStack, Operator, ZeroMap
 from ..problem import Block
 from . import refusals
-from .consistency import ROUNDING, require_solvable
+from .bounds import box_of, multiple_of_variable
+from .consistency import require_solvable
 from .constraints import Constraint
 from .expressions import Expression, Variable
 from .faces import as_smooth_of, is_smooth
 from .maps import Map
-from .terms import Objective, Term, plain
+from .terms import Objective, Term, plain, unfolded
 
 _PROPORTIONAL = (L1, L2, L21, Linf, Nuclear, TotalVariation1D)
 """Functions λ·g with λ in `lam`: their multiples are of the same kind."""
@@ -99,6 +99,7 @@ class Compiled:
 
 def compile_model(objective: Objective, constraints: Sequence[Constraint]) -> Compiled:
     """The canonical form of a model."""
+    constraints = tuple(dict.fromkeys(constraints))  # one that is listed twice counts once
     draft = _Draft(objective, constraints)
     draft.place_terms(objective.terms)
     draft.place_affine(objective.affine)
@@ -150,7 +151,7 @@ class _Draft:
         if len(variables) == 1:
             made = term.made.get("smooth")
             if made is None:
-                made = as_smooth_of(term.function, at_least_1d(e.maps[variables[0]]), _unfolded(e.constant))
+                made = as_smooth_of(term.function, at_least_1d(e.maps[variables[0]]), unfolded(e.constant))
                 term.made["smooth"] = made
             if made is not None:
                 holding = self.holdings[variables[0]]
@@ -168,10 +169,10 @@ class _Draft:
     def _place_nonsmooth(self, term: Term) -> None:
         assert isinstance(term.function, Nonsmooth)
         h, e = _times(term.function, term.coefficient), term.expression
-        on = _multiple_of_variable(e)
+        on = multiple_of_variable(e)
         if on is not None and (h.is_set or not h.is_convex or self._holds_nonconvex(on[0])):
             holding = self.holdings[on[0]]
-            joint = _joint(holding.h, _precomposed(h, on[1], _unfolded(e.constant)))
+            joint = _joint(holding.h, _precomposed(h, on[1], unfolded(e.constant)))
             if joint is not None:
                 holding.h = joint
                 holding.h_notes.append(f"`{term}`")
@@ -213,7 +214,7 @@ class _Draft:
         for constraint in constraints:
             e = constraint.difference
             require_solvable(constraint)
-            on = _multiple_of_variable(e)
+            on = multiple_of_variable(e)
             if on is not None and constraint.sense != "==":
                 self.holdings[on[0]].bounds.append(constraint)
             else:
@@ -225,7 +226,7 @@ class _Draft:
             if not holding.bounds:
                 continue
             free = holding.h is None and (self.rows or self.equations)
-            box = _box(holding.bounds, variable.shape or (1,))
+            box = box_of(holding.bounds, variable.shape or (1,))
             joint = _joint(holding.h, box) if free or self._holds_nonconvex(variable) else None
             kind: Literal["bound", "merged"] = "bound" if holding.h is None else "merged"
             for constraint in holding.bounds:
@@ -314,15 +315,6 @@ def _times(h: Nonsmooth, c: float) -> Nonsmooth:
     return Scaled(h, c)
 
 
-def _multiple_of_variable(e: Expression) -> tuple[Variable, float] | None:
-    """(x, a) where e = a·x + c, a ≠ 0."""
-    if len(e.maps) != 1:
-        return None
-    ((variable, map_),) = e.maps.items()
-    a = map_.multiple
-    return None if not a else (variable, a)
-
-
 def _precomposed(h: Nonsmooth, a: float, c: Any) -> Nonsmooth:
     """x ↦ h(a x + c)."""
     return h if a == 1.0 and plain(c) and c == 0.0 else Precomposed(h, a, c)
@@ -347,33 +339,6 @@ def _zero_set() -> Nonsmooth:
 def _rows_set(constraint: Constraint) -> Nonsmooth:
     """Where left - right must lie."""
     return {"==": _zero_set(), "<=": Box(-math.inf, 0.0), ">=": Box(0.0, math.inf)}[constraint.sense]
-
-
-def _box(bounds: Sequence[Constraint], shape: Shape) -> Nonsmooth:
-    """The set of all bounds of a variable: numbers where they are the same for all entries."""
-    low: Any = -math.inf
-    high: Any = math.inf
-    for constraint in bounds:
-        e = constraint.difference
-        on = _multiple_of_variable(e)
-        assert on is not None
-        place = -_unfolded(e.constant) / on[1]
-        if (constraint.sense == "<=") == (on[1] > 0):
-            high = np.minimum(high, place)
-        else:
-            low = np.maximum(low, place)
-    room = ROUNDING * np.abs(np.where(np.isfinite(low), low, 0.0))
-    if np.any(low > high + room):
-        texts = ", ".join(f"`{constraint}`" for constraint in bounds)
-        raise ValueError(f"minimize: no point satisfies {texts}: the bounds cross")
-    low, high = (_number_or_array(end, shape) for end in (low, np.maximum(low, high)))
-    if plain(low) and plain(high) and low == 0.0 and high == math.inf:
-        return NonNegative()
-    return Box(low, high)
-
-
-def _number_or_array(end: Any, shape: Shape) -> Any:
-    return float(end) if np.ndim(end) == 0 else np.broadcast_to(end, shape) + 0.0
 
 
 def _merged(rows: Sequence[Row], equations: Sequence[Row]) -> list[tuple[Nonsmooth, Shape]]:
@@ -417,7 +382,7 @@ def _operator(variable: Variable, expressions: Sequence[Expression]) -> Operator
 
 def _constants(rows: Sequence[Row], shape: Shape) -> Any:
     """c: a number where it is the same for all rows."""
-    constants = [_unfolded(row.expression.constant) for row in rows]
+    constants = [unfolded(row.expression.constant) for row in rows]
     if len(rows) == 1:
         return constants[0]
     if all(plain(c) and c == 0.0 for c in constants):
@@ -439,10 +404,6 @@ def at_least_1d(map_: Map) -> Map:
         return Map(inputs, outputs, map_.body)
     before, after = Map(inputs, map_.inputs, 1.0), Map(map_.outputs, outputs, 1.0)
     return Map(inputs, outputs, after.operator @ map_.operator @ before.operator)
-
-
-def _unfolded(constant: Any) -> Any:
-    return constant if plain(constant) or constant.ndim else constant.reshape((1,))
 
 
 def _unfolded_shape(shape: Shape) -> Shape:

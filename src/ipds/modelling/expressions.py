@@ -54,6 +54,10 @@ class Expression:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"expressions do not change; {self!r} cannot be given a new {name}")
 
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        for name, value in state[1].items():  # as pickle has it for classes with slots
+            object.__setattr__(self, name, value)
+
     @property
     def ndim(self) -> int:
         """Number of axes."""
@@ -360,7 +364,7 @@ class Variable(Expression):
     ((4, 2), (4, 3), (2, 4), (2,))
     """
 
-    __slots__ = ("__weakref__", "name")
+    __slots__ = ("name",)
     name: str
 
     def __init__(self, shape: Shape | int = (), name: str | None = None):

@@ -11,6 +11,7 @@ from .._arrays import Array, to_numpy
 from ..problem import Problem
 from ..solving.solve import solve
 from . import refusals
+from .bounds import bound_of
 from .compiling import compile_model
 from .constraints import Constraint
 from .expressions import Variable, as_expression
@@ -83,6 +84,11 @@ class Model(Problem):
         x0 = self.point({v: blocks[v.name] for v in self.variables})
         return x0, result.z if tuple(result.z.shape) == self.shape else None
 
+    def answer(self, result: Result) -> Result:
+        """The result, which knows this problem: `result.value(x)`, `result.dual(constraint)`."""
+        result.problem = self
+        return result
+
     def value(self, expression: Any, x: tuple[Array, ...]) -> Array:
         """The value of an expression at the blocks x."""
         e = as_expression(expression)
@@ -134,12 +140,16 @@ class Model(Problem):
         force = self.operators[index].adjoint(result.z)
         if block.f is not None:
             force = force + block.f.grad(x)
-        a = e.maps[place.variable].multiple
-        assert a is not None
         # ∇f + Aᵀz + λ_high - λ_low = 0, of which at most one is not 0
-        upper = (constraint.sense == "<=") == (a > 0)
-        pushed = np.maximum(-force if upper else force, 0.0) / abs(a)
-        return np.reshape(pushed, e.shape)
+        bounds = self._compiled.holdings[place.variable].bounds
+        k, own = bounds.index(constraint), bound_of(constraint)
+        pushed = np.maximum(-force if own.upper else force, 0.0) / abs(own.factor)
+        decides = own.decides([*map(bound_of, bounds[:k])], [*map(bound_of, bounds[k + 1 :])], block.shape)
+        return np.reshape(np.where(decides, pushed, 0.0), e.shape)
+
+    def has_dual(self, constraint: Constraint) -> bool:
+        """Whether `dual` has an answer: not where a constraint was merged with a set that is not convex."""
+        return self._compiled.places[constraint].kind != "merged"
 
     def __repr__(self) -> str:
         names = ", ".join(f"{v.name} {v.shape}" for v in self.variables)
@@ -171,7 +181,7 @@ def minimize(objective: Any, constraints: Iterable[Constraint] = ()) -> Model:
 
 
 def _model_of(result: Result) -> Model:
-    problem = getattr(result, "problem", None)
+    problem = result.get("problem")
     if not isinstance(problem, Model):
         raise TypeError(
             "warm_start: needs the result of a problem made by minimize; pass x0= and z0= instead"

@@ -85,8 +85,8 @@ def solve(
         start = Start(problem, x0, z0, log.entropy)
         scales = units(problem, start.natural)
         if chosen is not None:
-            return _run(problem, start, chosen, options, scales, log)
-        return _first_answer(problem, start, choices, options, scales, log)
+            return problem.answer(_run(problem, start, chosen, options, scales, log))
+        return problem.answer(_first_answer(problem, start, choices, options, scales, log))
 
 
 def _first_answer(

@@ -1,0 +1,245 @@
+"""`minimize`: what becomes what, values, multipliers, warm starts."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import (
+    L0,
+    L1,
+    Box,
+    Cardinality,
+    HuberLoss,
+    LeastSquares,
+    Linear,
+    Logistic,
+    NonNegative,
+    PCAVariance,
+    Precomposed,
+    Quadratic,
+    Rank,
+    Simplex,
+    SmoothSum,
+    Stiefel,
+    Sum,
+    Weighted,
+    smooth,
+)
+from ipds.modelling import huber, logistic, norm1, norm2, nuclear, quad_form, sum_squares, term
+from ipds.operators import Identity, Matrix
+
+rng = np.random.default_rng(0)
+G, y = rng.normal(size=(20, 6)), rng.normal(size=20)
+x = Variable(6, name="x")
+w = Variable(6, name="w")
+X = Variable((5, 2), name="X")
+
+
+def blocks(*model):
+    """name: (f, h, A) of the blocks."""
+    problem = minimize(*model)
+    return {b.name: (b.f, b.h, op) for b, op in zip(problem.blocks, problem.operators, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("objective", "kind"),
+    [
+        (0.5 * sum_squares(G @ x - y), LeastSquares),
+        (2.0 * sum_squares(G @ x - y), Weighted),
+        (-sum_squares(x), Weighted),
+        (huber(G @ x - y, 0.3), HuberLoss),
+        (logistic(-np.sign(y) * (G @ x)), Logistic),
+        (quad_form(x, G.T @ G), Quadratic),
+        (y @ (G @ x), Linear),
+        (quad_form(x, G.T @ G) - x.sum(), SmoothSum),
+        (LeastSquares(G, y)(x), LeastSquares),
+    ],
+)
+def test_smooth_terms_are_the_f_of_their_variable(objective, kind):
+    f, h, _ = blocks(objective + norm1(x))["x"]
+    assert isinstance(f, kind)
+    assert type(h).__name__ == "Zero"
+
+
+def test_one_convex_term_keeps_its_own_shape_and_matrix():
+    found = blocks(norm1(G @ x - y) + Cardinality(2)(x))
+    assert isinstance(found["x"][1], Cardinality)
+    assert isinstance(found["x"][2], Matrix)
+    assert found["x"][2].matrix == pytest.approx(-G)
+    assert isinstance(found["u"][1], L1)
+    assert isinstance(found["u"][2], Identity)
+
+
+def test_sparse_rows_make_one_sparse_matrix():
+    D = sp.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(5, 6), format="csr")
+    A = blocks(norm1(D @ x) + norm2(x), [x[:2].sum() == 1, D @ x <= 3])["x"][2]
+    assert isinstance(A, Matrix)
+    assert sp.issparse(A.matrix)
+    assert A.matrix.shape == (5 + 6 + 1 + 5, 6)
+
+
+def test_dense_matrices_stay_dense_beside_sparse_rows():
+    A = blocks(norm1(G @ x - y), [x.sum() == 1])["x"][2]
+    assert [type(part).__name__ for part in A.parts] == ["Matrix", "Matrix"]
+    assert not sp.issparse(A.parts[0].matrix)
+
+
+def test_sets_and_bounds_keep_the_variable():
+    assert isinstance(blocks(norm1(G @ x - y), [x >= 0])["x"][1], NonNegative)
+    box = blocks(norm1(G @ x - y), [x >= -1, 2 * x <= y[:6] ** 2, -x >= -5])["x"][1]
+    assert isinstance(box, Box)
+    assert box.hi == pytest.approx(y[:6] ** 2 / 2)
+    assert isinstance(blocks(norm1(G @ x - y) + Simplex()(x))["x"][1], Simplex)
+
+
+def test_nonconvex_functions_take_the_block_and_joint_proxes_are_used():
+    found = blocks(norm1(G @ x - y) + 0.3 * norm1(x) + Cardinality(2)(x))
+    assert isinstance(found["x"][1], Sum)
+    assert isinstance(found["u"][1], L1)  # of G x - y alone
+    assert isinstance(blocks(norm1(G @ x - y) + L0(1.0)(x), [x >= 0, x <= 1])["x"][1], Sum)
+
+
+def test_a_nonconvex_function_of_a_shifted_variable_needs_no_other_block():
+    h = blocks(norm1(G @ x - y) + Cardinality(2)(3 * x - 1))["x"][1]
+    assert isinstance(h, Precomposed)
+    assert h(np.array([1 / 3] * 4 + [2.0, 5.0])) == 0.0
+
+
+@pytest.mark.parametrize("nonconvex", [Cardinality(3)(G @ x), L0(1.0)(x + w), L0(0.5)(G[:6] @ x)])
+def test_a_nonconvex_function_of_an_expression_gets_a_variable(nonconvex):
+    problem = minimize(sum_squares(x) + sum_squares(w) + nonconvex)
+    assert "w1" in problem.names
+    assert not problem.blocks[problem.names.index("w1")].h.is_convex
+    assert "w1 =" in str(problem.splitting)
+
+
+def test_two_nonconvex_functions_of_one_variable():
+    problem = minimize(sum_squares(G @ x - y) + Cardinality(3)(x) + L0(1.0)(x) + Rank(1)(x.reshape(2, 3)))
+    assert problem.names[:2] == ("x", "w1")
+
+
+def test_smooth_functions_of_several_variables_go_to_the_last_block_or_get_a_variable():
+    joint = blocks(sum_squares(x - w) + norm1(x))
+    assert set(joint) == {"x", "w", "u"}
+    negative = blocks(-sum_squares(x - w) + norm1(x))
+    assert isinstance(negative["w1"][0], Weighted)
+    general = blocks(smooth(lambda v: (v**4).sum(), lambda v: 4 * v**3)(x - w) + norm1(x))
+    assert general["w1"][0] is not None
+
+
+def test_without_constraints_the_last_block_is_still_there():
+    assert isinstance(blocks(0.5 * sum_squares(G @ x - y) + Simplex()(x))["u"][1], Simplex)
+    found = blocks(PCAVariance(rng.normal(size=(8, 5)))(X) + Stiefel()(X))
+    assert isinstance(found["X"][1], Stiefel)
+    assert type(found["u"][1]).__name__ == "Zero"
+
+
+def test_constants_are_kept():
+    problem = minimize(
+        norm1(x) + 3.0 + (x.sum() - 1.0) + norm2(Variable(2, name="v") * 0 + np.array([3.0, 4.0]))
+    )
+    result = problem.solve()
+    assert result.fun == pytest.approx(3.0 - 1.0 + 5.0, abs=6.0)
+    zero = problem.point({v: np.zeros(v.shape) for v in problem.variables})
+    assert problem.objective(zero) == pytest.approx(7.0)
+
+
+def test_values_and_multipliers():
+    problem = minimize(0.5 * sum_squares(x - y[:6]) + norm1(x), [x <= 0.3, x.sum() == 0.5])
+    result = solve(problem, tol=1e-8)
+    found = result.value(x)
+    assert found.shape == (6,)
+    assert result.value(2 * x[:2] - 1) == pytest.approx(2 * found[:2] - 1)
+    assert float(result.value(x.sum())) == pytest.approx(0.5, abs=1e-6)
+    assert result.value(norm1(x)) == pytest.approx(np.abs(found).sum())
+    assert result.value(0.5 * sum_squares(x - y[:6]) + norm1(x)) == pytest.approx(result.fun, abs=1e-6)
+    upper, total = map(result.dual, problem.constraints)
+    # 0 ∈ x - y + ∂‖x‖₁ + λ + ν
+    off = found - y[:6] + upper + total
+    inside = np.abs(found) > 1e-6
+    assert off[inside] == pytest.approx(-np.sign(found[inside]), abs=1e-5)
+    assert np.all(np.abs(off) < 1 + 1e-5)
+    assert np.all(upper >= 0)
+    assert upper[found < 0.3 - 1e-6] == pytest.approx(0.0, abs=1e-5)
+
+
+def test_multipliers_go_to_the_bound_that_decides():
+    problem = minimize(0.5 * sum_squares(x - y[:6]) + norm1(G @ x), [x >= 1, x >= 0, x >= 1, x.sum() <= 100])
+    result = solve(problem, tol=1e-8)
+    first, loose, again, _ = map(result.dual, problem.constraints)
+    assert np.all(first > 0)
+    assert not loose.any()
+    assert not again.any()
+
+
+def test_scalar_variables():
+    t, b = Variable(name="t"), Variable(1, name="b")
+    problem = minimize(sum_squares(y - t - b[0]) + sum_squares(t - b), [t >= 0.1])
+    result = solve(problem, tol=1e-8)
+    assert result.value(t).shape == ()
+    assert float(result.value(t)) == pytest.approx(max(y.mean() / 2, 0.1), abs=1e-4)
+
+
+def test_a_variable_and_a_constraint_of_another_problem_are_refused():
+    problem = minimize(norm1(G @ x - y), [x >= 0])
+    result = solve(problem, max_iter=5)
+    with pytest.raises(ValueError, match="'w' is not in this problem"):
+        result.value(w)
+    with pytest.raises(ValueError, match="`x >= 0` is not a constraint of this problem"):
+        result.dual(x >= 0)
+    merged = minimize(norm1(G @ x - y) + L0(1.0)(x), [x >= 0])
+    with pytest.raises(ValueError, match="has no multiplier"):
+        solve(merged, max_iter=5).dual(merged.constraints[0])
+
+
+def test_results_of_blocks_have_no_values():
+    result = solve(Problem([Block(h=L1(1.0), A=-1.0, shape=2), Block(h=L1(2.0), shape=2)]))
+    with pytest.raises(TypeError, match=r"ipds\.minimize"):
+        result.value(x)
+
+
+def test_warm_starts():
+    fit = 0.5 * sum_squares(G @ x - y)
+    first = minimize(fit + 1.0 * norm1(x)).solve(tol=1e-6)
+    again = minimize(fit + 1.0 * norm1(x)).solve(warm_start=first, tol=1e-6)
+    assert again.nit <= 10
+    assert again.fun == pytest.approx(first.fun)
+    renamed = minimize(norm1(Variable(6, name="x") - 1.0)).solve(warm_start=first)
+    assert renamed.success
+    with pytest.raises(ValueError, match="no value for 'w'"):
+        minimize(norm1(w)).solve(warm_start=first)
+    plain = solve(Problem([Block(h=L1(1.0), A=-1.0, shape=2), Block(h=L1(2.0), shape=2)]))
+    with pytest.raises(TypeError, match="x0="):
+        minimize(norm1(x)).solve(warm_start=plain)
+
+
+def test_what_was_made_of_a_term_is_kept_for_the_next_problem():
+    fit = sum_squares(G @ x - y)
+    first, second = (minimize(c * fit + norm1(x)).blocks[0].f for c in (0.5, 3.0))
+    assert second.f is first
+
+
+def test_a_function_of_ones_own():
+    class Cap:
+        is_convex = True
+
+        def __call__(self, v):
+            return 0.0 if np.all(v <= 1 + 1e-9) else np.inf
+
+        def prox(self, v, step):
+            return np.minimum(v, 1.0)
+
+    result = solve(minimize(0.5 * sum_squares(x - 2.0 * np.arange(6)) + term(Cap(), 2 * x)), tol=1e-7)
+    assert result.value(x) == pytest.approx([0, 0.5, 0.5, 0.5, 0.5, 0.5], abs=1e-5)
+
+
+def test_models_can_be_pickled_and_data_are_not_changed():
+    before = G.copy(), y.copy()
+    problem = minimize(norm1(G @ x - y) + nuclear(X), [X[0] == y[:2], x >= 0])
+    solve(problem, max_iter=20)
+    assert (before[0] == G).all()
+    assert (y == before[1]).all()
+    assert pickle.loads(pickle.dumps(problem)).names == problem.names
