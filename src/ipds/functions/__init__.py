@@ -12,7 +12,7 @@ from .domain import Domain
 from .exponential import Exponential, LogisticLoss
 from .exponential_cone import ExponentialCone
 from .groups import L2, L21, GroupL2
-from .kinks import Kinks
+from .kinks import Groups, Kinks
 from .log_det import LogDet
 from .logarithmic import Entropy, KLDivergence, NegativeLog, Poisson
 from .losses import HuberLoss, LeastSquares, Linear, Logistic, PhaseRetrieval, Quadratic
@@ -56,6 +56,7 @@ __all__ = [
     "Exponential",
     "ExponentialCone",
     "GroupL2",
+    "Groups",
     "HalfSpace",
     "Hinge",
     "Huber",

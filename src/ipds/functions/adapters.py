@@ -11,6 +11,7 @@ from typing import Any
 from .._arrays import Array, Shape, scalar
 from .base import Nonsmooth, Smooth
 from .hessians import as_map
+from .kinks import Groups, Kinks
 
 
 class UserNonsmooth(Nonsmooth):
@@ -38,6 +39,12 @@ class UserNonsmooth(Nonsmooth):
 
     def prox_jacobian(self, v: Array, step: float) -> Any:
         return self._offered("prox_jacobian", v, step)
+
+    def kinks(self, shape: Shape) -> Kinks | None:
+        return self._offered("kinks", shape)
+
+    def groups(self, shape: Shape) -> Groups | None:
+        return self._offered("groups", shape)
 
     def subgradient(self, x: Array) -> Array:
         return self._offered("subgradient", x)

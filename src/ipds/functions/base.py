@@ -15,6 +15,7 @@ from typing import Any
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
 from .calling import OnExpressions
 from .hessians import Products, difference
+from .kinks import Groups, Kinks
 
 
 class Nonsmooth(OnExpressions, ABC):
@@ -79,6 +80,14 @@ class Nonsmooth(OnExpressions, ABC):
     def lipschitz(self, shape: Shape) -> float:
         """Lipschitz constant C_h with respect to the Euclidean norm, `inf` where there is none."""
         return math.inf
+
+    def kinks(self, shape: Shape) -> Kinks | None:
+        """The slopes, kink and bounds of every entry, where h is piecewise linear with one kink; else None."""
+        return None
+
+    def groups(self, shape: Shape) -> Groups | None:
+        """The groups and their weights, where h is a sum of Euclidean norms; else None."""
+        return None
 
     def subgradient(self, x: Array) -> Array:
         """One element of the (limiting) subdifferential ∂h(x)."""

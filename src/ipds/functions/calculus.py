@@ -13,6 +13,7 @@ from ._arguments import bound, number
 from .adapters import required
 from .base import Nonsmooth, Smooth
 from .jacobians import as_map
+from .kinks import Groups, Kinks
 
 
 class _Around(Nonsmooth):
@@ -56,6 +57,14 @@ class Scaled(_Around):
 
     def lipschitz(self, shape: Shape) -> float:
         return self.c * self.h.lipschitz(shape)
+
+    def kinks(self, shape: Shape) -> Kinks | None:
+        own = self.h.kinks(shape)
+        return None if own is None else own.times(self.c)
+
+    def groups(self, shape: Shape) -> Groups | None:
+        own = self.h.groups(shape)
+        return None if own is None else own._replace(radius=self.c * own.radius)
 
     def subgradient(self, x: Array) -> Array:
         return self.c * self.h.subgradient(x)
@@ -134,6 +143,11 @@ class Precomposed(_Around):
     def lipschitz(self, shape: Shape) -> float:
         inner = shape if type(self.a) is float else (to_numpy(self.a).shape[0], *shape[1:])
         return math.sqrt(self._c) * self.h.lipschitz(inner)
+
+    def kinks(self, shape: Shape) -> Kinks | None:
+        """Those of h, where `a` is a number."""
+        own = self.h.kinks(shape) if type(self.a) is float else None
+        return None if own is None else own.of(self.a, self.shift)
 
     def subgradient(self, x: Array) -> Array:
         return self._adjoint(self.h.subgradient(self._forward(x)))

@@ -13,6 +13,7 @@ from ..operators import Operator
 from ._arguments import number, weight
 from .base import Nonsmooth
 from .jacobians import RankOnePerGroup
+from .kinks import Groups
 from .scalar import fit, one_step, pseudo_huber, within_range
 
 
@@ -45,6 +46,10 @@ class L2(Nonsmooth):
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
+
+    def groups(self, shape: Shape) -> Groups:
+        """One, of all entries."""
+        return Groups(np.zeros(math.prod(shape), int), np.array([self.lam]))
 
     def subgradient(self, x: Array) -> Array:
         size = magnitude(x)
@@ -99,6 +104,12 @@ class L21(Nonsmooth):
     def lipschitz(self, shape: Shape) -> float:
         rows = shape[0] if shape else 1
         return float(np.linalg.norm(np.broadcast_to(to_numpy(self.lam), (rows,))))
+
+    def groups(self, shape: Shape) -> Groups:
+        """The rows."""
+        rows = shape[0] if shape else 1
+        label = np.repeat(np.arange(rows), math.prod(shape[1:]))
+        return Groups(label, np.array(np.broadcast_to(to_numpy(self.lam), (rows,)), float))
 
     def subgradient(self, x: Array) -> Array:
         xp = namespace(x)
@@ -190,6 +201,10 @@ class GroupL2(Nonsmooth):
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam * float(np.linalg.norm(to_numpy(self.weights)))
+
+    def groups(self, shape: Shape) -> Groups:
+        label = self._plan(math.prod(shape))[0]
+        return Groups(np.where(label < len(self._indices), label, -1), self.lam * to_numpy(self.weights))
 
     def subgradient(self, x: Array) -> Array:
         xp = namespace(x)

@@ -1,17 +1,19 @@
-"""What an interior-point step needs to know of a piecewise linear function of every entry."""
+"""What an interior-point step needs to know of a function: kinks and bounds of entries, norms of groups."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-from .._arrays import Array
+import numpy as np
+
+from .._arrays import Array, Shape, to_numpy
 
 
 class Kinks(NamedTuple):
     """h(u) = Σ max(left·(u - place), right·(u - place)) + indicator of lower ≤ u ≤ upper, entry by entry.
 
-    Numbers, or arrays that broadcast to the block.
+    Numbers, or arrays that broadcast to the block; left ≤ right.
     """
 
     left: float | Array = 0.0
@@ -19,3 +21,37 @@ class Kinks(NamedTuple):
     place: float | Array = 0.0
     lower: float | Array = -math.inf
     upper: float | Array = math.inf
+
+    def times(self, c: float) -> Kinks:
+        """Those of c·h, c > 0."""
+        return self._replace(left=self.left * c, right=self.right * c)
+
+    def of(self, a: float | np.ndarray, shift: float | Array = 0.0) -> Kinks:
+        """Those of u ↦ h(a·u + shift), a ≠ 0 a number or an array; a negative one turns left into right."""
+        ends = ((self.lower - shift) / a, (self.upper - shift) / a)
+        slopes = (self.left * a, self.right * a)
+        positive = np.asarray(a) > 0
+        (left, right), (lower, upper) = (
+            (np.where(positive, x, y), np.where(positive, y, x)) for x, y in (slopes, ends)
+        )
+        return Kinks(left, right, (self.place - shift) / a, lower, upper)
+
+    def within(self, other: Kinks) -> Kinks:
+        """With the bounds of another one as well."""
+        lower, upper = np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper)
+        return self._replace(lower=lower, upper=upper)
+
+    def filled(self, shape: Shape) -> Kinks:
+        """As NumPy arrays of the block's shape."""
+        return Kinks(*(np.broadcast_to(np.asarray(to_numpy(x), float), shape) for x in self))
+
+
+class Groups(NamedTuple):
+    """h(u) = Σ_g radius_g ‖u_g‖₂ over disjoint groups of entries.
+
+    `label` gives the group of each entry of the flattened block, -1 for entries in no group; `radius` one number for
+    each group.
+    """
+
+    label: np.ndarray
+    radius: np.ndarray

@@ -8,6 +8,7 @@ from typing import Any
 from .._arrays import Array, Shape, absolute_sum, namespace
 from ._arguments import number, weight
 from .base import Nonsmooth
+from .kinks import Kinks
 from .scalar import ScalarPenalty, pseudo_huber, soft
 
 
@@ -34,6 +35,9 @@ class Zero(Nonsmooth):
 
     def lipschitz(self, shape: Shape) -> float:
         return 0.0
+
+    def kinks(self, shape: Shape) -> Kinks:
+        return Kinks()
 
     def subgradient(self, x: Array) -> Array:
         return namespace(x).zeros_like(x)
@@ -74,6 +78,10 @@ class L1(ScalarPenalty):
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         return soft(xp, v, lam * step)
+
+    def kinks(self, shape: Shape) -> Kinks:
+        """Slopes -λ and λ on both sides of 0."""
+        return Kinks(-self.lam, self.lam)
 
 
 class ElasticNet(ScalarPenalty):

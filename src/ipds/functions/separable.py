@@ -14,6 +14,7 @@ from ..operators import Operator
 from .adapters import required
 from .base import Nonsmooth
 from .jacobians import OnParts
+from .kinks import Kinks
 from .scalar import fit
 
 
@@ -106,6 +107,19 @@ class Separable(Nonsmooth):
         ]
         return math.hypot(*constants)
 
+    def kinks(self, shape: Shape) -> Kinks | None:
+        """Those of the parts, where all have them."""
+        picks, _ = self._plan(shape[0])
+        arrays = [np.empty(shape) for _ in Kinks._fields]
+        for (_, h), pick in zip(self.parts, picks, strict=True):
+            inner = (len(pick), *shape[1:])
+            own = h.kinks(inner)
+            if own is None:
+                return None
+            for array, value in zip(arrays, own.filled(inner), strict=True):
+                array[pick] = value
+        return Kinks(*arrays)
+
     def subgradient(self, x: Array) -> Array:
         pieces = zip(self.parts, self._split(x), strict=True)
         return self._join([h.subgradient(piece) for (_, h), piece in pieces], x.shape[0])
@@ -185,6 +199,14 @@ class Stacked(Nonsmooth):
 
     def lipschitz(self, shape: Shape) -> float:
         return math.hypot(*self._each("lipschitz", [own for _, own in self.parts]))
+
+    def kinks(self, shape: Shape) -> Kinks | None:
+        """Those of the parts, where all have them."""
+        found = [h.kinks(own) for h, own in self.parts]
+        if any(k is None for k in found):
+            return None
+        filled = [k.filled(own) for k, (_, own) in zip(found, self.parts, strict=True) if k is not None]
+        return Kinks(*(np.concatenate([np.ravel(x) for x in field]) for field in zip(*filled, strict=True)))
 
     def subgradient(self, x: Array) -> Array:
         return _joined(self._each("subgradient", self._cut(x)))

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._arrays import (
     Array,
+    Shape,
     absolute_sum,
     choose,
     dot,
@@ -30,6 +31,7 @@ from ..operators import Operator
 from ._arguments import bound, number
 from .base import Nonsmooth
 from .jacobians import RankOnePerGroup
+from .kinks import Kinks
 from .scalar import fit, floor_at_zero, one_step
 
 
@@ -89,6 +91,9 @@ class Box(Indicator):
         u = xp.clip(v, fit(self.lo, v), fit(self.hi, v))
         return u if v.ndim else xp.asarray(u)
 
+    def kinks(self, shape: Shape) -> Kinks:
+        return Kinks(lower=self.lo, upper=self.hi)
+
     def prox_jacobian(self, v: Array, step: float | Array) -> Array:
         """1 inside, 0 at the bounds and beyond."""
         xp = namespace(v)
@@ -109,6 +114,9 @@ class NonNegative(Indicator):
         if type(v) is np.ndarray:
             return np.asarray(np.maximum(v, 0.0))
         return namespace(v).clip(v, 0.0, None)
+
+    def kinks(self, shape: Shape) -> Kinks:
+        return Kinks(lower=0.0)
 
     def prox_jacobian(self, v: Array, step: float | Array) -> Array:
         """1 where v > 0, else 0."""

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._arrays import Array, choose, magnitude, namespace
+from .._arrays import Array, Shape, choose, magnitude, namespace
 from .adapters import required
 from .base import Nonsmooth
 from .groups import L2, L21, GroupL2
 from .jacobians import RankOnePerGroup, Spectral, as_map, masked
+from .kinks import Kinks
 from .matrix_sets import PSD, Rank
 from .penalties import L1, Zero
 from .scalar import ScalarPenalty, fit, keep, own_step, soft
@@ -69,6 +70,10 @@ class Sum(Nonsmooth):
 
     def prox_size(self, v: Array) -> Any:
         return self.penalty.prox_size(v) + self.constraint.prox_size(v)
+
+    def kinks(self, shape: Shape) -> Kinks | None:
+        penalty, constraint = self.penalty.kinks(shape), self.constraint.kinks(shape)
+        return None if penalty is None or constraint is None else penalty.within(constraint)
 
     def subgradient(self, x: Array) -> Array:
         """One of the penalty: 0 is normal to the set. Where the other is no set, the penalty is `Zero`."""

@@ -1,0 +1,144 @@
+"""Factorisations of a symmetric positive definite matrix, each with `solve(g)`: dense, banded, sparse, low rank.
+
+None of them gives up on a matrix that rounding has made singular: a ridge of rounding size is added until it factors,
+and the refinement of the system that asked (`algebra.System.solve`) takes its effect away again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy
+from scipy.linalg import lapack
+
+Vector = np.ndarray
+Solve = Callable[[np.ndarray], np.ndarray]
+
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+"""Relative ridges, tried in this order; rounding of a Gram matrix is some 1e-16 in units of its diagonal."""
+
+
+def dense_cholesky(K: np.ndarray) -> Solve:
+    """K = L Lᵀ in units in which the diagonal is one; K is overwritten."""
+    diagonal = np.maximum(K.diagonal(), 0.0)
+    top = float(diagonal.max(initial=0.0)) or 1.0
+    s = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300 * top + 1e-300))
+    K *= s
+    K *= s[:, None]
+    for ridge in RIDGES:
+        shifted = K.copy()
+        if ridge:
+            shifted[np.diag_indices(len(K))] += ridge
+        factor, info = lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
+        if info == 0:
+            return lambda g: (s * lapack.dpotrs(factor, (s * g.T).T, lower=1)[0].T).T
+    raise np.linalg.LinAlgError("K is not positive definite: f is not convex")
+
+
+def banded_cholesky(bands: np.ndarray) -> Solve:
+    """The same for bands[k, j] = K[j + k, j]."""
+    top = float(bands[0].max(initial=0.0)) or 1.0
+    for ridge in RIDGES:
+        shifted = bands.copy()
+        shifted[0] += ridge * np.maximum(bands[0], ridge * top)
+        factor, info = lapack.dpbtrf(shifted, lower=1, overwrite_ab=1)
+        if info == 0:
+            return lambda g: lapack.dpbtrs(factor, g, lower=1)[0]
+    raise np.linalg.LinAlgError("K is not positive definite: f is not convex")
+
+
+def sparse_lu(K: Any) -> Solve:
+    """SuperLU in symmetric mode: pivots on the diagonal, ordered by minimum degree of K + Kᵀ."""
+    diagonal = K.diagonal()
+    for ridge in RIDGES:
+        shifted = K + scipy.sparse.diags_array(ridge * np.maximum(diagonal, ridge)) if ridge else K
+        try:
+            factor = scipy.sparse.linalg.splu(
+                scipy.sparse.csc_matrix(shifted),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+        except RuntimeError:  # exactly singular
+            continue
+        return factor.solve
+    raise np.linalg.LinAlgError("K is singular")
+
+
+def conjugate_gradients(
+    product: Callable[[Vector], Vector], inverse_diagonal: Vector, tol: float = 1e-10, most: int = 2000
+) -> Solve:
+    """Preconditioned by the diagonal, to a relative residual `tol` or where rounding or `most` ends it."""
+
+    def solve(g: Vector) -> Vector:
+        x, r = np.zeros_like(g), g.copy()
+        p = s = inverse_diagonal * r
+        rho, goal = float(r @ s), tol * float(np.linalg.norm(g))
+        for _ in range(most):
+            if np.linalg.norm(r) <= goal:
+                break
+            Kp = product(p)
+            curvature = float(p @ Kp)
+            if not curvature > 0:
+                break
+            step = rho / curvature
+            x = x + step * p
+            r = r - step * Kp
+            s = inverse_diagonal * r
+            rho, before = float(r @ s), rho
+            p = s + (rho / before) * p
+        return x
+
+    return solve
+
+
+class Gram:
+    """RᵀWR for a sparse R and many diagonal W: the pattern is found once, the entries are one sparse product with W.
+
+    Entry (i, j) of RᵀWR is Σ_k R_ki R_kj w_k, so the lower triangle is T w with a sparse T made here.
+    """
+
+    def __init__(self, R: Any):
+        R = scipy.sparse.csr_array(R)
+        R.sort_indices()
+        n, counts = R.shape[1], np.diff(R.indptr)
+        keys, owners, values = [np.arange(n) * n + np.arange(n)], [], []
+        for count in np.unique(counts[counts > 0]):
+            rows = np.flatnonzero(counts == count)
+            places = R.indptr[rows][:, None] + np.arange(count)
+            columns, entries = R.indices[places].astype(np.int64), R.data[places]
+            i, j = np.tril_indices(count)  # columns are sorted: i ≥ j is the lower triangle
+            keys.append((columns[:, i] * n + columns[:, j]).ravel())
+            owners.append(np.repeat(rows, len(i)))
+            values.append((entries[:, i] * entries[:, j]).ravel())
+        pattern, place = np.unique(np.concatenate(keys), return_inverse=True)
+        self.row, self.column = np.divmod(pattern, n)
+        """Places of the entries; the diagonal is always among them."""
+        self.diagonal = place[:n]
+        if owners:
+            triple = (np.concatenate(values), (place[n:], np.concatenate(owners)))
+        else:
+            triple = (np.empty(0), (np.empty(0, int), np.empty(0, int)))
+        self.map = scipy.sparse.csr_array(triple, shape=(len(pattern), R.shape[0]))
+        self.n = n
+
+    @staticmethod
+    def work(R: Any) -> int:
+        """Number of products that make the entries."""
+        counts = np.diff(scipy.sparse.csr_array(R).indptr).astype(np.int64)
+        return int(np.sum(counts * (counts + 1) // 2))
+
+    def entries(self, w: Vector, diagonal: Vector) -> Vector:
+        """The lower triangle of RᵀWR + diag."""
+        data = self.map @ w
+        data[self.diagonal] += diagonal
+        return data
+
+    def matrix(self, data: Vector) -> Any:
+        """A lower triangle as a whole symmetric matrix."""
+        lower = scipy.sparse.coo_array((data, (self.row, self.column)), shape=(self.n, self.n))
+        off = self.row != self.column
+        upper = (data[off], (self.column[off], self.row[off]))
+        return (lower + scipy.sparse.coo_array(upper, shape=(self.n, self.n))).tocsc()

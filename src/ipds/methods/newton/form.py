@@ -1,0 +1,388 @@
+"""A problem as the method sees it: min f(v) + H(u) subject to u = M v + c, v free, in units of its own.
+
+The last block is u, with A_n = a·I: u = (b - Σ A_j v_j)/a. A convex h_j of another block joins H by rows that pick v_j.
+Multipliers: y ∈ ∂H(u) and ∇f(v) + Mᵀy = 0, so that z = -y/a on the rows of the last block.
+
+Units: v = C v', u' = E u. Rows and columns of the general part of M are brought to norm one (Ruiz), rows that pick one
+entry become rows of the identity, and what is known by its prox only gets one unit for all its entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy
+
+from ..._arrays import Array, Shape, asarray, is_array, on_device, to_numpy
+from ...errors import AssumptionError
+from ...functions import Kinks, Nonsmooth, Stacked, Zero
+from ...operators import Identity
+from ...problem import Problem
+from .algebra import adjoint, apply
+from .smooth import Part, SmoothPart, describe
+from .terms import Entries, Piece, Terms
+
+PASSES = 10
+"""Passes of Ruiz' scaling: each takes the square root of what is left to do."""
+FULL = 0.1
+"""Density from which sparse rows are treated as dense ones."""
+EXPLICIT = 400
+"""Columns up to which a map known by its products is written out as a matrix: one product for each column."""
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """f, H, M and c, and how to go back."""
+
+    smooth: SmoothPart
+    terms: Terms
+    G: Any
+    """General rows of M: a matrix, a LinearOperator, or None."""
+    index: np.ndarray
+    """The entries of v that the other rows of M pick."""
+    c: np.ndarray
+    C: np.ndarray
+    E: np.ndarray
+    source: np.ndarray
+    """Where each row stands among the entries of u and of the blocks with an h of their own."""
+    blocks: tuple[tuple[slice, slice | None], ...]
+    """Of every block but the last: its entries in v, and its rows among the sources where it has an h."""
+    scale: float
+    """a of A_n = a·I."""
+
+    @property
+    def n(self) -> int:
+        """Entries of v."""
+        return len(self.C)
+
+    @property
+    def m(self) -> int:
+        """Rows of M."""
+        return len(self.E)
+
+    @property
+    def general(self) -> int:
+        """General rows."""
+        return len(self.E) - len(self.index)
+
+    def apply(self, v: np.ndarray) -> np.ndarray:
+        """M v."""
+        return apply(self.G, self.index, v)
+
+    def adjoint(self, y: np.ndarray) -> np.ndarray:
+        """Mᵀ y."""
+        return adjoint(self.G, self.index, y, self.n)
+
+
+class _Row:
+    """Pieces of H while they are collected: a function, its shape, its rows among the sources."""
+
+    def __init__(self, h: Nonsmooth, shape: Shape, begin: int, like: Array):
+        self.h, self.shape, self.like = h, shape, like
+        self.rows = np.arange(begin, begin + math.prod(shape))
+        kinks = h.kinks(shape)
+        self.kinks = None if kinks is None else Kinks(*(np.ravel(x) for x in kinks.filled(shape)))
+        self.groups = h.groups(shape) if kinks is None else None
+
+
+def read(problem: Problem, x0: Sequence[Array]) -> Form:
+    """The form of a canonical problem; AssumptionError where it is not one."""
+    require_convex(problem, x0)
+    last, operator = problem.blocks[-1], problem.operators[-1]
+    assert isinstance(operator, Identity)
+    a, size = operator.scale, math.prod(last.shape)
+    ends = np.cumsum([0, *(math.prod(block.shape) for block in problem.blocks[:-1])])
+    places = [slice(int(i), int(j)) for i, j in pairwise(ends)]
+    n, pieces, blocks, m = int(ends[-1]), _pieces(last.h, last.shape, 0, x0[-1]), [], size
+    for block, place, like in zip(problem.blocks[:-1], places, x0[:-1], strict=True):
+        own = None if isinstance(block.h, Zero) else slice(m, m + place.stop - place.start)
+        if own is not None:
+            pieces += _pieces(block.h, block.shape, m, like)
+            m = own.stop
+        blocks.append((place, own))
+    b = np.zeros(size) + (np.ravel(to_numpy(problem.b)) if is_array(problem.b) else problem.b)
+    c = np.concatenate([b / a, np.zeros(m - size)])
+    parts = []
+    for block, place, like in zip(problem.blocks[:-1], places, x0[:-1], strict=True):
+        constant, bends, unknown = describe(block.f, block.shape)
+        parts.append(Part(block.f, place, block.shape, like, tuple(constant), tuple(bends), tuple(unknown)))
+    M = _matrix(problem, x0, -1 / a)
+    start = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) if places else np.zeros(0)
+    return _scaled(n, m, size, pieces, blocks, c, parts, M, a, start)
+
+
+def require_convex(problem: Problem, x0: Sequence[Array]) -> None:
+    """Refuse what is not of the canonical form, or not convex, with the reason."""
+    name, last, operator = problem.names[-1], problem.blocks[-1], problem.operators[-1]
+    advice = "; solve(..., presolve=True) rewrites convex problems into that form"
+    if len(problem.blocks) < 2:
+        raise AssumptionError(f"NewtonALM needs a block besides the last one, {name!r}{advice}")
+    if not isinstance(operator, Identity) or operator.scale == 0:
+        raise AssumptionError(
+            f"NewtonALM: the last block {name!r} must have A = c·I, it has {operator!r}{advice}"
+        )
+    if last.f is not None:
+        raise AssumptionError(f"NewtonALM: the last block {name!r} must have no smooth f{advice}")
+    for label, block in zip(problem.names, problem.blocks, strict=True):
+        if not block.h.is_convex:
+            raise AssumptionError(
+                f"NewtonALM is for convex problems, but h of block {label!r}, {block.h!r}, is not"
+            )
+    for label, x in zip(problem.names, x0, strict=True):
+        if type(x) is not np.ndarray and not on_device(x):
+            raise AssumptionError(
+                f"NewtonALM: block {label!r} is a distributed array, which it cannot factorise"
+            )
+
+
+def _pieces(h: Nonsmooth, shape: Shape, begin: int, like: Array) -> list[_Row]:
+    if not isinstance(h, Stacked):
+        return [_Row(h, shape, begin, like)]
+    places = zip(h.parts, h.slices, strict=True)
+    return [row for (own, at), place in places for row in _pieces(own, at, begin + place.start, like)]
+
+
+def _matrix(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
+    """factor · [A_1 … A_{n-1}]: an array, a sparse matrix, or a LinearOperator."""
+    found, shape = [], problem.blocks[-1].shape
+    rows = math.prod(shape)
+    for block, operator, like in zip(problem.blocks[:-1], problem.operators[:-1], x0[:-1], strict=True):
+        matrix, columns = operator.as_matrix(block.shape), math.prod(block.shape)
+        if matrix is None and columns <= EXPLICIT:
+            units = np.eye(columns).reshape(columns, *block.shape)
+            matrix = np.stack([to_numpy(operator.apply(asarray(e, like))).ravel() for e in units], axis=1)
+        found.append(matrix)
+    if all(A is not None for A in found):
+        sparse = [scipy.sparse.issparse(A) for A in found]
+        if all(sparse) or (any(sparse) and rows * sum(A.shape[1] for A in found) > 10**7):
+            return factor * scipy.sparse.hstack([scipy.sparse.csr_array(A) for A in found], format="csr")
+        dense = [
+            A.toarray() if is_sparse else np.asarray(A, float)
+            for A, is_sparse in zip(found, sparse, strict=True)
+        ]
+        return factor * (dense[0] if len(dense) == 1 else np.hstack(dense))
+    shapes = [block.shape for block in problem.blocks[:-1]]
+    ends = np.cumsum([0, *map(math.prod, shapes)])
+
+    def apply(v: np.ndarray) -> np.ndarray:
+        total = np.zeros(rows)
+        for op, own, like, i, j in zip(problem.operators, shapes, x0, ends[:-1], ends[1:], strict=False):
+            total += to_numpy(op.apply(asarray(v.ravel()[i:j].reshape(own), like))).ravel()
+        return factor * total
+
+    def adjoint(y: np.ndarray) -> np.ndarray:
+        Y = y.reshape(shape)
+        pulled = [
+            to_numpy(op.adjoint(asarray(Y, x))).ravel()
+            for op, x in zip(problem.operators[:-1], x0, strict=False)
+        ]
+        return factor * np.concatenate(pulled)
+
+    return scipy.sparse.linalg.LinearOperator(
+        (rows, int(ends[-1])), matvec=apply, rmatvec=adjoint, dtype=float
+    )
+
+
+def _scaled(
+    n: int,
+    m: int,
+    size: int,
+    pieces: list[_Row],
+    blocks: list[tuple[slice, slice | None]],
+    c: np.ndarray,
+    parts: list[Part],
+    M: Any,
+    a: float,
+    start: np.ndarray,
+) -> Form:
+    """Sort the rows, choose the units, and put everything into them."""
+    column, coefficient = _picked(M, n, size, blocks, m)
+    others = [p for p in pieces if p.kinks is None and p.groups is None]
+    grouped = [p for p in pieces if p.groups is not None]
+    entries = np.concatenate([p.rows for p in pieces if p.kinks is not None] or [np.empty(0, int)])
+    fields = [
+        np.concatenate([p.kinks[k] for p in pieces if p.kinks is not None] or [np.empty(0)]) for k in range(5)
+    ]
+    free = [
+        p.rows[p.groups.label < 0] for p in grouped if p.groups is not None
+    ]  # entries in no group: h = 0 there
+    entries = np.concatenate([entries, *free])
+    none = Kinks().filled((sum(map(len, free)),))
+    fields = [np.concatenate([field, extra]) for field, extra in zip(fields, none, strict=True)]
+    is_picked = column[entries] >= 0
+    sort = np.argsort(is_picked, kind="stable")
+    entries, fields, is_picked = entries[sort], [field[sort] for field in fields], is_picked[sort]
+    members, label, radius = _groups(grouped)
+    general = np.concatenate([*(p.rows for p in others), members, entries[~is_picked]]).astype(int)
+    source = np.concatenate([general, entries[is_picked]])
+    index = column[entries[is_picked]]
+    G = _general_rows(M, general, size, column, coefficient, n)
+    shared = [np.arange(len(p.rows)) + offset for p, offset in _offsets(others)]  # rows with one unit for all
+    together = [*shared, *np.split(np.arange(len(members)) + sum(map(len, shared)), _breaks(label))]
+    curvature = SmoothPart(parts, np.ones(n), np.zeros(n)).curvature(start)
+    E_general, C = _equilibrated(G, n, curvature, [t for t in together if len(t)])
+    E = np.concatenate([E_general, 1 / (coefficient[entries[is_picked]] * C[index])])
+    if G is not None:
+        if not isinstance(G, scipy.sparse.linalg.LinearOperator):
+            G = _times(E_general, G, C)
+        unit = _norm(G, n) or 1.0
+        E[: len(general)] /= unit
+        G = G / unit if not isinstance(G, scipy.sparse.linalg.LinearOperator) else (1 / unit) * G
+    first = len(source) - len(entries)
+    e = E[first:]
+    k = Kinks(*fields).of(1 / e)
+    terms = Terms(
+        tuple(
+            Piece(p.h, p.shape, slice(offset, offset + len(p.rows)), float(E[offset]), p.like)
+            for p, offset in _offsets(others)
+        ),
+        label,
+        radius / _per_group(E[sum(len(p.rows) for p in others) : first], label, len(radius)),
+        Entries(k.left, k.right, k.place, k.lower, k.upper),  # type: ignore[arg-type]
+        len(general),
+    )
+    smooth = SmoothPart(parts, C, np.zeros(n))
+    return Form(smooth, terms, G, index, E * c[source], C, E, source, tuple(blocks), a)
+
+
+def _picked(M: Any, n: int, size: int, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """For every source the one entry of v that it picks and the coefficient; -1 where there is not exactly one."""
+    column, coefficient = np.full(m, -1), np.ones(m)
+    if scipy.sparse.issparse(M):
+        M.eliminate_zeros()
+        single = np.flatnonzero(np.diff(M.indptr) == 1)
+        column[single], coefficient[single] = M.indices[M.indptr[single]], M.data[M.indptr[single]]
+    for place, own in blocks:
+        if own is not None:
+            column[own] = np.arange(place.start, place.stop)
+    return column, coefficient
+
+
+def _groups(grouped: list[_Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(sources, group, weights) of all groups, sorted by group."""
+    members, labels, radii, count = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0)], 0
+    for p in grouped:
+        assert p.groups is not None
+        order = np.argsort(p.groups.label, kind="stable")
+        order = order[p.groups.label[order] >= 0]
+        members.append(p.rows[order])
+        labels.append(p.groups.label[order] + count)
+        radii.append(p.groups.radius)
+        count += len(p.groups.radius)
+    return np.concatenate(members), np.concatenate(labels), np.concatenate(radii)
+
+
+def _breaks(label: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(np.diff(label)) + 1
+
+
+def _offsets(rows: list[_Row]) -> list[tuple[_Row, int]]:
+    ends = np.cumsum([0, *(len(p.rows) for p in rows)])
+    return [(p, int(begin)) for p, begin in zip(rows, ends[:-1], strict=True)]
+
+
+def _per_group(E: np.ndarray, label: np.ndarray, count: int) -> np.ndarray:
+    """The unit of each group, whose rows all have the same."""
+    unit = np.ones(count)
+    unit[label] = np.abs(E[: len(label)])
+    return unit
+
+
+def _general_rows(M: Any, general: np.ndarray, size: int, column: Any, coefficient: Any, n: int) -> Any:
+    """The general rows: of M, and of blocks whose h is no sum over entries."""
+    if not len(general):
+        return None
+    own = general[general >= size]
+    if isinstance(M, scipy.sparse.linalg.LinearOperator):
+        return _RowsOf(M, general, column, size)
+    whole = len(general) == size and np.array_equal(general, np.arange(size))
+    rows = M if whole else M[general[general < size]]
+    if not own.size:
+        return _full(rows) if scipy.sparse.issparse(rows) else rows
+    picks = scipy.sparse.csr_array(
+        (np.ones(own.size), (np.arange(own.size), column[own])), shape=(own.size, n)
+    )
+    both = scipy.sparse.vstack([scipy.sparse.csr_array(rows), picks], format="csr")
+    order = np.empty(len(general), int)  # M's rows stand first in `both`, in the order they have in `general`
+    order[general < size], order[general >= size] = (
+        np.arange(rows.shape[0]),
+        rows.shape[0] + np.arange(own.size),
+    )
+    both = both[order]
+    return _full(both) if scipy.sparse.issparse(M) else both.toarray()
+
+
+def _full(rows: Any) -> Any:
+    """Sparse rows as a dense array, where most of the work with them would be the same."""
+    size = rows.shape[0] * rows.shape[1]
+    return rows.toarray() if FULL * size < rows.nnz and size <= 10**8 else rows
+
+
+class _RowsOf(scipy.sparse.linalg.LinearOperator):
+    """Rows of a map, and rows that pick entries."""
+
+    def __init__(self, M: Any, general: np.ndarray, column: np.ndarray, size: int):
+        super().__init__(dtype=np.dtype(float), shape=(len(general), M.shape[1]))
+        self.M, self.general, self.size = M, general, size
+        self.own = general >= size
+        self.column = column[general[self.own]]
+
+    def _matvec(self, v: np.ndarray) -> np.ndarray:
+        v = v.ravel()
+        out = np.empty(len(self.general))
+        out[~self.own] = self.M.matvec(v)[self.general[~self.own]]
+        out[self.own] = v[self.column]
+        return out
+
+    def _rmatvec(self, y: np.ndarray) -> np.ndarray:
+        y = y.ravel()
+        full = np.bincount(self.general[~self.own], y[~self.own], self.size)
+        return self.M.rmatvec(full) + np.bincount(self.column, y[self.own], self.M.shape[1])
+
+
+def _equilibrated(
+    G: Any, n: int, curvature: np.ndarray, together: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(E, C): rows of diag(E) G diag(C) near norm one, its columns and those of √diag(∇²f) near a common norm."""
+    C, rows = np.ones(n), 0 if G is None else G.shape[0]
+    E, root = np.ones(rows), np.maximum(curvature, 0.0)
+    if isinstance(G, scipy.sparse.linalg.LinearOperator):
+        return E, C
+    square: Any = None if G is None else G.multiply(G).tocsr() if scipy.sparse.issparse(G) else G * G
+    transposed = None if square is None else square.T.tocsr() if scipy.sparse.issparse(square) else square.T
+    f = 1.0  # the unit of f's rows √(∇²f)_jj, one for all: they stand for column norms
+    for _ in range(PASSES if square is not None or np.any(root) else 0):
+        if square is not None:
+            size = E * np.sqrt(square @ (C * C))
+            for rows_of_one in together:
+                size[rows_of_one] = np.sqrt(np.mean(size[rows_of_one] ** 2))
+            E /= np.sqrt(np.where(size > 0, size, 1.0))
+        f /= math.sqrt(f * math.sqrt(float(np.mean(root * C * C))) or 1.0)
+        size = C * np.sqrt((0.0 if transposed is None else transposed @ (E * E)) + f * f * root)
+        used = size > 0
+        if used.any():
+            middle = math.exp(float(np.mean(np.log(size[used]))))
+            C /= np.sqrt(np.where(used, size / middle, 1.0))
+    return E, C
+
+
+def _times(E: np.ndarray, G: Any, C: np.ndarray) -> Any:
+    if scipy.sparse.issparse(G):
+        return scipy.sparse.csr_array(scipy.sparse.diags_array(E) @ G @ scipy.sparse.diags_array(C))
+    return E[:, None] * G * C
+
+
+def _norm(G: Any, n: int) -> float:
+    """‖G‖ by a few power iterations: a unit, so that a rough value will do."""
+    x = np.random.default_rng(0).standard_normal(n)
+    for _ in range(15):
+        size = float(np.linalg.norm(x))
+        if size == 0:
+            return 0.0
+        x = G.T @ (G @ (x / size))
+    return math.sqrt(float(np.linalg.norm(x)))

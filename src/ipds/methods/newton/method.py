@@ -1,0 +1,283 @@
+"""NewtonALM: certified answers to convex problems in tens of steps, whatever their conditioning.
+
+    min f(v) + H(u)   subject to   u = M v + c        (`form.read` brings a canonical problem to this, in its own units)
+
+    warm        rounds of ADMM, each with one factorisation of K = ∇²f + εI + βMᵀM:
+                    v ← v - K⁻¹(∇f(v) + Mᵀ(y + β(M v + c - u)))
+                    u ← prox_H(M v + c + y/β, 1/β),  y ← y + β(M v + c - u)
+                after each, β moves to where the equation and stationarity are equally far
+    interior    where all of H has kinks, bounds or norms: interior-point steps (`interior`)
+    semismooth  else: Newton steps on the augmented Lagrangian (`semismooth`), or, where no Jacobian is known,
+                further rounds
+
+All use one matrix K with one piece of linear algebra (`algebra.System`). A step is a round or one Newton step. Every
+state carries a pair (u, y) with y ∈ ∂H(u) exactly, made by a prox; with it come exact zeros and bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._arrays import Array, from_numpy, namespace, to_numpy
+from ...problem import Problem
+from ...theory.state import State
+from . import semismooth
+from .algebra import System
+from .form import Form, read
+from .interior import Interior, Point
+from .weights import Weights
+
+WARM, INTERIOR, SEMISMOOTH = 0, 1, 2
+ROUNDS = 2
+"""Rounds of ADMM before Newton steps."""
+SWEEPS = 30
+"""Sweeps of a round."""
+PROXIMAL = 1e-6
+"""ε of the rounds, in units of β."""
+CENTRE = 0.01
+"""First ε of the augmented Lagrangian, in units of the curvature of f."""
+PATIENCE = 12
+"""Interior-point steps without progress before the semismooth ones take over."""
+
+ROUNDING = 1e-13
+"""Relative residuals below which a further step would only move by rounding."""
+SHORTEST = 1e-8
+"""Interior-point steps shorter than this lead nowhere."""
+
+
+class Carry(NamedTuple):
+    """All that continues from step to step."""
+
+    t: int
+    phase: int
+    v: np.ndarray
+    u: np.ndarray
+    y: np.ndarray
+    beta: float
+    """The weight of the equation: objective per unit of u²."""
+    eps: float
+    point: Point
+    """Of the interior-point steps."""
+    centre: np.ndarray
+    """v_k of the augmented Lagrangian."""
+    multiplier: np.ndarray
+    """y_k of the augmented Lagrangian."""
+    taken: int
+    """Newton steps on the subproblem at hand."""
+    best: float
+    """Smallest relative residual of interior-point steps."""
+    stalled: int
+    """Interior-point steps since then."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What is fixed for a run."""
+
+    problem: Problem
+    form: Form
+    system: System
+    interior: Interior | None
+    curvature: float
+    """Mean of diag ∇²f at the start."""
+    has_jacobian: bool
+    like: tuple[Array, ...]
+
+
+class NewtonALM:
+    """Second-order method for convex problems in canonical form; see the module for its steps."""
+
+    name = "NewtonALM"
+
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
+        """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""
+        form = read(problem, x0)
+        v = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) / form.C
+        y = np.zeros(form.m)
+        last = form.source < math.prod(problem.blocks[-1].shape)
+        y[last] = (-form.scale * np.ravel(to_numpy(z0)).astype(float))[form.source[last]] / form.E[last]
+        u = form.terms.prox(form.apply(v) + form.c, 1.0)
+        curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
+        beta = _first_weight(form, v, curvature)
+        interior = Interior(form) if form.terms.is_described else None
+        plain = not form.terms.pieces and not form.terms.label.size
+        sample = form.smooth.hessian(v)[1]
+        system = System(form.n, form.smooth.Q, form.smooth.R, form.G, form.index, plain, sample)
+        jacobian = interior is not None or form.terms.weights(form.apply(v) + form.c, beta) is not None
+        setup = Setup(problem, form, system, interior, curvature, jacobian, (*x0, z0))
+        point = Point(*[np.zeros(0)] * 5) if interior is None else interior.start(v, y, beta)
+        eps = min(beta, CENTRE * curvature) if curvature > 0 else beta
+        return setup, Carry(0, WARM, v, u, y, beta, eps, point, v, y, 0, math.inf, 0)
+
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
+        """One round of ADMM, or one Newton step."""
+        take = (self._warm, self._interior, self._semismooth)[carry.phase]
+        carry = take(setup, carry)._replace(t=carry.t + 1)
+        return carry, snapshot(setup, carry)
+
+    def _warm(self, setup: Setup, carry: Carry) -> Carry:
+        form, beta, v, u, y = setup.form, carry.beta, carry.v, carry.u, carry.y
+        everywhere = _uniform(form, beta)
+        factor = setup.system.factor(*form.smooth.hessian(v), everywhere, PROXIMAL * beta)
+        product = form.apply(v) + form.c
+        for _ in range(SWEEPS):
+            d = factor.solve(-(form.smooth.gradient(v) + form.adjoint(y + beta * (product - u))))
+            v = v + d if form.smooth.is_quadratic else _searched_sweep(form, v, d, u, y, beta)
+            product = form.apply(v) + form.c
+            u = form.terms.prox(product + y / beta, beta)
+            y = y + beta * (product - u)
+        equation, stationarity, _ = residuals(form, v, u, y)
+        if equation > 0 and stationarity > 0:
+            beta *= float(np.clip(math.sqrt(equation / stationarity), 0.03, 30.0))
+        carry = carry._replace(v=v, u=u, y=y, beta=beta)
+        if carry.t + 1 < ROUNDS or not setup.has_jacobian:
+            return carry
+        if setup.interior is not None:
+            return carry._replace(phase=INTERIOR, point=setup.interior.start(v, y, beta))
+        return self._to_semismooth(setup, carry)
+
+    def _interior(self, setup: Setup, carry: Carry) -> Carry:
+        assert setup.interior is not None
+        form, interior = setup.form, setup.interior
+        if carry.best <= ROUNDING:
+            return carry
+        with np.errstate(all="ignore"):  # a step that rounding has spoilt is seen by its outcome
+            v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
+            y, u = interior.multipliers(point), form.apply(v) + form.c
+            merit = max(
+                *residuals(form, v, u, y)[:2],
+                interior.products(point) / (float(np.abs(y) @ np.abs(u)) or 1.0),
+            )
+        if not (math.isfinite(merit) and length >= SHORTEST):
+            return self._to_semismooth(setup, carry)
+        best, stalled = (merit, 0) if merit < carry.best else (carry.best, carry.stalled + 1)
+        carry = carry._replace(v=v, u=u, y=y, point=point, best=best, stalled=stalled)
+        return self._to_semismooth(setup, carry) if stalled > PATIENCE else carry
+
+    def _to_semismooth(self, setup: Setup, carry: Carry) -> Carry:
+        eps = min(carry.beta, CENTRE * setup.curvature) if setup.curvature > 0 else carry.beta
+        return carry._replace(phase=SEMISMOOTH, centre=carry.v, multiplier=carry.y, taken=0, eps=eps)
+
+    def _semismooth(self, setup: Setup, carry: Carry) -> Carry:
+        form = setup.form
+        s = semismooth.Subproblem(carry.v, carry.centre, carry.multiplier, carry.beta, carry.eps, carry.taken)
+        at = semismooth.look(form, s)
+        equation, stationarity, size = residuals(form, s.v, at.u, at.y)
+        if semismooth.is_solved(s, at, size) or s.taken >= semismooth.MOST:
+            s = semismooth.following(s, at, equation, stationarity)
+            at = semismooth.look(form, s)
+        s = semismooth.newton(form, setup.system, s, at)
+        at = semismooth.look(form, s)
+        return carry._replace(
+            v=s.v,
+            u=at.u,
+            y=at.y,
+            beta=s.beta,
+            eps=s.eps,
+            centre=s.centre,
+            multiplier=s.multiplier,
+            taken=s.taken,
+        )
+
+
+def _uniform(form: Form, beta: float) -> Weights:
+    terms = form.terms
+    along, direction = np.full(len(terms.radius), beta), np.zeros(len(terms.label))
+    return Weights(np.full(form.m, beta), form.general, terms.members, terms.label, direction, along)
+
+
+def _searched_sweep(
+    form: Form, v: np.ndarray, d: np.ndarray, u: np.ndarray, y: np.ndarray, beta: float
+) -> np.ndarray:
+    """The sweep's v-step on a curved f: as far as the augmented Lagrangian falls."""
+    product, along = form.apply(v) + form.c, form.apply(d)
+
+    def slope(length: float) -> float:
+        force = y + beta * (product + length * along - u)
+        return float(form.smooth.gradient(v + length * d) @ d + force @ along)
+
+    return v + semismooth.searched(slope, slope(0.0)) * d
+
+
+def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """Relative residuals of the equation and of stationarity, and the size that the latter is relative to."""
+    product, gradient, pulled = form.apply(v), form.smooth.gradient(v), form.adjoint(y)
+    norm = np.linalg.norm
+    size = max(norm(gradient), norm(y)) or 1.0  # ‖M‖ = 1
+    equation = norm(product + form.c - u) / (max(norm(product), norm(u), norm(form.c)) or 1.0)
+    return float(equation), float(norm(gradient + pulled) / size), float(size)
+
+
+def _first_weight(form: Form, v: np.ndarray, curvature: float) -> float:
+    """β, objective per unit of u²: the curvature of f, or slopes against sizes where f has none."""
+    if curvature > 0:
+        return curvature
+    terms, e = form.terms, form.terms.entries
+    slopes: list[Any] = [
+        np.linalg.norm(form.smooth.gradient(v)),
+        np.linalg.norm(np.maximum(np.abs(e.left), np.abs(e.right))),
+    ]
+    slopes += [np.linalg.norm(terms.radius)]
+    slopes += [
+        p.h.lipschitz(p.shape) / p.scale for p in terms.pieces if math.isfinite(p.h.lipschitz(p.shape))
+    ]
+    sizes = [np.linalg.norm(form.c), np.linalg.norm(e.place)]
+    sizes += [np.linalg.norm(bound[np.isfinite(bound)]) for bound in (e.lower, e.upper)]
+    slope, size = float(np.linalg.norm(slopes)), float(np.linalg.norm(sizes))
+    return slope / size if slope > 0 and size > 0 else 1.0
+
+
+def snapshot(setup: Setup, carry: Carry) -> State:
+    """The state in the problem's own units: every block with an h at a prox of it, s = (w - q)/step ∈ ∂h(q)."""
+    problem, form = setup.problem, setup.form
+    w = carry.u + carry.y / carry.beta
+    q = form.terms.prox(w, carry.beta)
+    rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
+    size = math.prod(problem.blocks[-1].shape)
+    own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
+    own[form.source], point[form.source] = q / form.E, w / form.E
+    step[form.source] = 1 / (carry.beta * form.E**2)
+    v = form.C * carry.v
+    x: list[Any] = []
+    points: list[Any] = []
+    for (place, rows_of), block, like in zip(form.blocks, problem.blocks, setup.like, strict=False):
+        own_rows = rows_of or slice(0, 0)
+        at = v[place] if rows_of is None else own[own_rows]
+        x.append(_like(at.reshape(block.shape), like))
+        if rows_of is None:
+            points.append((x[-1], 1.0))
+        else:
+            points.append(
+                (_like(point[own_rows].reshape(block.shape), like), _step(step[own_rows], block.shape, like))
+            )
+    shape, like = problem.blocks[-1].shape, setup.like[-2]
+    u, at = own[:size], point[:size]
+    z = -(at - u) / step[:size] / form.scale
+    last = _like(u.reshape(shape), like)
+    points.append((_like(at.reshape(shape), like), _step(step[:size], shape, like)))
+    return State(
+        carry.t,
+        (*x, last),
+        last,
+        _like(z.reshape(problem.shape), setup.like[-1]),
+        carry.beta,
+        0.0,
+        (None,) * len(problem.blocks),
+        tuple(points),
+    )
+
+
+def _step(step: np.ndarray, shape: tuple[int, ...], like: Array) -> Any:
+    """One number where all are the same."""
+    return float(step[0]) if step.size and np.all(step == step[0]) else _like(step.reshape(shape), like)
+
+
+def _like(x: np.ndarray, like: Array) -> Array:
+    """In the library and the precision of `like`."""
+    if type(like) is np.ndarray:
+        return x.astype(like.dtype) if like.dtype != x.dtype and np.issubdtype(like.dtype, np.floating) else x
+    return namespace(like).astype(from_numpy(x, like), like.dtype)

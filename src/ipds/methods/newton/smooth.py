@@ -1,0 +1,255 @@
+"""f in the units of the method: f(C v) + ⟨q, v⟩ over all blocks, its gradient, and its Hessian as Q + RᵀDR + rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from ..._arrays import Array, Shape, asarray, to_numpy
+from ...functions import Composed, HuberLoss, LeastSquares, Linear, Logistic, Quadratic, Smooth, SmoothSum
+from .algebra import is_product
+
+
+class Bend(NamedTuple):
+    """A part RᵀD(x)R of a Hessian, on the flattened block."""
+
+    R: Any
+    weights: Callable[[Array], np.ndarray] | None
+    """D(x), None for the identity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One block's f, and its Hessian Σ Q + Σ RᵀD(x)R + Σ ∇²g(x), in the block's own units."""
+
+    f: Smooth | None
+    place: slice
+    shape: Shape
+    like: Array
+    constant: tuple[Any, ...] = ()
+    """The Q: diagonals and matrices."""
+    bends: tuple[Bend, ...] = ()
+    unknown: tuple[Smooth, ...] = ()
+    """The g, of which no more is known than `hessian` or products say."""
+
+    def block(self, v: np.ndarray) -> Array:
+        """The block as its function takes it."""
+        x = v[self.place].reshape(self.shape)
+        return x if type(self.like) is np.ndarray else asarray(x, self.like)
+
+
+def describe(f: Smooth | None, shape: Shape) -> tuple[list[Any], list[Bend], list[Smooth]]:
+    """(constant, bends, unknown) of the Hessian of f, as in `Part`."""
+    if f is None or isinstance(f, Linear):
+        return [], [], []
+    if isinstance(f, SmoothSum):
+        found = [describe(term, shape) for term in f.terms]
+        return tuple([item for part in parts for item in part] for parts in zip(*found, strict=True))  # type: ignore[return-value]
+    if isinstance(f, Quadratic):
+        Q = f.Q.as_matrix(shape)
+        return ([], [], [f]) if Q is None else ([_diagonal_or(Q)], [], [])
+    if isinstance(f, Composed):
+        return _composed(f, shape)
+    if isinstance(f, LeastSquares | HuberLoss | Logistic):
+        R = f.G.as_matrix(shape)
+        if R is None:
+            return [], [], [f]
+        R = scipy.sparse.csr_array(R, dtype=float) if scipy.sparse.issparse(R) else np.asarray(R, float)
+        if isinstance(f, LeastSquares):
+            if scipy.sparse.issparse(R) and _one_per_row(R):  # GᵀG is diagonal
+                return [np.ravel((R * R).sum(axis=0))], [], []
+            if not scipy.sparse.issparse(R) and R.shape[0] >= R.shape[1]:  # fewer numbers in GᵀG than in G
+                return [R.T @ R], [], []
+            return [], [Bend(R, None)], []
+        return [], [Bend(R, lambda x: row_weights(f, to_numpy(f.G.apply(x))).ravel())], []
+    return [], [], [f]
+
+
+def _composed(f: Composed, shape: Shape) -> tuple[list[Any], list[Bend], list[Smooth]]:
+    """The Hessian of g(A x + shift): that of g between Aᵀ and A."""
+    A = f.A.as_matrix(shape)
+    constant, bends, unknown = describe(f.f, f.A.output_shape(shape))
+    if A is None or unknown:
+        return [], [], [f]
+    A = A if scipy.sparse.issparse(A) else np.asarray(A, float)
+    whole = [A.T @ (Q @ A) for Q in constant if Q.ndim == 2]
+    rows = [
+        Bend(scipy.sparse.diags_array(np.sqrt(np.maximum(Q, 0))) @ A, None) for Q in constant if Q.ndim == 1
+    ]
+
+    def inside(weights: Callable[[Array], np.ndarray]) -> Callable[[Array], np.ndarray]:
+        return lambda x: weights(f.inner(x))
+
+    rows += [Bend(b.R @ A, None if b.weights is None else inside(b.weights)) for b in bends]
+    return whole, rows, []
+
+
+def _diagonal_or(Q: Any) -> Any:
+    if Q is None:
+        return None
+    if scipy.sparse.issparse(Q):
+        diagonal = np.asarray(Q.diagonal(), float)
+        off = scipy.sparse.csr_array(Q - scipy.sparse.diags_array(diagonal))
+        return scipy.sparse.csr_array(Q, dtype=float) if np.any(off.data) else diagonal
+    return np.asarray(Q, float)
+
+
+def _one_per_row(R: Any) -> bool:
+    return bool(np.all(np.diff(scipy.sparse.csr_array(R).indptr) <= 1))
+
+
+def row_weights(f: Smooth, u: np.ndarray) -> np.ndarray:
+    """φ''(u) of f(x) = φ(G x), entry by entry."""
+    if isinstance(f, Logistic):
+        half = np.tanh(np.abs(u) / 2)  # σ(u)σ(-u) = (1 - tanh²(u/2))/4
+        return 0.25 * (1 - half) * (1 + half)
+    if isinstance(f, HuberLoss):
+        return (np.abs(u - np.broadcast_to(to_numpy(f.y), u.shape)) <= f.delta).astype(float)
+    return np.ones(u.shape)
+
+
+class SmoothPart:
+    """Σ f_j(C v_j) + ⟨q, v⟩ of a flat v."""
+
+    def __init__(self, parts: Sequence[Part], scale: np.ndarray, linear: np.ndarray):
+        self.parts, self.scale, self.linear, self.n = parts, scale, linear, len(scale)
+        self._bends = [(p, bend) for p in parts for bend in p.bends]
+        self._unknown = [(p, g) for p in parts for g in p.unknown]
+        self.is_quadratic = not self._unknown and all(bend.weights is None for _, bend in self._bends)
+        self.Q = assembled([(p.place, Q) for p in parts for Q in p.constant], scale)
+        self.R = widened([(p.place, bend.R) for p, bend in self._bends], scale)
+        self._ends = np.cumsum([0, *(bend.R.shape[0] for _, bend in self._bends)])
+
+    def value(self, v: np.ndarray) -> float:
+        """f + ⟨q, v⟩."""
+        x = self.scale * v
+        return float(self.linear @ v) + sum(float(p.f(p.block(x))) for p in self.parts if p.f is not None)
+
+    def gradient(self, v: np.ndarray) -> np.ndarray:
+        """Its gradient."""
+        x, g = self.scale * v, self.linear.copy()
+        for p in self.parts:
+            if p.f is not None:
+                g[p.place] += self.scale[p.place] * to_numpy(p.f.grad(p.block(x))).ravel()
+        return g
+
+    def hessian(self, v: np.ndarray) -> tuple[np.ndarray, Any]:
+        """(D, rest) with ∇²f = Q + RᵀDR + rest; the rest is None, a diagonal, a matrix or known by its products."""
+        D, x = np.ones(self._ends[-1]), self.scale * v
+        for (p, bend), begin, end in zip(self._bends, self._ends[:-1], self._ends[1:], strict=True):
+            if bend.weights is not None:
+                D[begin:end] = bend.weights(p.block(x))
+        if not self._unknown:
+            return D, None
+        found = [(p.place, _hessian_at(g, p, x)) for p, g in self._unknown]
+        if any(is_product(H) for _, H in found):
+            return D, self._products(found)
+        return D, assembled(found, self.scale)
+
+    def _products(self, found: Sequence[tuple[slice, Any]]) -> Any:
+        """Hessians of which some are known by products only, as one map."""
+
+        def product(d: np.ndarray) -> np.ndarray:
+            out = np.zeros(self.n)
+            for place, H in found:
+                x = self.scale[place] * d.ravel()[place]
+                out[place] += self.scale[place] * (H * x if not is_product(H) and H.ndim == 1 else H @ x)
+            return out
+
+        return scipy.sparse.linalg.LinearOperator(
+            (self.n, self.n), matvec=product, rmatvec=product, dtype=float
+        )
+
+    def curvature(self, v: np.ndarray) -> np.ndarray:
+        """Diagonal of ∇²f: exact for matrices, an average where only products are known."""
+        D, rest = self.hessian(v)
+        total = np.zeros(self.n)
+        for A in (self.Q, rest):
+            if A is not None:
+                total += _diagonal(A, self.n)
+        if self.R is not None:
+            squares = self.R.multiply(self.R) if scipy.sparse.issparse(self.R) else None
+            total += squares.T @ D if squares is not None else np.einsum("ij,ij,i->j", self.R, self.R, D)
+        return total
+
+
+def _diagonal(A: Any, n: int) -> np.ndarray:
+    if is_product(A):  # the average of random probes: ⟨s, A s⟩/n
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], n)
+        return np.full(n, max(float(signs @ (A @ signs)) / n, 0.0))
+    return A if A.ndim == 1 else np.asarray(A.diagonal())
+
+
+def _hessian_at(g: Smooth, p: Part, x: np.ndarray) -> Any:
+    """∇²g at a block, flattened: a diagonal, a matrix, or a map."""
+    at, size = p.block(x), math.prod(p.shape)
+    H = g.hessian(at) if hasattr(g, "hessian") else None
+    if H is not None and (scipy.sparse.issparse(H) or hasattr(H, "ndim")):
+        if H.ndim == 2 and H.shape == (size, size):
+            return H if scipy.sparse.issparse(H) else to_numpy(H)
+        return to_numpy(H).ravel()
+
+    def product(d: np.ndarray) -> np.ndarray:
+        direction = (
+            asarray(d.reshape(p.shape), p.like) if type(p.like) is not np.ndarray else d.reshape(p.shape)
+        )
+        if H is not None:
+            return to_numpy(H.apply(direction)).ravel()
+        if hasattr(g, "curvature"):
+            return to_numpy(g.curvature(at, direction)).ravel()
+        t = 1e-6 * (float(np.linalg.norm(x[p.place])) or 1.0) / (float(np.linalg.norm(d)) or 1.0)
+        ahead, behind = g.grad(at + t * direction), g.grad(at - t * direction)
+        return (to_numpy(ahead).ravel() - to_numpy(behind).ravel()) / (2 * t)
+
+    return scipy.sparse.linalg.LinearOperator((size, size), matvec=product, rmatvec=product, dtype=float)
+
+
+def assembled(blocks: Sequence[tuple[slice, Any]], scale: np.ndarray) -> Any:
+    """diag(scale) · Σ of symmetric matrices on blocks · diag(scale): None, a diagonal or a matrix."""
+    n = len(scale)
+    if not blocks:
+        return None
+    if all(A.ndim == 1 for _, A in blocks):
+        total = np.zeros(n)
+        for place, A in blocks:
+            total[place] += A * scale[place] ** 2
+        return total
+    if any(not scipy.sparse.issparse(A) and A.ndim == 2 and 4 * A.size > n * n for _, A in blocks):
+        total = np.zeros((n, n))
+        for place, A in blocks:
+            full = np.diag(A) if A.ndim == 1 else A.toarray() if scipy.sparse.issparse(A) else A
+            total[place, place] += scale[place][:, None] * full * scale[place]
+        return total
+    triples = []
+    for place, A in blocks:
+        coo = scipy.sparse.coo_array(scipy.sparse.diags_array(A) if A.ndim == 1 else A)
+        triples.append((coo.data, coo.row + place.start, coo.col + place.start))
+    data, row, column = (np.concatenate(t) for t in zip(*triples, strict=True))
+    return scipy.sparse.csr_array((data * scale[row] * scale[column], (row, column)), shape=(n, n))
+
+
+def widened(blocks: Sequence[tuple[slice, Any]], scale: np.ndarray) -> Any:
+    """Rows of single blocks, one below the other, as rows over all columns, times diag(scale); None for no rows."""
+    n = len(scale)
+    if not blocks:
+        return None
+    if any(scipy.sparse.issparse(A) for _, A in blocks):
+        wide = []
+        for place, A in blocks:
+            coo = scipy.sparse.coo_array(A)
+            triple = (coo.data * scale[coo.col + place.start], (coo.row, coo.col + place.start))
+            wide.append(scipy.sparse.csr_array(triple, shape=(A.shape[0], n)))
+        return scipy.sparse.vstack(wide, format="csr")
+    if len(blocks) == 1 and blocks[0][0] == slice(0, n):
+        return blocks[0][1] * scale
+    total = np.zeros((sum(A.shape[0] for _, A in blocks), n))
+    begin = 0
+    for place, A in blocks:
+        total[begin : begin + A.shape[0], place] = A * scale[place]
+        begin += A.shape[0]
+    return total

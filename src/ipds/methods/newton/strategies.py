@@ -1,0 +1,245 @@
+"""Ways to factorise K = Q + rest + diag + RᵀwR (less what groups take away), and the choice between them.
+
+    Diagonal   nothing but a diagonal
+    Woodbury   no Q and fewer rows than columns: K⁻¹ through the small matrix 1/w + R diag⁻¹ Rᵀ
+    Sparse     banded Cholesky after reverse Cuthill-McKee where the band is narrow, else SuperLU
+    Bordered   sparse rows and a few dense ones: Woodbury's formula around a sparse factorisation
+    Dense      Cholesky
+
+Each is made once for a problem; `factorise` gives (solve, augmented) at a point, the latter a function (a, b) ↦ (x, t)
+with (K - RᵀwR) x + Rᵀt = a, R x - t/w = b, or None where `solve` is all there is: t is then no small difference of
+large numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import scipy
+
+from .factors import Gram, Solve, banded_cholesky, dense_cholesky, sparse_lu
+from .weights import Weights
+
+BANDWIDTH = 150
+"""Widest band that is factorised as one: beyond, SuperLU's fill is less work."""
+DENSE = 3000
+"""Columns up to which sparse rows may make a dense K."""
+PAIRS = 20_000_000
+"""Products that the entries of a sparse Gram matrix may be made of: they are in memory at once."""
+FEW = 0.3
+"""Dense rows beside sparse ones are few up to this part of the columns; a K fuller than this is dense."""
+
+Augmented = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+class Strategy(Protocol):
+    """A way to factorise K."""
+
+    def factorise(
+        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
+    ) -> tuple[Solve, Augmented | None]:
+        """For weights w of the rows, a diagonal, a further matrix or None, and W of the last of the rows."""
+
+
+def choose(n: int, Q: Any, rows: Sequence[Any], plain: bool, rest: Any) -> Strategy:
+    """The cheapest way for a matrix Q, stacks of rows, and a sample of the rest; `plain`: every W is diagonal."""
+    others = [A for A in (Q, rest) if A is not None]
+    if not rows and not others:
+        return Diagonal()
+    only_rows = plain and not others
+    are_sparse = [scipy.sparse.issparse(A) for A in rows]
+    count = sum(A.shape[0] for A in rows)
+    if all(are_sparse) and all(map(scipy.sparse.issparse, others)):
+        R = scipy.sparse.vstack(rows, format="csr") if rows else scipy.sparse.csr_array((0, n))
+        return _sparse_choice(n, Q, R, others, only_rows)
+    if only_rows and n > DENSE and any(are_sparse):
+        thin = [A for A, is_sparse in zip(rows, are_sparse, strict=True) if not is_sparse]
+        if sum(A.shape[0] for A in thin) < FEW * n:
+            bulk = scipy.sparse.vstack(
+                [A for A, is_sparse in zip(rows, are_sparse, strict=True) if is_sparse], format="csr"
+            )
+            is_thin = np.concatenate(
+                [np.full(A.shape[0], not s) for A, s in zip(rows, are_sparse, strict=True)]
+            )
+            return Bordered(np.vstack(thin), is_thin, Sparse(n, None, [], bulk, True))
+    R = np.vstack([to_dense(A) for A in rows]) if rows else np.zeros((0, n))
+    if only_rows and count < n and count**2 * n + count**3 / 3 < count * n**2 + n**3 / 3:
+        return Woodbury(R)
+    return Dense(n, Q, R)
+
+
+def _sparse_choice(n: int, Q: Any, R: Any, others: Sequence[Any], only_rows: bool) -> Strategy:
+    work = Gram.work(R)
+    if only_rows and R.shape[0] < 0.7 * n:
+        transposed = R.T.tocsr()
+        if Gram.work(transposed) <= PAIRS:
+            gram = Gram(transposed)
+            if 2 * len(gram.row) < work + n:  # fewer entries than RᵀR has
+                return SparseWoodbury(R, gram)
+    if n <= DENSE and work + sum(A.nnz for A in others) > FEW * n * n:
+        return Dense(n, Q, R.toarray())
+    return Sparse(n, Q, others, R, only_rows)
+
+
+class Diagonal:
+    """K = diag."""
+
+    def factorise(
+        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
+    ) -> tuple[Solve, Augmented | None]:
+        return (lambda g: g / diagonal), None
+
+
+class Dense:
+    """Cholesky of K, written out."""
+
+    def __init__(self, n: int, Q: Any, R: np.ndarray):
+        self.n, self.Q, self.R = n, Q, R
+
+    def factorise(
+        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
+    ) -> tuple[Solve, Augmented | None]:
+        active = np.flatnonzero(w)
+        B = self.R[active] * np.sqrt(w[active])[:, None]
+        K = B.T @ B
+        for A in (self.Q, rest):
+            if A is not None:
+                K += to_dense(A)
+        general = self.R[len(w) - W.general :]
+        if W.members.size:
+            P, drop = W.lowered(general)
+            K -= P.T @ (drop[:, None] * P)
+        for rows, block in W.blocks:
+            K += general[rows].T @ ((block - np.diag(W.diagonal[rows])) @ general[rows])
+        K[np.diag_indices(self.n)] += diagonal
+        return dense_cholesky(K), None
+
+
+class Sparse:
+    """Banded or sparse factorisation of K; the entries by `Gram` where K is rows and a diagonal."""
+
+    def __init__(self, n: int, Q: Any, others: Sequence[Any], R: Any, only_rows: bool):
+        self.n, self.Q, self.R = n, Q, R
+        ones = abs(R)
+        pattern = ones.T @ ones + scipy.sparse.eye_array(n)
+        full = scipy.sparse.csr_array(sum((abs(A) for A in others), pattern))
+        self.order = scipy.sparse.csgraph.reverse_cuthill_mckee(full, symmetric_mode=True)
+        self.place = np.empty(n, int)
+        self.place[self.order] = np.arange(n)
+        coo = full.tocoo()
+        self.width = int(np.max(np.abs(self.place[coo.row] - self.place[coo.col]), initial=0))
+        self.gram = Gram(R) if only_rows and Gram.work(R) <= PAIRS else None
+
+    def factorise(
+        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
+    ) -> tuple[Solve, Augmented | None]:
+        if self.gram is not None:
+            data, row, column = self.gram.entries(w, diagonal), self.gram.row, self.gram.column
+            if self.width > BANDWIDTH:
+                return sparse_lu(self.gram.matrix(data)), None
+        else:
+            K = self._assembled(w, diagonal, rest, W)
+            if self.width > BANDWIDTH:
+                return sparse_lu(K), None
+            coo = scipy.sparse.coo_array(K)
+            coo.sum_duplicates()
+            lower = coo.row >= coo.col
+            data, row, column = coo.data[lower], coo.row[lower], coo.col[lower]
+        row, column = self.place[row], self.place[column]
+        bands = np.zeros((self.width + 1, self.n), order="F")
+        bands[np.abs(row - column), np.minimum(row, column)] = data
+        solve = banded_cholesky(bands)
+        return (lambda g: solve(g[self.order])[self.place]), None
+
+    def _assembled(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Any:
+        K = self.R.T @ scipy.sparse.diags_array(w) @ self.R + scipy.sparse.diags_array(diagonal)
+        for A in (self.Q, rest):
+            if A is not None:
+                K = K + A
+        general = self.R[len(w) - W.general :]
+        if W.members.size:
+            P, drop = W.lowered(general)
+            K = K - P.T @ scipy.sparse.diags_array(drop) @ P
+        for rows, block in W.blocks:
+            change = scipy.sparse.csr_array(block - np.diag(W.diagonal[rows]))
+            K = K + general[rows].T @ change @ general[rows]
+        return K
+
+
+class Woodbury:
+    """(B + RᵀwR)⁻¹ = B⁻¹ - B⁻¹Rᵀ S⁻¹ R B⁻¹ with S = 1/w + R B⁻¹Rᵀ over the rows with w > 0; B diagonal, R dense."""
+
+    def __init__(self, R: np.ndarray):
+        self.R = R
+
+    def factorise(
+        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
+    ) -> tuple[Solve, Augmented | None]:
+        active = np.flatnonzero(w > 0)
+        R = self.R if active.size == len(w) else self.R[active]
+        B = R / np.sqrt(diagonal)
+        S = B @ B.T
+        S[np.diag_indices(len(S))] += 1 / w[active]
+        return around(lambda g: g / diagonal, R, dense_cholesky(S), active, len(w))
+
+
+class SparseWoodbury:
+    """The same for sparse R."""
+
+    def __init__(self, R: Any, gram: Gram):
+        self.R, self.gram = R, gram
+        self.is_dense = R.shape[0] <= DENSE and len(gram.row) > 0.05 * R.shape[0] ** 2
+
+    def factorise(
+        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
+    ) -> tuple[Solve, Augmented | None]:
+        active, off = np.flatnonzero(w > 0), w <= 0
+        data = self.gram.entries(1 / diagonal, 1 / np.where(off, 1.0, w))
+        if off.any():  # rows that do not count become rows of the identity
+            data = np.where(off[self.gram.row] | off[self.gram.column], 0.0, data)
+            data[self.gram.diagonal[off]] = 1.0
+        S = self.gram.matrix(data)
+        whole = dense_cholesky(S.toarray()) if self.is_dense else sparse_lu(S)
+
+        def small(g: np.ndarray) -> np.ndarray:
+            full = np.zeros(len(w))
+            full[active] = g
+            return whole(full)[active]
+
+        return around(lambda g: g / diagonal, self.R[active], small, active, len(w))
+
+
+class Bordered:
+    """Woodbury's formula around a sparse factorisation, for a few dense rows."""
+
+    def __init__(self, thin: np.ndarray, is_thin: np.ndarray, bulk: Sparse):
+        self.thin, self.is_thin, self.bulk = thin, is_thin, bulk
+
+    def factorise(
+        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
+    ) -> tuple[Solve, Augmented | None]:
+        base, _ = self.bulk.factorise(w[~self.is_thin], diagonal, None, W)
+        wt = w[self.is_thin]
+        active = np.flatnonzero(wt > 0)
+        R = self.thin[active]
+        S = R @ np.stack([base(r) for r in R], axis=1) if active.size else np.zeros((0, 0))
+        S[np.diag_indices(len(S))] += 1 / wt[active]
+        return around(base, R, dense_cholesky(S), active, len(wt))[0], None
+
+
+def around(base: Solve, R: Any, small: Solve, active: np.ndarray, count: int) -> tuple[Solve, Augmented]:
+    """Woodbury's formula, and the augmented system that it comes from."""
+
+    def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        t = np.zeros(count)
+        t[active] = small(R @ base(a) - b[active])
+        return base(a - R.T @ t[active]), t
+
+    return (lambda g: augmented(g, np.zeros(count))[0]), augmented
+
+
+def to_dense(A: Any) -> np.ndarray:
+    """A matrix as a dense array."""
+    return A.toarray() if scipy.sparse.issparse(A) else A

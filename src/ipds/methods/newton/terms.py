@@ -1,0 +1,138 @@
+"""H in the units of the method: what its rows are, their prox, and the generalised Jacobian of that.
+
+Rows come in three kinds, in this order: pieces known by their prox only, groups with a Euclidean norm, and entries
+with a kink or with bounds (`functions.Kinks`), which interior-point steps can use.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._arrays import Array, Shape, asarray, to_numpy
+from ...functions import Nonsmooth
+from .weights import Weights
+
+EXPLICIT = 1000
+"""A Jacobian that comes as a map is written out as a matrix up to this size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A function known by its prox, on rows of its own."""
+
+    h: Nonsmooth
+    shape: Shape
+    rows: slice
+    scale: float
+    """u' = scale · u: one number, as the prox knows no other."""
+    like: Array
+
+    def _own(self, w: np.ndarray) -> Array:
+        u = (w[self.rows] / self.scale).reshape(self.shape)
+        return u if type(self.like) is np.ndarray else asarray(u, self.like)
+
+    def prox(self, w: np.ndarray, beta: float) -> np.ndarray:
+        """prox of u' ↦ h(u'/scale), flat."""
+        return self.scale * to_numpy(self.h.prox(self._own(w), 1 / (beta * self.scale**2))).ravel()
+
+    def rest(self, w: np.ndarray, beta: float) -> Any:
+        """I - J: a diagonal, a matrix, or a function; None where J is not known."""
+        jacobian = getattr(self.h, "prox_jacobian", None)
+        J = None if jacobian is None else jacobian(self._own(w), 1 / (beta * self.scale**2))
+        if J is None or not hasattr(J, "apply"):
+            return None if J is None else 1.0 - to_numpy(J).ravel()
+        size = math.prod(self.shape)
+
+        def product(d: np.ndarray) -> np.ndarray:
+            return d - to_numpy(J.apply(asarray(d.reshape(self.shape), self.like))).ravel()
+
+        if size > EXPLICIT:
+            return product
+        matrix = np.stack([product(e) for e in np.eye(size)])
+        return 0.5 * (matrix + matrix.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Σ max(left(u - place), right(u - place)) + [lower ≤ u ≤ upper] over the last rows."""
+
+    left: np.ndarray
+    right: np.ndarray
+    place: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def prox(self, w: np.ndarray, step: Any) -> np.ndarray:
+        """A shift towards the kink, then a clip: in one dimension that is the prox of the sum."""
+        shift = np.clip(w - self.place, step * self.left, step * self.right)
+        return np.clip(w - shift, self.lower, self.upper)
+
+    def held(self, w: np.ndarray, step: Any) -> np.ndarray:
+        """Where the prox does not move with w: at the kink and at bounds."""
+        shift = w - self.place
+        at_kink = (shift >= step * self.left) & (shift <= step * self.right) & (self.left < self.right)
+        return at_kink | (w <= self.lower) | (w >= self.upper)
+
+
+class Terms:
+    """Σ of pieces, norms of groups, and entries."""
+
+    def __init__(
+        self, pieces: tuple[Piece, ...], label: np.ndarray, radius: np.ndarray, entries: Entries, general: int
+    ):
+        self.pieces, self.label, self.radius, self.entries = pieces, label, radius, entries
+        begin = max((p.rows.stop for p in pieces), default=0)
+        self.members = np.arange(begin, begin + len(label))
+        self.last = slice(begin + len(label), begin + len(label) + len(entries.left))
+        self.m, self.general = self.last.stop, general
+
+    @property
+    def is_described(self) -> bool:
+        """Whether every row has kinks, bounds or a norm."""
+        return not self.pieces
+
+    def norms(self, u: np.ndarray) -> np.ndarray:
+        """Euclidean norm of each group."""
+        x = u[self.members]
+        return np.sqrt(np.bincount(self.label, x * x, len(self.radius)))
+
+    def prox(self, w: np.ndarray, beta: float) -> np.ndarray:
+        """argmin H(u) + β/2‖u - w‖²."""
+        u = np.empty_like(w)
+        for piece in self.pieces:
+            u[piece.rows] = piece.prox(w, beta)
+        if self.label.size:
+            keep = 1 - np.minimum(1.0, self.radius / np.maximum(beta * self.norms(w), 1e-300))
+            u[self.members] = keep[self.label] * w[self.members]
+        u[self.last] = self.entries.prox(w[self.last], 1 / beta)
+        return u
+
+    def weights(self, w: np.ndarray, beta: float) -> Weights | None:
+        """β(I - J) at w, J an element of the generalised Jacobian of the prox; None where one is not known."""
+        diagonal, blocks = np.zeros(self.m), []
+        for piece in self.pieces:
+            rest = piece.rest(w, beta)
+            if rest is None:
+                return None
+            if isinstance(rest, np.ndarray) and rest.ndim == 1:
+                diagonal[piece.rows] = beta * rest
+            else:
+                diagonal[piece.rows] = beta
+                blocks.append((piece.rows, _times(beta, rest)))
+        along, direction = np.zeros(len(self.radius)), np.zeros(len(self.label))
+        if self.label.size:
+            size = self.norms(w)
+            share = np.minimum(1.0, self.radius / np.maximum(beta * size, 1e-300))
+            diagonal[self.members] = beta * share[self.label]
+            along = np.where(share < 1, 0.0, beta)
+            direction = np.where(share < 1, 1 / np.maximum(size, 1e-300), 0.0)[self.label] * w[self.members]
+        diagonal[self.last] = beta * self.entries.held(w[self.last], 1 / beta)
+        return Weights(diagonal, self.general, self.members, self.label, direction, along, tuple(blocks))
+
+
+def _times(beta: float, rest: Any) -> Any:
+    return (lambda d: beta * rest(d)) if callable(rest) else beta * rest

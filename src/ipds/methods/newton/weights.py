@@ -1,0 +1,62 @@
+"""W of K = ∇²f + εI + MᵀWM: a diagonal, but for groups of rows and for blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """a on single rows, a(I - e eᵀ) + b e eᵀ on groups, and matrices on blocks."""
+
+    diagonal: np.ndarray
+    """a; of no meaning on rows of blocks."""
+    general: int
+    """How many of the rows, from the first, are general ones; the others pick entries of v, and W is diagonal there."""
+    members: np.ndarray
+    """Rows that belong to groups."""
+    label: np.ndarray
+    """The group of each member."""
+    direction: np.ndarray
+    """e, entry by entry of the members; unit vectors, or 0 for a multiple of the identity."""
+    along: np.ndarray
+    """b, group by group."""
+    blocks: tuple[tuple[slice, Any], ...] = ()
+    """(rows, W there): a dense matrix, or a function where only products are known."""
+
+    def times(self, y: np.ndarray) -> np.ndarray:
+        """W y."""
+        out = self.diagonal * y
+        self._add_groups(out, y, self.along - self._across())
+        for rows, W in self.blocks:
+            out[rows] = W(y[rows]) if callable(W) else W @ y[rows]
+        return out
+
+    def divide(self, y: np.ndarray) -> np.ndarray:
+        """W⁻¹ y, for diagonals and groups; 0 where W is."""
+        out = np.divide(y, self.diagonal, out=np.zeros_like(y), where=self.diagonal > 0)
+        if self.members.size:
+            self._add_groups(out, y, 1 / self.along - 1 / self._across())
+        return out
+
+    def lowered(self, G: Any) -> tuple[Any, np.ndarray]:
+        """(P, d) with GᵀWG = Gᵀ diag(a) G - Pᵀ diag(d) P for the general rows G, blocks apart."""
+        drop = self._across() - self.along
+        triple = (self.direction, (self.label, self.members))
+        return scipy.sparse.csr_array(triple, shape=(len(drop), G.shape[0])) @ G, drop
+
+    def _across(self) -> np.ndarray:
+        """a, group by group."""
+        across = np.ones(len(self.along))
+        across[self.label] = self.diagonal[self.members]
+        return across
+
+    def _add_groups(self, out: np.ndarray, y: np.ndarray, factor: np.ndarray) -> None:
+        """out += Σ_g factor_g e_g ⟨e_g, y⟩."""
+        if self.members.size:
+            inner = np.bincount(self.label, self.direction * y[self.members], len(factor))
+            out[self.members] += self.direction * (factor * inner)[self.label]
