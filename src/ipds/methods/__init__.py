@@ -13,6 +13,7 @@ from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
 from .choosing import candidates, named
 from .ipds import IPDS
+from .newton import NewtonALM
 
 __all__ = [
     "IPDS",
@@ -22,6 +23,7 @@ __all__ = [
     "FixedPenaltyADMM",
     "ManPG",
     "Method",
+    "NewtonALM",
     "RiemannianALM",
     "State",
     "Subgradient",

@@ -38,11 +38,11 @@ class System:
     R : rows of ∇²f = RᵀDR with D of the point, or None.
     G : the general rows of M, or None.
     index : the entries of v that the other rows pick.
-    plain : whether every W will be diagonal.
+    W : a sample of the weights: which rows are in groups and blocks, with directions that do not vanish.
     rest : a sample of the part of ∇²f that changes from point to point, or None.
     """
 
-    def __init__(self, n: int, Q: Any, R: Any, G: Any, index: np.ndarray, plain: bool, rest: Any = None):
+    def __init__(self, n: int, Q: Any, R: Any, G: Any, index: np.ndarray, W: Weights, rest: Any = None):
         self.n, self.R, self.G, self.index = n, R, G, index
         self.Q: Any = None if is_diagonal(Q) else Q
         self.diagonal: Any = Q if is_diagonal(Q) else 0.0
@@ -52,7 +52,7 @@ class System:
         sample = None if is_diagonal(rest) else rest
         self.strategy: Strategy | None = None
         if not any(map(is_product, (self.Q, sample, *rows))):
-            self.strategy = choose(n, self.Q, rows, plain, sample)
+            self.strategy = choose(n, self.Q, rows, W, sample)
 
     def factor(self, D: np.ndarray, rest: Any, W: Weights, eps: float) -> Factor:
         """Factorise K at a point: D the weights of the rows R, `rest` of ∇²f there, W of the rows of M."""

@@ -230,7 +230,7 @@ def _scaled(
     if G is not None:
         if not isinstance(G, scipy.sparse.linalg.LinearOperator):
             G = _times(E_general, G, C)
-        unit = _norm(G, n) or 1.0
+        unit = float(_powers(np.array(_norm(G, n) or 1.0)))
         E[: len(general)] /= unit
         G = G / unit if not isinstance(G, scipy.sparse.linalg.LinearOperator) else (1 / unit) * G
     first = len(source) - len(entries)
@@ -368,7 +368,12 @@ def _equilibrated(
         if used.any():
             middle = math.exp(float(np.mean(np.log(size[used]))))
             C /= np.sqrt(np.where(used, size / middle, 1.0))
-    return E, C
+    return _powers(E), _powers(C)
+
+
+def _powers(units: np.ndarray) -> np.ndarray:
+    """The nearest powers of two: changes of units are then free of rounding, and bounds stay what they are."""
+    return np.exp2(np.round(np.log2(units)))
 
 
 def _times(E: np.ndarray, G: Any, C: np.ndarray) -> Any:

@@ -104,11 +104,11 @@ class NewtonALM:
         curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
         beta = _first_weight(form, v, curvature)
         interior = Interior(form) if form.terms.is_described else None
-        plain = not form.terms.pieces and not form.terms.label.size
         sample = form.smooth.hessian(v)[1]
-        system = System(form.n, form.smooth.Q, form.smooth.R, form.G, form.index, plain, sample)
-        jacobian = interior is not None or form.terms.weights(form.apply(v) + form.c, beta) is not None
-        setup = Setup(problem, form, system, interior, curvature, jacobian, (*x0, z0))
+        weights = form.terms.weights(form.apply(v) + form.c, beta)
+        W = _uniform(form, beta, () if weights is None else weights.blocks)
+        system = System(form.n, form.smooth.Q, form.smooth.R, form.G, form.index, W, sample)
+        setup = Setup(problem, form, system, interior, curvature, weights is not None, (*x0, z0))
         point = Point(*[np.zeros(0)] * 5) if interior is None else interior.start(v, y, beta)
         eps = min(beta, CENTRE * curvature) if curvature > 0 else beta
         return setup, Carry(0, WARM, v, u, y, beta, eps, point, v, y, 0, math.inf, 0)
@@ -184,10 +184,11 @@ class NewtonALM:
         )
 
 
-def _uniform(form: Form, beta: float) -> Weights:
+def _uniform(form: Form, beta: float, blocks: tuple[Any, ...] = ()) -> Weights:
+    """W = βI."""
     terms = form.terms
-    along, direction = np.full(len(terms.radius), beta), np.zeros(len(terms.label))
-    return Weights(np.full(form.m, beta), form.general, terms.members, terms.label, direction, along)
+    along, direction = np.full(len(terms.radius), beta), np.ones(len(terms.label))
+    return Weights(np.full(form.m, beta), form.general, terms.members, terms.label, direction, along, blocks)
 
 
 def _searched_sweep(
@@ -233,15 +234,24 @@ def _first_weight(form: Form, v: np.ndarray, curvature: float) -> float:
 
 def snapshot(setup: Setup, carry: Carry) -> State:
     """The state in the problem's own units: every block with an h at a prox of it, s = (w - q)/step ∈ ∂h(q)."""
-    problem, form = setup.problem, setup.form
-    w = carry.u + carry.y / carry.beta
-    q = form.terms.prox(w, carry.beta)
+    problem, form, beta = setup.problem, setup.form, carry.beta
+    u = carry.u
+    for _ in range(6):
+        w = u + carry.y / beta
+        q = form.terms.prox(w, beta)
+        v = _on_faces(form, carry.v, q, w, beta)
+        if form.smooth.is_quadratic or math.isfinite(form.smooth.value(v)):
+            break
+        u, beta = (
+            form.apply(carry.v) + form.c,
+            100 * beta,
+        )  # on a bound where f is not finite: nearer to v it is
     rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
     size = math.prod(problem.blocks[-1].shape)
     own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
     own[form.source], point[form.source] = q / form.E, w / form.E
-    step[form.source] = 1 / (carry.beta * form.E**2)
-    v = form.C * carry.v
+    step[form.source] = 1 / (beta * form.E**2)
+    v = form.C * v
     x: list[Any] = []
     points: list[Any] = []
     for (place, rows_of), block, like in zip(form.blocks, problem.blocks, setup.like, strict=False):
@@ -269,6 +279,18 @@ def snapshot(setup: Setup, carry: Carry) -> State:
         (None,) * len(problem.blocks),
         tuple(points),
     )
+
+
+def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: float) -> np.ndarray:
+    """v with the entries that rows pick at the values of these rows: exact zeros and bounds in v as in u.
+
+    Where several rows pick one entry, those at a kink or a bound come before others.
+    """
+    v, picked, first = v.copy(), q[form.general :], form.general - form.terms.last.start
+    held = form.terms.entries.held(w[form.terms.last], 1 / beta)[first:]
+    for rows in (~held, held):
+        v[form.index[rows]] = picked[rows]
+    return v
 
 
 def _step(step: np.ndarray, shape: tuple[int, ...], like: Array) -> Any:

@@ -43,31 +43,39 @@ class Strategy(Protocol):
         """For weights w of the rows, a diagonal, a further matrix or None, and W of the last of the rows."""
 
 
-def choose(n: int, Q: Any, rows: Sequence[Any], plain: bool, rest: Any) -> Strategy:
-    """The cheapest way for a matrix Q, stacks of rows, and a sample of the rest; `plain`: every W is diagonal."""
+def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strategy | None:
+    """The cheapest way for a matrix Q, stacks of rows, and samples of W and of the rest; None where there is none."""
     others = [A for A in (Q, rest) if A is not None]
     if not rows and not others:
         return Diagonal()
-    only_rows = plain and not others
+    if W.blocks and n > DENSE:
+        return None
+    only_rows = not W.members.size and not W.blocks and not others
     are_sparse = [scipy.sparse.issparse(A) for A in rows]
     count = sum(A.shape[0] for A in rows)
-    if all(are_sparse) and all(map(scipy.sparse.issparse, others)):
-        R = scipy.sparse.vstack(rows, format="csr") if rows else scipy.sparse.csr_array((0, n))
-        return _sparse_choice(n, Q, R, others, only_rows)
     if only_rows and n > DENSE and any(are_sparse):
-        thin = [A for A, is_sparse in zip(rows, are_sparse, strict=True) if not is_sparse]
-        if sum(A.shape[0] for A in thin) < FEW * n:
-            bulk = scipy.sparse.vstack(
-                [A for A, is_sparse in zip(rows, are_sparse, strict=True) if is_sparse], format="csr"
-            )
-            is_thin = np.concatenate(
-                [np.full(A.shape[0], not s) for A, s in zip(rows, are_sparse, strict=True)]
-            )
-            return Bordered(np.vstack(thin), is_thin, Sparse(n, None, [], bulk, True))
+        is_thin = np.concatenate([_are_thin(A) for A in rows])
+        if 0 < np.count_nonzero(is_thin) < FEW * n:
+            every = scipy.sparse.vstack([scipy.sparse.csr_array(A) for A in rows], format="csr")
+            return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, None, [], every[~is_thin], True))
+    if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
+        R = scipy.sparse.vstack(rows, format="csr") if rows else scipy.sparse.csr_array((0, n))
+        if W.members.size:  # rows of one group meet
+            others.append(abs(W.lowered(R[R.shape[0] - W.general :])[0]))
+            others[-1] = others[-1].T @ others[-1]
+        return _sparse_choice(n, Q, R, others, only_rows)
     R = np.vstack([to_dense(A) for A in rows]) if rows else np.zeros((0, n))
     if only_rows and count < n and count**2 * n + count**3 / 3 < count * n**2 + n**3 / 3:
         return Woodbury(R)
     return Dense(n, Q, R)
+
+
+def _are_thin(A: Any) -> np.ndarray:
+    """Rows that are dense, or that would alone make RᵀR fuller than all the others do."""
+    if not scipy.sparse.issparse(A):
+        return np.full(A.shape[0], True)
+    counts = np.diff(scipy.sparse.csr_array(A).indptr).astype(float)
+    return counts**2 > 4 * (np.sum(counts) + A.shape[1])
 
 
 def _sparse_choice(n: int, Q: Any, R: Any, others: Sequence[Any], only_rows: bool) -> Strategy:
@@ -162,9 +170,6 @@ class Sparse:
         if W.members.size:
             P, drop = W.lowered(general)
             K = K - P.T @ scipy.sparse.diags_array(drop) @ P
-        for rows, block in W.blocks:
-            change = scipy.sparse.csr_array(block - np.diag(W.diagonal[rows]))
-            K = K + general[rows].T @ change @ general[rows]
         return K
 
 

@@ -1,0 +1,315 @@
+"""NewtonALM on canonical problems: against CVXPY, in any units, with singular systems, where little is known."""
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from kinds import KINDS, Kind, differences, made
+
+from ipds import AssumptionError, Block, Problem
+from ipds.functions import L1, Box, Cardinality, LeastSquares, Linear, NonNegative, Quadratic, Stacked, smooth
+from ipds.methods import NewtonALM
+from ipds.operators import FiniteDifference, Matrix, from_linear_operator
+
+
+def run(problem, tol=1e-8, steps=120, x0=None, watch=None, columns=1.0):
+    """Steps until the residuals are below `tol`."""
+    x0 = x0 or tuple(np.zeros(block.shape) for block in problem.blocks)
+    method = NewtonALM()
+    setup, carry = method.init(problem, x0, np.zeros(problem.shape))
+    before = [np.copy(x) for x in x0]
+    for _ in range(steps):
+        carry, state = method.step(setup, carry)
+        if watch is not None:
+            watch(setup, carry)
+        if max(residuals(problem, state, columns)) <= tol:
+            break
+    assert all(np.array_equal(a, b) for a, b in zip(before, x0, strict=True))
+    return setup, carry, state
+
+
+def residuals(problem, state, columns=1.0):
+    """Feasibility and stationarity of every block, with s from the prox points, against the sizes of their terms.
+
+    `columns` are the units of the first block; terms of products count before they cancel.
+    """
+    q, norm = state.q, np.linalg.norm
+    matrices = [abs(op.as_matrix(x.shape)) for op, x in zip(problem.operators, q, strict=True)]
+    gap = sum(op.apply(x) for op, x in zip(problem.operators, q, strict=True)) - problem.b
+    sizes = [norm(A @ np.abs(x.ravel())) for A, x in zip(matrices, q, strict=True)]
+    found = [norm(gap) / max(*sizes, norm(problem.b))]
+    for i, (block, op, x) in enumerate(zip(problem.blocks, problem.operators, q, strict=True)):
+        point, step = state.prox_points[i]
+        unit = columns if i == 0 else 1.0
+        gradient = np.zeros(block.shape) if block.f is None else block.f.grad(x)
+        s, pulled = (point - x) / step, matrices[i].T @ np.abs(state.z.ravel())
+        size = max(norm(gradient / unit), norm(s / unit), norm(pulled / unit)) or 1.0
+        found.append(norm((gradient + s + op.adjoint(state.z)) / unit) / size)
+    return found
+
+
+def objective(problem, state):
+    return sum(
+        (b.f(x) if b.f is not None else 0.0) + b.h(x) for b, x in zip(problem.blocks, state.q, strict=True)
+    )
+
+
+def reference(kind):
+    v = cp.Variable(kind.n)
+    value, constraints = kind.cvx(cp, v)
+    return cp.Problem(cp.Minimize(value), constraints).solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_optimal_in_any_units(make):
+    for seed in (1, 2):
+        r = np.random.default_rng(seed)
+        kind = make(r)
+        best = reference(kind)
+        for columns in (None, 10 ** r.uniform(-4, 4, kind.n)):
+            problem = made(kind, columns)
+            units = 1.0 if columns is None else columns
+            _, carry, state = run(problem, columns=units)
+            assert max(residuals(problem, state, units)) <= 1e-8, (carry.t, carry.phase)
+            assert carry.t <= 60
+            assert objective(problem, state) == pytest.approx(best, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_every_state_holds_subgradients(make):
+    """h(u) ≥ h(q) + ⟨s, u - q⟩ for all u, near and far, at every state."""
+    r = np.random.default_rng(3)
+    problem = made(make(r))
+    h, method = problem.blocks[-1].h, NewtonALM()
+    setup, carry = method.init(
+        problem, tuple(np.zeros(b.shape) for b in problem.blocks), np.zeros(problem.shape)
+    )
+    for _ in range(6):
+        carry, state = method.step(setup, carry)
+        q, (point, step) = state.q[-1], state.prox_points[-1]
+        s = (point - q) / step
+        np.testing.assert_allclose(state.z, -s, rtol=1e-12)
+        assert math.isfinite(h(q))
+        for size in (1e-3, 1.0, 1e3):
+            u = h.prox(q + size * np.abs(q).max() * r.standard_normal(q.shape), 1.0)  # in the domain
+            rounding = 1e-9 * (np.abs(s) @ (np.abs(u) + np.abs(q)) + abs(h(q)) + abs(h(u)))
+            assert h(u) >= h(q) + s @ (u - q) - rounding
+
+
+def test_zeros_and_bounds_are_exact():
+    kind = next(make for make in KINDS if make.__name__ == "kink_in_box")(np.random.default_rng(1))
+    _, _, state = run(made(kind))
+    v = state.q[-1]
+    assert np.count_nonzero(v == 0) > 1
+    np.testing.assert_array_equal(v, state.q[0])
+    assert np.any(v == 0.3) or np.any(v == -0.2)
+
+
+def test_units_leave_the_steps_alone():
+    """As many steps where the variable is measured in other units, give or take what rounding decides."""
+    for make in KINDS[:6]:
+        kind = make(np.random.default_rng(4))
+        counts = {run(made(kind, np.full(kind.n, unit)), columns=unit)[1].t for unit in (1e-8, 1.0, 1e8)}
+        assert max(counts) - min(counts) <= 1, make.__name__
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_units_of_the_objective(unit):
+    r = np.random.default_rng(5)
+    A, b = r.standard_normal((20, 12)), r.standard_normal(20)
+    root = math.sqrt(unit)
+    problem = Problem(
+        [Block(f=LeastSquares(root * A, root * b), A=-1.0, shape=12), Block(h=L1(unit * 0.7), shape=12)]
+    )
+    _, carry, state = run(problem)
+    v = cp.Variable(12)
+    best = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(A @ v - b) + 0.7 * cp.norm1(v))).solve()
+    assert objective(problem, state) == pytest.approx(unit * best, rel=1e-7)
+    assert carry.t <= 12
+
+
+def test_blocks_with_a_function_of_their_own():
+    """Two blocks, one with a set of its own and one free, A_n = 2·I."""
+    r = np.random.default_rng(6)
+    A, B, y = r.standard_normal((25, 6)), r.standard_normal((25, 4)), r.standard_normal(25)
+    problem = Problem(
+        [
+            Block(h=NonNegative(), A=A, shape=6),
+            Block(f=Quadratic(0.3 * np.eye(4)), A=B, shape=4),
+            Block(h=L1(1.0), A=2.0, shape=25),
+        ],
+        b=y,
+    )
+    _, _, state = run(problem)
+    assert max(residuals(problem, state)) <= 1e-8
+    v, w = cp.Variable(6), cp.Variable(4)
+    value = 0.15 * cp.sum_squares(w) + cp.norm1((y - A @ v - B @ w) / 2)
+    assert objective(problem, state) == pytest.approx(
+        cp.Problem(cp.Minimize(value), [v >= 0]).solve(), rel=1e-6
+    )
+    assert np.all(state.q[0] >= 0)
+
+
+@pytest.mark.parametrize("kind", ["map", "LinearOperator"])
+def test_maps_known_by_products_only(kind):
+    r = np.random.default_rng(7)
+    n = 500
+    y = np.cumsum(r.standard_normal(n))
+    D = differences(n)
+    if kind == "map":
+
+        class Products(Matrix):
+            def as_matrix(self, shape):
+                return None
+
+        A = Products(-D)
+    else:
+        A = from_linear_operator(sp.linalg.aslinearoperator(-D), (n,), (n - 1,))
+    f = LeastSquares(sp.eye_array(n, format="csr"), y)
+    problem = Problem([Block(f=f, A=A, shape=n), Block(h=L1(3.0), shape=n - 1)])
+    explicit = Problem([Block(f=f, A=-D, shape=n), Block(h=L1(3.0), shape=n - 1)])
+    method = NewtonALM()
+    setup, carry = method.init(problem, (np.zeros(n), np.zeros(n - 1)), np.zeros(n - 1))
+    assert setup.system.strategy is None
+    for _ in range(30):
+        carry, state = method.step(setup, carry)
+    assert max(residuals(explicit, state)) < 1e-7
+
+
+def test_sparse_maps_make_no_dense_matrix():
+    """20 000 columns: a dense matrix would take 3 GB."""
+    r = np.random.default_rng(8)
+    n = 20_000
+    y = np.cumsum(r.standard_normal(n) * (r.random(n) < 0.01)) + 0.1 * r.standard_normal(n)
+    rows = [(differences(n), 0.0, L1(1.0)), (sp.csr_array(np.ones((1, n))), -y.sum(), Box(0.0, 0.0))]
+    f = LeastSquares(sp.eye_array(n, format="csr"), y)
+    problem = made(Kind(n, f, rows, lambda cp, v: (0, [])))
+    _, _, state = run(problem, tol=1e-6)
+    assert max(residuals(problem, state)) <= 1e-6
+
+
+def test_functions_without_jacobian_fall_back():
+    class Soft:
+        is_convex = True
+
+        def __call__(self, x):
+            return float(np.sum(np.abs(x)))
+
+        def prox(self, v, step):
+            return np.sign(v) * np.maximum(np.abs(v) - step, 0)
+
+    r = np.random.default_rng(9)
+    A, b = r.standard_normal((20, 8)), r.standard_normal(20)
+    problem = Problem([Block(f=LeastSquares(A, b), A=-1.0, shape=8), Block(h=Soft(), shape=8)])
+    _, _, state = run(problem)
+    assert max(residuals(problem, state)) <= 1e-8
+
+
+def test_smooth_functions_without_hessian():
+    r = np.random.default_rng(10)
+    A = r.standard_normal((30, 6))
+    f = smooth(
+        lambda x: float(np.sum(np.logaddexp(0, A @ x))), grad=lambda x: A.T @ (1 / (1 + np.exp(-(A @ x))))
+    )
+    problem = Problem([Block(f=f, A=-1.0, shape=6), Block(h=L1(0.5), shape=6)])
+    _, _, state = run(problem, tol=1e-7)
+    assert max(residuals(problem, state)) <= 1e-7
+
+
+def test_domains_are_not_left():
+    """-Σ log x + ⟨c, x⟩ on x ≥ 0 has the minimiser 1/c; its gradient is only defined for x > 0."""
+    c = np.array([0.01, 1.0, 300.0])
+
+    def value(x):
+        return float(c @ x - np.sum(np.log(x))) if np.all(x > 0) else math.inf
+
+    f = smooth(value, grad=lambda x: c - 1 / x)
+    problem = Problem([Block(f=f, A=-1.0, shape=3), Block(h=Box(0.0, 1e4), shape=3)])
+    _, _, state = run(problem, x0=(np.ones(3), np.ones(3)))
+    np.testing.assert_allclose(state.q[0], 1 / c, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.zeros((3, 4)),
+        np.array([[1.0, 0, 0, 0], [0, 0, 0, 0], [1.0, 0, 0, 0]]),
+        np.ones((3, 4)),
+    ],
+    ids=["zero", "empty rows and columns", "rank one"],
+)
+def test_singular_systems(matrix):
+    """No f, and a matrix with a kernel: any minimiser will do."""
+    problem = Problem([Block(A=-matrix, shape=4), Block(h=L1(1.0), shape=3)], b=np.array([1.0, -2.0, 0.5]))
+    _, _, state = run(problem)
+    assert max(residuals(problem, state)) <= 1e-8
+    v = cp.Variable(4)
+    best = cp.Problem(cp.Minimize(cp.norm1(matrix @ v + np.array([1.0, -2.0, 0.5])))).solve()
+    assert objective(problem, state) == pytest.approx(best, abs=1e-7)
+
+
+def test_single_precision_is_worked_on_in_double():
+    r = np.random.default_rng(11)
+    A, b = r.standard_normal((20, 8)).astype(np.float32), r.standard_normal(20).astype(np.float32)
+    x0 = (np.zeros(8, np.float32), np.zeros(20, np.float32))
+    problem = Problem([Block(A=-A, shape=8), Block(h=L1(1.0), shape=20)], b=-b)
+    method = NewtonALM()
+    setup, carry = method.init(problem, x0, np.zeros(20, np.float32))
+    for _ in range(20):
+        carry, state = method.step(setup, carry)
+    assert all(x.dtype == np.float32 for x in (*state.x, state.z))
+    v = cp.Variable(8)
+    best = cp.Problem(cp.Minimize(cp.norm1(A.astype(float) @ v - b.astype(float)))).solve()
+    assert float(np.sum(np.abs(A @ state.x[0] - b))) == pytest.approx(best, rel=1e-5)
+
+
+def test_carry_keeps_its_structure():
+    problem = made(KINDS[0](np.random.default_rng(0)))
+    shapes = []
+
+    def watch(setup, carry):
+        flat = [*carry[:7], *carry.point, *carry[8:]]
+        shapes.append([(type(x), np.shape(x)) for x in flat])
+
+    run(problem, watch=watch, steps=12, tol=0.0)
+    assert all(shape == shapes[0] for shape in shapes)
+
+
+def test_other_problems_are_refused():
+    A = np.ones((3, 2))
+
+    def refused(blocks, match):
+        problem = Problem(blocks)
+        with pytest.raises(AssumptionError, match=match):
+            NewtonALM().init(
+                problem, tuple(np.zeros(b.shape) for b in problem.blocks), np.zeros(problem.shape)
+            )
+
+    refused([Block(h=Cardinality(1), A=-A, shape=2), Block(h=L1(), shape=3)], "convex")
+    refused([Block(h=L1(), A=1.0, shape=3), Block(A=-A, shape=2)], "A = c·I")
+    refused([Block(A=-A, shape=2), Block(f=Linear(np.ones(3)), h=L1(), shape=3)], "smooth f")
+    refused([Block(h=L1(), shape=3)], "besides")
+
+
+def test_stacks_within_stacks():
+    inner = Stacked([(L1(1.0), 2), (NonNegative(), 1)])
+    problem = Problem(
+        [
+            Block(f=Quadratic(np.eye(4), -np.ones(4)), A=-1.0, shape=4),
+            Block(h=Stacked([(inner, 3), (Box(-0.5, 0.5), 1)]), shape=4),
+        ]
+    )
+    _, _, state = run(problem)
+    np.testing.assert_allclose(state.q[-1], [0, 0, 1, 0.5], atol=1e-8)
+
+
+def test_finite_differences_are_explicit():
+    y = np.cumsum(np.random.default_rng(12).standard_normal(40))
+    D = FiniteDifference()
+    f = LeastSquares(np.eye(40), y)
+    problem = Problem([Block(f=f, A=-1.0 * D, shape=40), Block(h=L1(2.0), shape=39)])
+    setup, _, state = run(problem)
+    assert setup.system.strategy is not None
+    assert max(residuals(problem, state)) <= 1e-8
