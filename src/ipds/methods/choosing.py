@@ -14,12 +14,14 @@ from .baselines.rialm import RiemannianALM
 from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
 from .ipds import IPDS
+from .newton import NewtonALM
 from .reordered import Reordered
 
 _NAMES: dict[str, Callable[[], Method]] = {
     "accelerated": AcceleratedIPDS,
     "ipds": IPDS,
     "manpg": ManPG,
+    "newton": NewtonALM,
     "radmm": lambda: RADMM("tuned"),
     "rialm": RiemannianALM,
     "sound": lambda: IPDS("sound"),

@@ -16,8 +16,10 @@ from scipy.linalg import lapack
 Vector = np.ndarray
 Solve = Callable[[np.ndarray], np.ndarray]
 
-RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
-"""Relative ridges, tried in this order; rounding of a Gram matrix is some 1e-16 in units of its diagonal."""
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3, 1.0)
+"""Relative ridges, tried in this order; rounding of a Gram matrix is some 1e-16 in units of its diagonal.
+
+The last ones are for an f that is not convex after all: the step is then a short one."""
 
 
 def dense_cholesky(K: np.ndarray) -> Solve:

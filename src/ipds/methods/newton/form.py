@@ -129,10 +129,10 @@ def require_convex(problem: Problem, x0: Sequence[Array]) -> None:
     if last.f is not None:
         raise AssumptionError(f"NewtonALM: the last block {name!r} must have no smooth f{advice}")
     for label, block in zip(problem.names, problem.blocks, strict=True):
-        if not block.h.is_convex:
-            raise AssumptionError(
-                f"NewtonALM is for convex problems, but h of block {label!r}, {block.h!r}, is not"
-            )
+        for what, function in (("h", block.h), ("f", block.f)):
+            if function is not None and function.is_convex is False:
+                reason = f"{what} of block {label!r}, {function!r}, is not"
+                raise AssumptionError(f"NewtonALM is for convex problems, but {reason}")
     for label, x in zip(problem.names, x0, strict=True):
         if type(x) is not np.ndarray and not on_device(x):
             raise AssumptionError(

@@ -25,6 +25,7 @@ import numpy as np
 from ..._arrays import Array, from_numpy, namespace, to_numpy
 from ...problem import Problem
 from ...theory.state import State
+from ..base import Method
 from . import semismooth
 from .algebra import System
 from .form import Form, read
@@ -88,7 +89,7 @@ class Setup:
     like: tuple[Array, ...]
 
 
-class NewtonALM:
+class NewtonALM(Method):
     """Second-order method for convex problems in canonical form; see the module for its steps."""
 
     name = "NewtonALM"

@@ -11,8 +11,11 @@ import numpy as np
 import scipy
 
 from ..._arrays import Array, Shape, asarray, to_numpy
-from ...functions import Composed, HuberLoss, LeastSquares, Linear, Logistic, Quadratic, Smooth, SmoothSum
+from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, SmoothSum, Weighted
 from .algebra import is_product
+
+EXPLICIT = 400
+"""A Hessian known by its products is written out up to this size: one product for each column."""
 
 
 class Bend(NamedTuple):
@@ -43,7 +46,7 @@ class Part:
         return x if type(self.like) is np.ndarray else asarray(x, self.like)
 
 
-def describe(f: Smooth | None, shape: Shape) -> tuple[list[Any], list[Bend], list[Smooth]]:
+def describe(f: Any, shape: Shape) -> tuple[list[Any], list[Bend], list[Smooth]]:
     """(constant, bends, unknown) of the Hessian of f, as in `Part`."""
     if f is None or isinstance(f, Linear):
         return [], [], []
@@ -55,7 +58,15 @@ def describe(f: Smooth | None, shape: Shape) -> tuple[list[Any], list[Bend], lis
         return ([], [], [f]) if Q is None else ([_diagonal_or(Q)], [], [])
     if isinstance(f, Composed):
         return _composed(f, shape)
-    if isinstance(f, LeastSquares | HuberLoss | Logistic):
+    if isinstance(f, Weighted):
+        constant, bends, unknown = describe(f.f, shape)
+        root = math.sqrt(max(f.weight, 0.0))
+        return (
+            [f.weight * Q for Q in constant],
+            [Bend(root * bend.R, bend.weights) for bend in bends],
+            [Weighted(g, f.weight) for g in unknown],
+        )
+    if hasattr(f, "row_curvature"):
         R = f.G.as_matrix(shape)
         if R is None:
             return [], [], [f]
@@ -66,7 +77,7 @@ def describe(f: Smooth | None, shape: Shape) -> tuple[list[Any], list[Bend], lis
             if not scipy.sparse.issparse(R) and R.shape[0] >= R.shape[1]:  # fewer numbers in GᵀG than in G
                 return [R.T @ R], [], []
             return [], [Bend(R, None)], []
-        return [], [Bend(R, lambda x: row_weights(f, to_numpy(f.G.apply(x))).ravel())], []
+        return [], [Bend(R, lambda x: to_numpy(f.row_curvature(f.G.apply(x))).ravel())], []
     return [], [], [f]
 
 
@@ -101,16 +112,6 @@ def _diagonal_or(Q: Any) -> Any:
 
 def _one_per_row(R: Any) -> bool:
     return bool(np.all(np.diff(scipy.sparse.csr_array(R).indptr) <= 1))
-
-
-def row_weights(f: Smooth, u: np.ndarray) -> np.ndarray:
-    """φ''(u) of f(x) = φ(G x), entry by entry."""
-    if isinstance(f, Logistic):
-        half = np.tanh(np.abs(u) / 2)  # σ(u)σ(-u) = (1 - tanh²(u/2))/4
-        return 0.25 * (1 - half) * (1 + half)
-    if isinstance(f, HuberLoss):
-        return (np.abs(u - np.broadcast_to(to_numpy(f.y), u.shape)) <= f.delta).astype(float)
-    return np.ones(u.shape)
 
 
 class SmoothPart:
@@ -186,26 +187,20 @@ def _diagonal(A: Any, n: int) -> np.ndarray:
 
 
 def _hessian_at(g: Smooth, p: Part, x: np.ndarray) -> Any:
-    """∇²g at a block, flattened: a diagonal, a matrix, or a map."""
-    at, size = p.block(x), math.prod(p.shape)
-    H = g.hessian(at) if hasattr(g, "hessian") else None
-    if H is not None and (scipy.sparse.issparse(H) or hasattr(H, "ndim")):
-        if H.ndim == 2 and H.shape == (size, size):
-            return H if scipy.sparse.issparse(H) else to_numpy(H)
-        return to_numpy(H).ravel()
+    """∇²g at a block, flattened: a diagonal, a matrix, or a map where it is large and known by its products only."""
+    H, size = g.hessian(p.block(x)), math.prod(p.shape)
+    if not hasattr(H, "apply"):
+        return H if scipy.sparse.issparse(H) else to_numpy(H)
+    matrix = H.as_matrix(p.shape)
+    if matrix is not None:
+        return matrix
 
     def product(d: np.ndarray) -> np.ndarray:
-        direction = (
-            asarray(d.reshape(p.shape), p.like) if type(p.like) is not np.ndarray else d.reshape(p.shape)
-        )
-        if H is not None:
-            return to_numpy(H.apply(direction)).ravel()
-        if hasattr(g, "curvature"):
-            return to_numpy(g.curvature(at, direction)).ravel()
-        t = 1e-6 * (float(np.linalg.norm(x[p.place])) or 1.0) / (float(np.linalg.norm(d)) or 1.0)
-        ahead, behind = g.grad(at + t * direction), g.grad(at - t * direction)
-        return (to_numpy(ahead).ravel() - to_numpy(behind).ravel()) / (2 * t)
+        return to_numpy(H.apply(asarray(d.reshape(p.shape), p.like))).ravel()
 
+    if size <= EXPLICIT:
+        matrix = np.stack([product(e) for e in np.eye(size)])
+        return 0.5 * (matrix + matrix.T)
     return scipy.sparse.linalg.LinearOperator((size, size), matvec=product, rmatvec=product, dtype=float)
 
 
