@@ -181,18 +181,19 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
     # the multiplier behind the gradient; that of x̆, which the certificate takes, is another where h_j is softened
     behind = z if slope is None else _sum(R.force(slope), place.force)
     value = sum(place.f) + place.f_j + envelope
-    adjoints_z, gradient = [], []
-    for block, op, xi, df, weight in zip(
-        R.blocks, R.operators, place.x, place.gradients, weights or (1.0,) * len(R.blocks), strict=True
-    ):
-        more = df is not None or block.h.is_manifold
-        adjoint_z = None if more and isinstance(op, Identity) else op.adjoint(behind)
-        adjoints_z.append(adjoint_z)
-        gradient.append(tangent(block, xi, _gradient(op, behind, adjoint_z, df)))
+    for block, xi, weight in zip(R.blocks, place.x, weights or (1.0,) * len(R.blocks), strict=True):
         if not block.h.is_set:
             value = value + weight * block.h(xi)
-    known = tuple(adjoints_z) if slope is None else (None,) * len(gradient)
-    return Point(place, value, x_breve, reduced_multiplier, z, known, tuple(gradient))
+    adjoints_z: list[Array | None] = []
+    slopes = []
+    for block, op, df in zip(R.blocks, R.operators, place.gradients, strict=True):
+        more = df is not None or block.h.is_manifold
+        adjoint_z = None if more and isinstance(op, Identity) else op.adjoint(behind)
+        slopes.append(_gradient(op, behind, adjoint_z, df))
+        adjoints_z.append(None if R.soft else adjoint_z)
+    del slope, behind, adjoint_z  # not needed while the tangent parts are made
+    gradient = tuple([tangent(block, xi, slopes.pop(0)) for block, xi in zip(R.blocks, place.x, strict=True)])
+    return Point(place, value, x_breve, reduced_multiplier, z, tuple(adjoints_z), gradient)
 
 
 def _sum(multiplier: Array, force: Array | None) -> Array:
