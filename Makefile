@@ -95,7 +95,9 @@ fuzz: $(READY)
 	@seed=$$(date +%s); failed=0; \
 	for run in "fuzz --minutes $(MINUTES)" "fuzz_files --cases 5000" "fuzz_arguments --cases 1000"; do \
 		set -- $$run; file=$$1; shift; echo "== $$file $$@ --seed $$seed"; \
-		PYTHONPATH=tests $(BIN)/python tests/hostile/$$file.py "$$@" --seed $$seed || failed=1; done; exit $$failed
+		PYTHONPATH=tests $(BIN)/python tests/hostile/$$file.py "$$@" --seed $$seed || failed=1; done; \
+	echo "== random models --seed $$seed"; \
+	$(BIN)/python tests/modelling/random_models.py --draws 10000 --seed $$seed || failed=1; exit $$failed
 
 # the site, with the gallery run: open build/site/index.html
 docs: $(READY)

@@ -40,6 +40,7 @@ from ipds.modelling import (
     hinge,
     huber,
     kl_div,
+    log_det,
     logistic,
     norm1,
     norm2,
@@ -512,6 +513,29 @@ def nearest_correlation(rng):
         minimize(0.5 * sum_squares(X - C) + PSD()(X), [X[range(5), range(5)] == 1]),
         cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R - C)), [cp.diag(R) == 1, R >> 0]),
         [(X, R)],
+    )
+
+
+@case
+def graphical_lasso(rng):
+    S = np.cov(rng.normal(size=(20, 4)) @ rng.normal(size=(4, 4)), rowvar=False)
+    X, R = Variable((4, 4), name="X"), cp.Variable((4, 4), symmetric=True)
+    return Case(
+        minimize((S * X).sum() - log_det(X) + 0.2 * norm1(X)),
+        cp.Problem(cp.Minimize(cp.trace(S @ R) - cp.log_det(R) + 0.2 * cp.sum(cp.abs(R)))),
+        [(X, R)],
+    )
+
+
+@case
+def optimal_design(rng):
+    V = rng.normal(size=(3, 10))
+    columns = sp.csr_array(np.stack([np.outer(v, v).ravel() for v in V.T], axis=1))
+    x, r = Variable(10, name="x"), cp.Variable(10)
+    return Case(
+        minimize(-log_det((columns @ x).reshape(3, 3)) + Simplex()(x)),
+        cp.Problem(cp.Minimize(-cp.log_det(V @ cp.diag(r) @ V.T)), [cp.sum(r) == 1, r >= 0]),
+        duals=False,
     )
 
 

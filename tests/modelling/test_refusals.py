@@ -6,7 +6,7 @@ import scipy.sparse.linalg as spl
 
 from ipds import Variable, minimize
 from ipds.functions import L1, Cardinality, LeastSquares, Nuclear
-from ipds.modelling import entropy, kl_div, norm1, norm2, quad_form, term
+from ipds.modelling import entropy, kl_div, log_det, norm1, norm2, quad_form, term
 from ipds.operators import FiniteDifference
 
 v = Variable(6, name="v")
@@ -58,6 +58,11 @@ REFUSED = [
     (lambda: minimize("x"), TypeError, ["str"]),
     (lambda: minimize(3.0), ValueError, ["no variable"]),
     (lambda: minimize(entropy(v)), ValueError, ["`entropy(v)`", "(6,)", "`-entropy(v)`"]),
+    (
+        lambda: minimize(2 * log_det(V @ np.ones((3, 2)))),
+        ValueError,
+        ["`2 * log_det(V @ array(3, 2))`", "`-log_det("],
+    ),
     (lambda: minimize(norm1(v), [Cardinality(2)(v)]), TypeError, ["Cardinality(s=2)(v)", "objective"]),
     (lambda: minimize(norm1(v), [1 <= 2]), TypeError, ["without variables"]),
     (lambda: minimize(norm1(v), [A.T @ np.ones(4) == 4]), TypeError, ["without variables"]),

@@ -14,6 +14,7 @@ from ..functions import (
     Hinge,
     Huber,
     KLDivergence,
+    LogDet,
     LogisticLoss,
     Nonsmooth,
     Nuclear,
@@ -117,6 +118,12 @@ def kl_div(p: Any, q: Any) -> Any:
     q = np.broadcast_to(np.asarray(q, dtype=float), e.shape)
     name = f"kl_div({e.text}, {shown(q)})"  # p log(p/(e·q)) = p log(p/q) - p
     return Term(Entropy(reference=np.e * q), e, name) + float(q.sum())
+
+
+def log_det(expression: Any) -> Term:
+    """log det E for symmetric positive definite E. It is concave: minimise `-log_det(E)`, which is `LogDet()(E)`."""
+    e = require_expression("log_det", expression)
+    return Term(LogDet(), e, f"log_det({e.text})", is_concave=True)
 
 
 def total_variation(expression: Any) -> Term:

@@ -1,0 +1,84 @@
+r"""
+Models in one line
+==================
+
+Four objectives as ``minimize`` takes them, and what they find: a regression under gross errors with few
+coefficients, the steps of a noisy signal, a noisy picture, and a path of solutions in which every solve goes on from
+the one before.
+"""
+
+from __future__ import annotations
+
+import time
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ipds import Variable, minimize, solve
+from ipds.functions import L1, Cardinality
+from ipds.modelling import norm1, sum_squares, total_variation
+from shared import arguments, save
+
+args = arguments(__doc__)
+rng = np.random.default_rng(0)
+# %%
+# One measurement in five is wrong by far; six coefficients count.
+G, truth = rng.standard_normal((120, 60)), np.zeros(60)
+truth[5::10] = [1.0, -1.0, 2.0, 0.5, -1.5, 1.0]
+y = G @ truth + 0.1 * rng.standard_normal(120)
+y[:24] += 20.0
+x = Variable(60, name="x")
+robust = solve(minimize(L1(1.0)(G @ x - y) + Cardinality(6)(x)))
+print(robust)
+
+# %%
+# Steps, with squares and with absolute values as the loss: those are not moved by outliers.
+steps = np.repeat([0.0, 2.0, 1.2, -1.0, 0.5], [60, 30, 50, 40, 70])
+noisy = steps + 0.3 * rng.standard_normal(len(steps))
+noisy[rng.integers(len(steps), size=15)] += 4.0
+s = Variable(len(steps), name="s")
+squares = solve(minimize(0.5 * sum_squares(s - noisy) + 2.0 * total_variation(s)))
+absolute = solve(minimize(norm1(s - noisy) + 3.0 * total_variation(s)))
+print(f"steps: {squares.message}; {absolute.message}")
+
+# %%
+# A picture with values between 0 and 1.
+picture = np.zeros((48, 48))
+picture[8:30, 10:24], picture[20:42, 28:40] = 1.0, 0.5
+seen = picture + 0.25 * rng.standard_normal(picture.shape)
+X = Variable(picture.shape, name="X")
+flat = solve(minimize(0.5 * sum_squares(X - seen) + 0.35 * total_variation(X), [X >= 0, X <= 1]))
+print(f"picture: {flat.message}")
+
+# %%
+# A path of 50 weights: what stays the same is written once, and every solve goes on from the last.
+fit, result, path = 0.5 * sum_squares(G @ x - y), None, []
+weights = np.geomspace(0.8, 0.01, 50) * np.abs(G.T @ y).max()
+begun = time.perf_counter()
+for weight in weights:
+    result = minimize(fit + weight * norm1(x)).solve(warm_start=result)
+    path.append(result.value(x))
+print(f"path: 50 solves in {time.perf_counter() - begun:.2f} s")
+
+# %%
+# All four.
+figure, axes = plt.subplots(1, 4, figsize=(12, 2.9), width_ratios=[1.2, 1.4, 1, 1.2], layout="constrained")
+axes[0].plot(truth, "ko", ms=5, mfc="none", label="truth")
+axes[0].plot(robust.value(x), "r.", label="found")
+axes[0].set_title("L1(1.0)(G @ x - y) + Cardinality(6)(x)", fontsize=8)
+axes[0].legend(fontsize=7)
+axes[1].plot(noisy, ".", ms=2, color="0.7")
+axes[1].plot(squares.value(s), "C0", lw=1, label="0.5 * sum_squares(s - y)")
+axes[1].plot(absolute.value(s), "r", lw=1, label="norm1(s - y)")
+axes[1].set_title("... + total_variation(s)", fontsize=8)
+axes[1].legend(fontsize=7)
+axes[2].imshow(np.hstack([seen, flat.value(X)]), cmap="gray", vmin=0, vmax=1)
+axes[2].set_axis_off()
+axes[2].set_title("total_variation(X), [X >= 0, X <= 1]", fontsize=8)
+axes[3].semilogx(weights, path, lw=0.8)
+axes[3].set_title("a path of weights, warm-started", fontsize=8)
+axes[3].set_xlabel("weight", fontsize=8)
+save(figure, args, "modelling")
