@@ -186,3 +186,14 @@ def test_the_printed_report_can_be_read():
 
 def test_identity_is_recognised_for_restoring():
     assert isinstance(Problem([Block(A=np.float64(2.0), shape=2)]).operators[0], Identity)
+
+
+def test_a_single_block_without_an_equation_is_unconstrained():
+    alone = Problem([Block(h=L1(1.0), shape=3)])
+    assert alone.unconstrained
+    assert alone.shape == (1,)
+    assert alone.infeasibility([np.ones(3)]) == 0
+    for given in (Problem([Block(h=L1(1.0), A=1.0, shape=3)]), Problem([Block(h=L1(1.0), shape=3)], b=2.0)):
+        assert not given.unconstrained
+        assert given.shape == (3,)
+    assert not Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(shape=3)]).unconstrained

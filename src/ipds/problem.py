@@ -17,12 +17,16 @@ import scipy
 from ._arrays import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm, to_caller
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
-from .operators import Identity, Operator, as_operator, from_linear_operator
+from .operators import Identity, Operator, ZeroMap, as_operator, from_linear_operator
 from .operators.adapters import UserOperator
 
 if TYPE_CHECKING:
     from .result import Result
     from .theory.assumptions import Assumptions
+
+
+class Unsaid(float):
+    """The number a block's A is where nothing was said of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,8 @@ class Block:
     f : smooth function (`f(x)`, `f.grad(x)`), or None for zero.
     h : nonsmooth function (`h(x)`, `h.prox(v, step)`), or None for zero.
     A : number (scaled identity), 2-D array or SciPy sparse matrix (acts on the first axis of the block), SciPy
-        LinearOperator (acts on the flattened block), or an object of `ipds.operators`.
+        LinearOperator (acts on the flattened block), or an object of `ipds.operators`. Default: the identity, or no part
+        in any equation where the block is the only one of a problem without b.
     shape : shape of the block; an int means a vector.
     name : how messages call the block.
 
@@ -45,7 +50,7 @@ class Block:
 
     f: Smooth | None = None
     h: Nonsmooth = field(default_factory=Zero)
-    A: Any = 1.0
+    A: Any = Unsaid(1.0)
     shape: Any = None
     name: str | None = None
 
@@ -96,10 +101,12 @@ class Problem:
 
         min Σ_i f_i(x_i) + h_i(x_i)   subject to   Σ_i A_i x_i = b
 
+    A single block without A, in a problem without b, is the problem without an equation: min f(x) + h(x).
+
     Parameters
     ----------
     blocks : the blocks, in the order in which Algorithm 1 takes them; the last one is the one it smooths.
-    b : right-hand side, an array of the shape of the A_i x_i, or a number for all its entries.
+    b : right-hand side, an array of the shape of the A_i x_i, or a number for all its entries; default 0.
 
     Attributes
     ----------
@@ -107,15 +114,18 @@ class Problem:
     names : of the blocks; x1, x2, ... where none was given.
     operators : the A_i as objects of `ipds.operators`.
     shape : of the constraint.
+    unconstrained : whether there is none; then `operators` and `shape` are those of an equation 0 = 0 of one row.
 
     >>> from ipds.functions import L1, Stiefel
     >>> problem = Problem([Block(h=Stiefel(), A=-1.0, shape=(5, 2), name="Y"),
     ...                    Block(h=L1(0.1), A=1.0, shape=(5, 2), name="V")], b=0.0)
     >>> problem
     Problem(2 blocks: Y (5, 2), V (5, 2); constraint (5, 2))
+    >>> Problem([Block(h=L1(0.1), shape=5)])
+    Problem(1 block: x1 (5,); no constraint)
     """
 
-    def __init__(self, blocks: Sequence[Block], b: Any = 0.0):
+    def __init__(self, blocks: Sequence[Block], b: Any = None):
         if isinstance(blocks, Block):
             raise TypeError("blocks must be a list of ipds.Block objects, got a single Block; write [block]")
         self.blocks: tuple[Block, ...] = tuple(blocks)
@@ -127,12 +137,15 @@ class Problem:
         self.names = tuple(block.name or f"x{i + 1}" for i, block in enumerate(self.blocks))
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"block names must differ, got {list(self.names)}")
-        self.b, given = _as_right_hand_side(b)
+        self.unconstrained = len(self.blocks) == 1 and isinstance(self.blocks[0].A, Unsaid) and b is None
+        self.b, given = _as_right_hand_side(0.0 if b is None else b)
         self.operators: tuple[Operator, ...]
         self.operators, self.shape = self._resolve_operators(given)
 
     def _resolve_operators(self, given: Shape | None) -> tuple[tuple[Operator, ...], Shape]:
         """Turn every A into an operator and settle the shape of the constraint."""
+        if self.unconstrained:
+            return (ZeroMap(self.blocks[0].shape, 1),), (1,)
         resolved: list[Operator | None] = []
         outputs: list[tuple[str, Shape]] = [("b", given)] if given is not None else []
         for name, block in zip(self.names, self.blocks, strict=True):
@@ -244,7 +257,8 @@ class Problem:
         blocks = ", ".join(
             f"{name} {block.shape}" for name, block in zip(self.names, self.blocks, strict=True)
         )
-        return f"Problem({len(self.blocks)} blocks: {blocks}; constraint {self.shape})"
+        count = "1 block" if len(self.blocks) == 1 else f"{len(self.blocks)} blocks"
+        return f"Problem({count}: {blocks}; {'no constraint' if self.unconstrained else f'constraint {self.shape}'})"
 
     def _repr_html_(self) -> str:
         from ._html import problem_html

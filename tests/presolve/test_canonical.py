@@ -46,6 +46,7 @@ def lasso_forms(lam: float = 2.0) -> dict[str, tuple[Problem, int]]:
     """min ½‖G x - Y‖² + λ‖x‖₁ as people write it, and which block is x."""
     h = L1(lam)
     return {
+        "alone": (Problem([Block(f=FIT, h=h, shape=N)]), 0),
         "with a free block": (Problem([Block(f=FIT, h=h, A=-1.0, shape=N), Block(shape=N)]), 0),
         "split": (Problem([Block(f=FIT, A=-1.0, shape=N), Block(h=h, shape=N)]), 0),
         "split the other way": (Problem([Block(h=h, A=3.0, shape=N), Block(f=FIT, A=-3.0, shape=N)]), 0),

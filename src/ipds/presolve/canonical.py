@@ -44,7 +44,7 @@ class Canonical:
 
         Those that eliminate a block find it wherever it stands; problems that are not convex go to them.
         """
-        if self.notes or self._draft.rest is not None:
+        if self.notes or self._draft.rest is not None or not self._draft.slacks:
             return False
         (slack,) = self._draft.slacks
         last = slack.block == len(self.stated.blocks) - 1
