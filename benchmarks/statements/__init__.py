@@ -1,0 +1,12 @@
+"""Problems as modellers write them: what the zoo solves and checks."""
+
+from .matrices import STATEMENTS as MATRICES
+from .nonconvex import STATEMENTS as NONCONVEX
+from .programs import STATEMENTS as PROGRAMS
+from .regression import STATEMENTS as REGRESSION
+from .signals import STATEMENTS as SIGNALS
+from .statement import Statement
+
+ALL: list[Statement] = [*REGRESSION, *SIGNALS, *PROGRAMS, *MATRICES, *NONCONVEX]
+
+__all__ = ["ALL", "Statement"]
