@@ -119,8 +119,8 @@ def summary(kind: str, runs: list[Outcome]) -> str:
     ratios = [r.ratio for r in loose]
     return (
         f"{kind}: {len(loose)} problems; right {_share(loose, 'right')}, certified {_share(loose, 'success')}, at 1e-6 "
-        f"{_share(tight, 'success')}; false successes {sum(r.success and not r.right for r in runs)}; our time over the "
-        f"oracle's: median {np.median(ratios):.2f}, largest {max(ratios):.1f}."
+        f"{_share(tight, 'success')}; false successes {sum(r.success and not r.right for r in runs)}; our time over "
+        f"the oracle's: median {np.median(ratios):.2f}, largest {max(ratios):.1f}."
     )
 
 

@@ -29,6 +29,9 @@ class Unsaid(float):
     """The number a block's A is where nothing was said of it."""
 
 
+UNSAID = Unsaid(1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """One block of variables: f(x) + h(x) in the objective and A x in the constraint.
@@ -38,8 +41,8 @@ class Block:
     f : smooth function (`f(x)`, `f.grad(x)`), or None for zero.
     h : nonsmooth function (`h(x)`, `h.prox(v, step)`), or None for zero.
     A : number (scaled identity), 2-D array or SciPy sparse matrix (acts on the first axis of the block), SciPy
-        LinearOperator (acts on the flattened block), or an object of `ipds.operators`. Default: the identity, or no part
-        in any equation where the block is the only one of a problem without b.
+        LinearOperator (acts on the flattened block), or an object of `ipds.operators`. Default: the identity, or no
+        part in any equation where the block is the only one of a problem without b.
     shape : shape of the block; an int means a vector.
     name : how messages call the block.
 
@@ -50,7 +53,7 @@ class Block:
 
     f: Smooth | None = None
     h: Nonsmooth = field(default_factory=Zero)
-    A: Any = Unsaid(1.0)
+    A: Any = UNSAID
     shape: Any = None
     name: str | None = None
 

@@ -113,6 +113,16 @@ def problems() -> dict[str, Problem]:
             ],
             b=RIGHT,
         ),
+        "repeated equations": Problem(
+            [Block(f=FIT, h=NonNegative(), A=np.vstack([C, -2 * C[1], 0 * C[0], C[2]]), shape=N)],
+            b=np.concatenate([RIGHT, [-2 * RIGHT[1], 0.0, RIGHT[2]]]),
+        ),
+        "repeated equations in a set": Problem(
+            [
+                Block(f=FIT, h=NonNegative(), A=-1.0, shape=N),
+                Block(h=Affine(np.vstack([C, C]), np.concatenate([RIGHT, RIGHT])), shape=N),
+            ]
+        ),
         "fused": Problem(
             [Block(f=FIT, h=L1(1.0), A=-D, shape=N), Block(h=L1(2.0), A=-3.0, shape=N - 1)], b=0.2
         ),
@@ -290,3 +300,13 @@ def test_certificate_from_the_undone_point_is_the_certificate():
     state = canonical.undo(last_state(canonical.problem, 50))
     by_hand = certificate(problem, state.q, state.z, subgradients(problem, state))
     assert certify(problem, state).critical == pytest.approx(by_hand.critical, rel=1e-6, abs=1e-12)
+
+
+def test_repeated_equations_are_left_out():
+    for name in ("repeated equations", "repeated equations in a set"):
+        assert Canonical(PROBLEMS[name]).problem.shape == (3,)
+
+
+def test_equations_that_contradict_stay():
+    A, b = np.vstack([C, C[1], 0 * C[0]]), np.concatenate([RIGHT, [RIGHT[1] + 1, 1.0]])
+    assert Canonical(Problem([Block(f=FIT, A=A, shape=N)], b=b)).problem.shape == (5,)

@@ -21,6 +21,7 @@ from .._arrays import Array, asarray, namespace, zeros
 from ..problem import Problem
 from ..theory.state import State
 from .draft import Group, read
+from .equations import leave_out_repeated
 from .recovery import Found, FromGroup, FromRows, FromVariable, View
 from .rules import simplify
 from .slack import Multiple
@@ -35,6 +36,7 @@ class Canonical:
         self.stated = stated
         self._draft = read(stated)
         simplify(self._draft)
+        leave_out_repeated(self._draft)
         self.notes = self._draft.notes
         self.problem = self._draft.problem()
 
@@ -127,6 +129,7 @@ class Canonical:
             z = view.groups[group][1]
             if rows is None:
                 return z
+            flat = np.zeros(math.prod(self.stated.shape), dtype=like.dtype) if flat is None else flat
             flat[rows] = z
         if flat is None:
             return zeros(self.stated.shape, like)
