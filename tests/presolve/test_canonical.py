@@ -197,6 +197,15 @@ def test_point_undone_is_as_good(problem):
 
 
 @every
+def test_products_are_those_of_the_blocks(problem):
+    canonical = Canonical(problem)
+    state = canonical.undo(last_state(canonical.problem, 5))
+    for op, x, product in zip(problem.operators, state.x, state.products, strict=True):
+        if product is not None:
+            np.testing.assert_allclose(product, op.apply(x), rtol=1e-12, atol=1e-12)
+
+
+@every
 def test_subgradients_belong_to_the_points(problem):
     """q_i minimises h_i - ⟨s_i, ·⟩ for convex h_i: no point near by or far is lower."""
     canonical = Canonical(problem)

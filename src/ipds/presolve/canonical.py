@@ -22,7 +22,7 @@ from ..problem import Problem
 from ..theory.state import State
 from .draft import Group, read
 from .equations import leave_out_repeated
-from .recovery import Found, FromGroup, FromRows, FromVariable, View
+from .recovery import Found, FromGroup, FromRows, FromVariable, Recovery, View
 from .rules import simplify
 from .slack import Multiple
 
@@ -63,7 +63,7 @@ class Canonical:
             inner = found.inner if isinstance(found, FromRows) else found
             if isinstance(inner, FromVariable) and inner.variable in places:
                 places[inner.variable] = _placed(places[inner.variable], inner, x)
-        view = View({v: Found(x, (x, 1.0)) for v, x in {**places, **draft.fixed}.items()}, {})
+        view = View({v: Found(x, (x, 1.0)) for v, x in {**places, **draft.fixed}.items()}, {}, {})
         rows, multipliers = [], []
         for group in draft.groups:
             i = self._slack_block(group)
@@ -89,7 +89,7 @@ class Canonical:
             x_breve=q[-1],
             z=self._multiplier_stated(found, view, state.z),
             last=-1,
-            products=(None,) * len(q),
+            products=self._products(view),
             prox_points=tuple(one.point for one in found),
             gradients=None,
             adjoints=None,
@@ -103,7 +103,9 @@ class Canonical:
         variables = dict(zip(draft.variables, v, strict=True))
         variables |= {fixed: Found(x, (x, 1.0)) for fixed, x in draft.fixed.items()}
         if len(draft.groups) == 1:
-            return View(variables, {draft.groups[0]: (u, state.z)})
+            known = zip(draft.variables, state.products, strict=False)
+            products = {(draft.groups[0], v): p for v, p in known if p is not None}
+            return View(variables, {draft.groups[0]: (u, state.z)}, products)
         groups, start = {}, 0
         for group in draft.groups:
             place = slice(start, start + math.prod(group.shape))
@@ -111,7 +113,22 @@ class Canonical:
             point = (None if p is None else _cut(p, place, group), _cut(step, place, group))
             groups[group] = Found(_cut(u.q, place, group), point), _cut(state.z, place, group)
             start = place.stop
-        return View(variables, groups)
+        return View(variables, groups, {})
+
+    def _products(self, view: View) -> tuple[Array | None, ...]:
+        """A_i x_i of the blocks as stated, where one slack c·I fills the equation: c·N v then."""
+        draft = self._draft
+        if len(draft.slacks) != 1 or not isinstance(draft.slacks[0], Multiple):
+            return (None,) * len(draft.blocks)
+        slack, group = draft.slacks[0], draft.slack_groups[0]
+
+        def product(found: Recovery) -> Array | None:
+            if not isinstance(found, FromVariable) or found.place is not None:
+                return None
+            known = view.products.get((group, found.variable))
+            return known if known is None or slack.c == 1.0 else slack.c * known
+
+        return tuple(map(product, draft.blocks))
 
     def _multiplier_stated(self, found: list[Found], view: View, like: Array) -> Array:
         """z of the equation as stated."""

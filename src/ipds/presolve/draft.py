@@ -60,6 +60,8 @@ class Draft:
     variables: list[Variable]
     groups: list[Group]
     slacks: list[Slack]
+    slack_groups: list[Group]
+    """The group that each slack is, whatever has become of it."""
     blocks: list[Recovery]
     """How block i is found from the variables and groups."""
     rest: tuple[Group, np.ndarray | None] | None
@@ -139,11 +141,12 @@ def read(problem: Problem) -> Draft:
             Group(block.shape, block.h, block.f, _present(terms), _right(slack.divide_right(problem.b)))
         )
         found[i] = FromGroup(groups[-1])
+    own = list(groups)
     rest = _rest(problem, chosen, variables)
     if rest is not None:
         groups.append(rest[0])
     recoveries = [found[i] for i in range(len(blocks))]
-    return Draft(problem, list(variables.values()), groups, chosen, recoveries, rest)
+    return Draft(problem, list(variables.values()), groups, chosen, own, recoveries, rest)
 
 
 def _right(c: Any) -> Any:

@@ -37,12 +37,17 @@ class View(NamedTuple):
     variables: dict[Variable, Found]
     groups: dict[Group, tuple[Found, Array]]
     """Of every group that is left: u_k, its prox point, and the multiplier z_k of its rows."""
+    products: dict[tuple[Group, Variable], Array]
+    """N_kj v_j, those that are known."""
 
     def solved(self, group: Group) -> Array:
         """c - Σ_j N_j v_j."""
         total = group.c
         for variable, N in group.terms.items():
-            total = total - N.apply(self.variables[variable].q)
+            product = self.products.get((group, variable))
+            if product is None:
+                product = self.products[group, variable] = N.apply(self.variables[variable].q)
+            total = total - product
         return total
 
 
