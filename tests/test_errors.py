@@ -143,7 +143,10 @@ START = {
     "not a problem": (lambda: L1(1.0), {}, TypeError, "problem must be an ipds.Problem, got L1"),
     "nonconvex last h": (lambda: pair(last={"h": L0(1.0)}), {}, AssumptionError, "block 'v' is last.*convex"),
     "zero last A": (lambda: pair(last={"A": 0.0}), {}, AssumptionError, "block 'v' is last.*A = 0"),
-    "zero last A, auto": (lambda: pair(last={"A": np.zeros((3, 3))}), {"method": "auto"}, AssumptionError, "'v' is last.*A = 0"),
+    "zero last A, no presolve": (
+        lambda: pair(last={"A": np.zeros((3, 3))}), {"method": "auto", "presolve": False}, AssumptionError, "'v' is last.*A = 0"
+    ),
+    "no equation": (lambda: Problem([Block(h=L1(1.0), shape=3)]), {}, AssumptionError, "no equation.*presolve"),
     "idle block": (lambda: pair(first={"A": 0.0}), {}, AssumptionError, "block 'x'.*leave it out"),
     "sound without surjectivity": (
         lambda: Problem([Block(h=L1(1.0), shape=4), Block(h=L1(1.0), A=G, shape=3, name="v")]),

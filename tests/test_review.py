@@ -212,7 +212,7 @@ class Idle(Method):
 
 def test_auto_goes_on_to_the_next_method_after_a_feasible_stall(monkeypatch):
     assert solve(lasso(float), method=Idle()).status is Status.STALLED_FEASIBLE
-    monkeypatch.setitem(solve_function.__globals__, "candidates", lambda problem: [Idle(), IPDS()])
+    monkeypatch.setitem(solve_function.__globals__, "candidates", lambda *problems: [Idle(), IPDS()])
     result = solve(lasso(float))
     assert result.success
     assert result.method == "auto: IPDS(practical)"
@@ -221,7 +221,7 @@ def test_auto_goes_on_to_the_next_method_after_a_feasible_stall(monkeypatch):
 def downhill():
     """-‖x‖²/2 + ⟨1, x⟩ against a norm: falls without bound from almost everywhere."""
     f = Quadratic(-np.eye(3), np.ones(3))
-    return Problem([Block(f=f, A=-1.0, shape=3), Block(h=L1(1.0), shape=3)])
+    return Problem([Block(f=f, A=-1.0, shape=3), Block(h=L1(0.5), shape=3)])
 
 
 def test_an_objective_that_falls_for_ever_is_divergence():

@@ -29,6 +29,7 @@ class Result(OptimizeResult):
     nit, seconds : iterations, and time without that of callbacks.
     method, parameters, state : how it was done, and the last `State`.
     problem : where `ipds.minimize` made it, the problem; then `value` and `dual` speak its language.
+    presolve : what was done to the problem first, in words.
     """
 
     def value(self, expression: Any) -> Any:
@@ -54,6 +55,7 @@ class Result(OptimizeResult):
             [
                 f"ipds result: {self.message}",
                 f"  method      {self.method}",
+                f"  presolve    {self.presolve}",
                 f"  fun         {self.fun:.10g}",
                 f"  certificate {self.certificate}",
                 f"  iterations  {self.nit} in {self.seconds:.3g} s",

@@ -36,7 +36,7 @@ def test_gradient_and_values(f, N, c):
 
 def test_structure_is_kept():
     assert isinstance(composed(Quadratic(4.0, l), MAPS["matrix"], 1.0), LeastSquares)
-    assert isinstance(composed(LeastSquares(G, y), MAPS["aI"], 0.3), LeastSquares)
+    assert isinstance(composed(LeastSquares(G, y), MAPS["aI"], l), LeastSquares)
     assert isinstance(composed(Linear(l), MAPS["matrix"], 0.3), Linear)
     f = LeastSquares(G, y)
     assert composed(f, MAPS["I"], 0.0) is f

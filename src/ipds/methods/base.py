@@ -22,6 +22,8 @@ class Method(ABC):
     """A solver of `Problem`s, described by its settings alone."""
 
     name: str
+    presolves: bool = False
+    """Whether `solve` may rewrite the problem for it (`ipds.presolve`); else it is given what the caller stated."""
 
     @abstractmethod
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Any, Any]:

@@ -37,9 +37,14 @@ def named(name: str) -> Method:
     return _NAMES[name]()
 
 
-def candidates(problem: Problem) -> list[Method]:
-    """What `method="auto"` tries, in this order: the fastest method that can treat the problem, then safer ones."""
-    tried: list[Method] = [] if eliminable(problem) is None else [AcceleratedIPDS()]
+def candidates(problem: Problem, presolved: Problem | None = None) -> list[Method]:
+    """What `method="auto"` tries, in this order: the fastest method that can treat the problem, then safer ones.
+
+    `presolved` is what methods that allow it are given, by default the problem itself.
+    """
+    tried: list[Method] = [] if eliminable(presolved or problem) is None else [AcceleratedIPDS()]
+    if tried and problem.operators[-1].is_zero:
+        return tried
     practical = IPDS("practical")
     if problem.blocks[-1].h.is_convex:
         return [*tried, practical]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._arrays import Array, asarray, is_array
+from .._arrays import is_array
 from ..functions import Composed, LeastSquares, Linear, Quadratic, Smooth
 from ..operators import Identity, Operator
 from .slack import multiple, times
@@ -24,13 +24,7 @@ def composed(f: Smooth, N: Operator, c: Any) -> Smooth:
             return LeastSquares(times(N, math.sqrt(q)), math.sqrt(q) * (c + f.c / q))
     if isinstance(f, Linear) and is_array(f.c):
         return Linear(-N.adjoint(f.c))
-    if isinstance(f, LeastSquares) and a is not None:  # ½‖G(c - av) - y‖² = ½‖aG v - (Gc - y)‖²
-        return LeastSquares(times(f.G, a), _applied(f.G, c, f.y) - f.y)
+    if isinstance(f, LeastSquares) and a is not None and (is_array(c) or c == 0.0):
+        shift = f.G.apply(c) if is_array(c) else 0.0  # ½‖G(c - av) - y‖² = ½‖aG v - (Gc - y)‖²
+        return LeastSquares(times(f.G, a), shift - f.y)
     return Composed(f, times(N, -1.0), c)
-
-
-def _applied(G: Operator, c: Any, like: Any) -> Array | float:
-    """G c; 0 for c = 0."""
-    if not is_array(c) and c == 0.0:
-        return 0.0
-    return G.apply(asarray(c, like) if is_array(like) else c)

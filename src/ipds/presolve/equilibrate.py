@@ -93,8 +93,9 @@ class Equilibrated:
         )
         self.problem = Problem([*new, u], e * stated.b)
 
-    def start(self, x0: Sequence[Array], z0: Array) -> tuple[tuple[Array, ...], Array]:
+    def start(self, x0: Sequence[Array], z0: Array | None) -> tuple[tuple[Array, ...], Array]:
         """A starting point in these units."""
+        assert z0 is not None
         return tuple(x / unit for x, unit in zip(x0, self._units, strict=True)), z0 / self._e
 
     def undo(self, state: State) -> State:

@@ -29,11 +29,12 @@ class Presolved:
     report: str
     """What was done, in words."""
 
-    def start(self, x0: Sequence[Array], z0: Array | None) -> tuple[tuple[Array, ...], Array | None]:
-        """A starting point of the stated problem in the coordinates of `problem`."""
-        x, z = tuple(x0), z0
+    def start(self, x0: Sequence[Array], z0: Array, given: bool = True) -> tuple[tuple[Array, ...], Array]:
+        """A starting point of the stated problem in the coordinates of `problem`; z0 is zero in both if not `given`."""
+        x, z = tuple(x0), z0 if given or not self.steps else None
         for step in self.steps:
             x, z = step.start(x, z)
+        assert z is not None
         return x, z
 
     def undo(self, state: State) -> State:
@@ -41,6 +42,11 @@ class Presolved:
         for step in reversed(self.steps):
             state = step.undo(state)
         return state
+
+
+def as_stated(problem: Problem, why: str) -> Presolved:
+    """The problem itself, with the reason."""
+    return Presolved(problem, problem, (), f"as stated: {why}")
 
 
 def presolve(problem: Problem) -> Presolved:
@@ -58,7 +64,7 @@ def presolve(problem: Problem) -> Presolved:
     block 'v' and 'x' became one
     """
     if _distributed(problem):
-        return Presolved(problem, problem, (), "as stated: the data are distributed")
+        return as_stated(problem, "the data are distributed")
     steps: list[Canonical | Equilibrated] = []
     canonical = Canonical(problem)
     notes = list(canonical.notes)

@@ -230,8 +230,8 @@ def drop(draft: Draft) -> None:
         elif group is rest and not group.terms and not np.any(np.asarray(group.c)):
             draft.groups.remove(group)
             draft.rest = None
-            if not draft.stated.unconstrained:
-                draft.notes.append("the equation 0 = 0 was left out")
+            alone = draft.stated.unconstrained
+            draft.notes.append("without an equation" if alone else "the equation 0 = 0 was left out")
     used = {
         v
         for g in draft.groups

@@ -100,7 +100,8 @@ def solve_batch(
                 if run.status not in (None, Status.DIVERGED):
                     run.finish(state)
     used = [method.parameters_of(setup) for setup, _ in begun]
-    return [result_of(method, run, parameters) for run, parameters in zip(runs, used, strict=True)]
+    why = f"as stated: {method.name} takes it so"
+    return [result_of(method, run, parameters, why) for run, parameters in zip(runs, used, strict=True)]
 
 
 def _require_lipschitz(problem: Problem) -> None:

@@ -110,12 +110,14 @@ class Journal:
         """Say what is to blame for an error in the middle of the run, where that is the journal."""
 
 
-def journal(checkpoint: Any, problem: Problem, x0: Any, z0: Any, method: Any, seed: Any) -> Journal:
+def journal(
+    checkpoint: Any, problem: Problem, x0: Any, z0: Any, method: Any, seed: Any, presolve: bool
+) -> Journal:
     """The journal of a solve; where its file holds an earlier part of the same solve, that is found."""
     if checkpoint is None:
         return Journal(seed)
     settings = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    return FileJournal(settings, identity(problem, x0, z0, method, seed), seed)
+    return FileJournal(settings, identity(problem, x0, z0, method, seed, presolve), seed)
 
 
 class FileJournal(Journal):

@@ -29,7 +29,7 @@ Identity = dict[str, list[str]]
 """What goes into a solve by name: [digest, how to call it]."""
 
 
-def identity(problem: Problem, x0: Any, z0: Any, method: Any, seed: Any) -> Identity:
+def identity(problem: Problem, x0: Any, z0: Any, method: Any, seed: Any, presolve: bool) -> Identity:
     """Everything that decides the iterates; limits, tolerance, callback and interval of checks do not."""
     parts: dict[str, Any] = {"version of ipds": __version__, "method": method}
     for name, block, op in zip(problem.names, problem.blocks, problem.operators, strict=True):
@@ -39,7 +39,7 @@ def identity(problem: Problem, x0: Any, z0: Any, method: Any, seed: Any) -> Iden
             f"h of block {name!r}": block.h,
             f"A of block {name!r}": op,
         }
-    parts |= {"b": problem.b, "x0": x0, "z0": z0, "seed": seed}
+    parts |= {"b": problem.b, "x0": x0, "z0": z0, "seed": seed, "presolve": presolve}
     return {name: [digest(part), _called(part)] for name, part in parts.items()}
 
 

@@ -40,10 +40,20 @@ class Options:
         return Options(iterations, self.tol, limit, self.callback, self.progress, self.check_every)
 
 
-def check_problem(problem: Any) -> None:
-    """Refuse what is no problem, or one whose last block has no part in the constraint: every theorem rests on it."""
+def check_problem(problem: Any, rewritten: bool = False) -> None:
+    """Refuse what is no problem, or one whose last block has no part in the constraint: every theorem rests on it.
+
+    The latter may be `rewritten` by presolve.
+    """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
+    if rewritten:
+        return
+    if problem.unconstrained:
+        raise AssumptionError(
+            f"the problem has no equation, as {problem.names[0]!r} is its only block and has no A: presolve treats "
+            'such problems, with method="auto" or AcceleratedIPDS()'
+        )
     with naming_blocks(problem):
         useless = problem.operators[-1].is_zero
     if useless:

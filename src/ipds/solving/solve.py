@@ -12,6 +12,8 @@ from .._arrays import to_caller
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
 from ..methods.deadline import OutOfTime, deadline
+from ..presolve import Presolved, as_stated
+from ..presolve import presolve as rewrite
 from ..problem import Problem
 from ..status import Status
 from ..theory.scales import units
@@ -41,6 +43,7 @@ def solve(
     check_every: int = 10,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     seed: int | None = None,
+    presolve: bool = True,
 ) -> Result:
     """Solve a problem and certify the answer.
 
@@ -60,10 +63,13 @@ def solve(
         part of the same solve, that is resumed, to the same bits; limits and tolerance may have changed, and count for
         the whole. Where it belongs to another problem it is refused.
     seed : of the starting point, where one is drawn.
+    presolve : whether the problem may be rewritten and its units changed first; x, z, history and certificate are those
+        of the problem as stated in any case. "auto" and `AcceleratedIPDS` do; Algorithm 1 and the methods for research
+        run on what was stated. `result.presolve` says what was done.
 
     Returns
     -------
-    Result : x (blocks; the smoothed one is x̆), z, fun, success, status, certificate, history and more.
+    Result : x (blocks; the smoothed one is x̆), z, fun, success, status, certificate, history, presolve and more.
 
     >>> import numpy as np
     >>> from ipds import Block, Problem, solve
@@ -75,22 +81,29 @@ def solve(
     >>> result.success, bool(np.allclose(result.x[1], [2, 0, 0], atol=1e-3))
     (True, True)
     """
-    check_problem(problem)
-    check_options(max_iter, tol, time_limit, callback, check_every)
     chosen = None if method == "auto" else _as_method(method)
+    rewritten = presolve and (chosen is None or chosen.presolves)
+    check_problem(problem, rewritten)
+    check_options(max_iter, tol, time_limit, callback, check_every)
     options = Options(max_iter, tol, time_limit, convention(callback), progress, check_every)
     with naming_blocks(problem):
-        log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed)
-        choices = candidates(problem) if chosen is None else [chosen]
+        log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed, presolve)
+        done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
+        choices = candidates(problem, done.problem) if chosen is None else [chosen]
         start = Start(problem, x0, z0, log.entropy)
         scales = units(problem, start.natural)
         if chosen is not None:
-            return problem.answer(_run(problem, start, chosen, options, scales, log))
-        return problem.answer(_first_answer(problem, start, choices, options, scales, log))
+            return problem.answer(_run(done, start, chosen, options, scales, log))
+        return problem.answer(_first_answer(done, start, choices, options, scales, log))
+
+
+def _why(presolve: bool, method: Method | None) -> str:
+    """Why a problem is solved as it is stated."""
+    return f"{method.name} takes it so" if presolve and method is not None else "presolve is off"
 
 
 def _first_answer(
-    problem: Problem,
+    done: Presolved,
     start: Start,
     choices: Sequence[Method],
     options: Options,
@@ -104,7 +117,8 @@ def _first_answer(
         if tried and left.time_limit == 0:
             continue
         try:
-            result = _run(problem, start, choice, left, scales, log)
+            own = done if choice.presolves else as_stated(done.stated, f"{choice.name} takes it so")
+            result = _run(own, start, choice, left, scales, log)
         except AssumptionError:  # this one has no say here; an earlier one may have answered
             if not tried:
                 raise
@@ -132,7 +146,8 @@ def iterate(
 
     Parameters
     ----------
-    problem, x0, z0, method, seed : as in `solve`. There is no stopping rule, and "auto" is its first choice throughout.
+    problem, x0, z0, method, seed : as in `solve`. There is no stopping rule; "auto" is its first choice throughout, on
+        the presolved problem, and a method that is named runs on the problem as stated.
 
     Yields
     ------
@@ -147,18 +162,20 @@ def iterate(
     >>> next(iterate(problem, method=IPDS("sound"))).t
     1
     """
-    check_problem(problem)
-    chosen = candidates(problem)[0] if method == "auto" else _as_method(method)
+    check_problem(problem, rewritten=method == "auto")
+    done = rewrite(problem) if method == "auto" else as_stated(problem, "a method was named")
+    chosen = candidates(problem, done.problem)[0] if method == "auto" else _as_method(method)
+    done = done if chosen.presolves else as_stated(problem, f"{chosen.name} takes it so")
     x, z = starting_point(problem, x0, z0, seed)
-    setup, carry = chosen.init(problem, x, z)
+    setup, carry = chosen.init(done.problem, *done.start(x, z, z0 is not None))
     while True:
         with naming_blocks(problem):
             carry, state = chosen.step(setup, carry)
-        yield state
+        yield done.undo(state)
 
 
 def _run(
-    problem: Problem,
+    done: Presolved,
     start: Start,
     method: Method,
     options: Options,
@@ -169,11 +186,11 @@ def _run(
     begun = Stopwatch()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
         x0, z0 = start.take()
-        setup, carry = method.init(problem, x0, z0)
+        setup, carry = method.init(done.problem, *done.start(x0, z0, start.gives_multiplier))
         parameters = method.parameters_of(setup)
-        run = Run.begin(problem, x0, z0, scales, method.may_smooth(setup))
+        run = Run.begin(done.stated, x0, z0, scales, method.may_smooth(setup))
         run, carry = log.resume(run, carry)
-        advance = Advance(problem, method, setup, z0)
+        advance = Advance(done.problem, method, setup, z0)
         held = [carry]
         del x0, z0, carry  # `held` and the run hold what is needed of them
         clock = Stopwatch(run.seconds + begun.seconds(), options.time_limit)
@@ -182,22 +199,22 @@ def _run(
         try:
             try:
                 with deadline(clock.over):
-                    _loop(problem, advance, held, options, run, clock, bar, log)
+                    _loop(done, advance, held, options, run, clock, bar, log)
             except KeyboardInterrupt:
                 run.status = Status.INTERRUPTED
             run.seconds = clock.seconds()
             log.keep(run)
         except Exception as error:  # of the caller's functions, operators or callback, or of the disk
             run.status = run.status or Status.FAILED
-            with_result(error, result_of(method, run, parameters))
+            with_result(error, result_of(method, run, parameters, done.report))
             log.failed(error)
             log.keep(run)
             raise
-    return result_of(method, run, parameters)
+    return result_of(method, run, parameters, done.report)
 
 
 def _loop(
-    problem: Problem,
+    done: Presolved,
     advance: Advance,
     held: list[Any],
     options: Options,
@@ -223,11 +240,11 @@ def _loop(
         if state is None or state.t == run.last.t:  # no step was made since the last check
             run.status = Status.TIME_LIMIT
             if state is not None:
-                run.finish(state)
+                run.finish(done.undo(state))
         elif (
             state.t % options.check_every == 0 or state.t == 1 or state.t >= options.max_iter or clock.over()
         ):
-            _check(problem, held[0], state, options, run, clock, bar, log)
+            _check(done.stated, held[0], done.undo(state), options, run, clock, bar, log)
 
 
 def _check(
@@ -271,8 +288,8 @@ def _goes_on(clock: Stopwatch, callback: Callback, run: Run, state: State) -> bo
     return True
 
 
-def result_of(method: Method, run: Run, parameters: Any) -> Result:
-    """What a run has found."""
+def result_of(method: Method, run: Run, parameters: Any, presolve: str) -> Result:
+    """What a run has found; `presolve` says what was done to the problem."""
     from ..result import Result
 
     point, status = run.answer(), run.status or Status.FAILED
@@ -290,6 +307,7 @@ def result_of(method: Method, run: Run, parameters: Any) -> Result:
         state=run.state if point is run.end else None,
         parameters=parameters,
         method=method.name,
+        presolve=presolve,
     )
 
 

@@ -26,6 +26,11 @@ class Start:
         made, self._made = self._made or starting_point(*self._given), None
         return made
 
+    @property
+    def gives_multiplier(self) -> bool:
+        """Whether the caller gave z0."""
+        return self._given[2] is not None
+
     def natural(self) -> tuple[Array, ...]:
         """The x0 that the problem calls for: the start itself unless the caller gave one."""
         problem, given, _, seed = self._given

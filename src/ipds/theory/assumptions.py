@@ -100,15 +100,18 @@ class Assumptions:
             ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
             ("L_i of the gradients", shown),
             ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
-            *([] if self.problem is None else [("solve() tries", _tried(self.problem))]),
+            *([] if self.problem is None else _plan(self.problem)),
         ]
 
 
-def _tried(problem: Problem) -> str:
-    """The methods of `method="auto"`, in their order: a theorem is not needed for a certified answer."""
+def _plan(problem: Problem) -> list[tuple[str, str]]:
+    """What `solve` does by default: presolve, then methods in their order. An answer is certified without a theorem."""
     from ..methods import candidates
+    from ..presolve import presolve
 
-    return ", then ".join(method.name for method in candidates(problem))
+    done = presolve(problem)
+    tried = ", then ".join(method.name for method in candidates(problem, done.problem))
+    return [("presolve", done.report), ("solve() tries", tried)]
 
 
 def _columns(rows: list[tuple[str, str]]) -> str:

@@ -128,6 +128,8 @@ class AcceleratedIPDS(Method):
     References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
 
+    presolves = True
+
     def __init__(self, effort: str = "balanced", beta0: float | None = None):
         if effort not in EFFORTS:
             raise ValueError(f"AcceleratedIPDS: effort must be one of {list(EFFORTS)}, got {effort!r}")
