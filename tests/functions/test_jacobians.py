@@ -60,6 +60,7 @@ from ipds.operators import Operator
 rng = np.random.default_rng(3)
 ROTATION = np.linalg.qr(rng.standard_normal((4, 4)))[0]
 WEIGHTS = np.array([0.0, 0.5, 1.0, 3.0])
+POSITIVE = np.array([0.1, 0.5, 1.0, 3.0])
 
 CASES: list[tuple[Any, tuple[int, ...]]] = [
     (Zero(), (4,)),
@@ -70,6 +71,8 @@ CASES: list[tuple[Any, tuple[int, ...]]] = [
     (ElasticNet(WEIGHTS, 0.4), (4,)),
     (Huber(0.7, 0.5), (5,)),
     (Huber(WEIGHTS, 0.5), (4,)),
+    (ElasticNet(0.7, WEIGHTS), (4,)),
+    (Huber(0.7, POSITIVE), (3, 4)),
     (Box(-0.5, 1.0), (5,)),
     (Box(np.array([-1.0, 0.2, -math.inf, 0.0]), np.array([1.0, 3.0, 0.0, 0.0])), (4,)),
     (NonNegative(), (5,)),
@@ -131,6 +134,9 @@ CASES: list[tuple[Any, tuple[int, ...]]] = [
     (LTwoThirds(WEIGHTS), (4,)),
     (CappedL1(0.7, 0.5), (5,)),
     (LogSum(0.7, 0.4), (5,)),
+    (CappedL1(WEIGHTS, POSITIVE), (4,)),
+    (LogSum(0.7, POSITIVE), (4,)),
+    (MCP(0.7, POSITIVE), (3, 4)),
     (MCP(0.7, 1.5), (5,)),
     (MCP(WEIGHTS, 1.5), (4,)),
     (SCAD(0.7, 3.0), (5,)),

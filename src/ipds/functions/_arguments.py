@@ -22,21 +22,21 @@ def number(owner: str, name: str, value: Any, *, above: float = -math.inf, or_eq
     return value
 
 
-def weight(owner: str, name: str, value: Any) -> float | Array:
-    """`value` as a float or an array of weights, all finite and ≥ 0."""
+def weight(owner: str, name: str, value: Any, *, positive: bool = False) -> float | Array:
+    """`value` as a float or an array of weights, all finite and ≥ 0, or > 0 where `positive`."""
     if isinstance(value, (list, tuple)):
         value = np.asarray(value)
     if not is_array(value):
-        return number(owner, name, value, above=0.0, or_equal=True)
+        return number(owner, name, value, above=0.0, or_equal=not positive)
     if is_traced(value):
         return value
     if len(value.shape) == 0:
-        return number(owner, name, float(value), above=0.0, or_equal=True)
+        return number(owner, name, float(value), above=0.0, or_equal=not positive)
     plain = to_numpy(value)
     if plain.dtype.kind not in "iuf":
         raise TypeError(f"{owner}: {name} must hold real numbers, got dtype {plain.dtype}")
-    if not np.all(np.isfinite(plain)) or np.any(plain < 0):
-        raise ValueError(f"{owner}: every entry of {name} must be finite and ≥ 0")
+    if not np.all(np.isfinite(plain)) or np.any(plain <= 0 if positive else plain < 0):
+        raise ValueError(f"{owner}: every entry of {name} must be finite and {'>' if positive else '≥'} 0")
     return value.astype(float) if isinstance(value, np.ndarray) else value
 
 

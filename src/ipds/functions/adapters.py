@@ -12,6 +12,7 @@ from .._arrays import Array, Shape, scalar
 from .base import Nonsmooth, Smooth
 from .hessians import as_map
 from .kinks import Groups, Kinks
+from .rescaling import one_unit
 
 
 class UserNonsmooth(Nonsmooth):
@@ -45,6 +46,16 @@ class UserNonsmooth(Nonsmooth):
 
     def groups(self, shape: Shape) -> Groups | None:
         return self._offered("groups", shape)
+
+    def rescaled(self, d: float | Array) -> Nonsmooth | None:
+        """The object's own, where it offers one; else h(d x) for one number, which any prox allows."""
+        from .calculus import Precomposed
+
+        if hasattr(self.function, "rescaled"):
+            found = self.function.rescaled(d)
+            return None if found is None else as_nonsmooth(found, "rescaled")
+        unit = one_unit(d)
+        return None if unit is None else Precomposed(self, unit)
 
     def subgradient(self, x: Array) -> Array:
         return self._offered("subgradient", x)

@@ -10,6 +10,7 @@ from .._arrays import Array, asarray, choose, dot, greatest, magnitude, norm, to
 from ..operators import Operator
 from ._arguments import bound, number
 from .jacobians import Projector, RankOnePerGroup
+from .rescaling import row_units, units
 from .sets import Indicator, slack
 
 
@@ -51,6 +52,11 @@ class Affine(Indicator):
         """I - W Wᵀ."""
         return Projector(self._w, v.shape)
 
+    def rescaled(self, d: float | Array) -> Affine | None:
+        """The columns of A times d; None where d differs within a row of a block of columns."""
+        rows = row_units(d)
+        return None if rows is None else Affine(self.A * rows, self.b)
+
 
 class HalfSpace(Indicator):
     """{x : ⟨a, x⟩ ≤ b}; prox(v, s) = v - (⟨a, v⟩ - b)₊ a/‖a‖², with a of the shape of x."""
@@ -79,3 +85,7 @@ class HalfSpace(Indicator):
         """I inside; outside I - aaᵀ/‖a‖²."""
         unit = asarray(self._unit, v)
         return RankOnePerGroup(1.0, unit, choose(dot(unit, v) > self._offset, -1.0, 0.0))
+
+    def rescaled(self, d: float | Array) -> HalfSpace:
+        """a times d."""
+        return HalfSpace(self.a * units(d), self.b)

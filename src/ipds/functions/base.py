@@ -60,6 +60,13 @@ class Nonsmooth(OnExpressions, ABC):
         """
         return None
 
+    def rescaled(self, d: float | Array) -> Nonsmooth | None:
+        """The function u ↦ h(d·u) for d > 0, a number or an array that broadcasts to the block and has as many axes.
+
+        None where it is none of the functions known here.
+        """
+        return None
+
     def soften(self, u: Array, s: float) -> tuple[Any, Array]:
         """(value, gradient) at u of a smooth function near a convex h, the gradient Lipschitz with the constant 1/s.
 
@@ -128,6 +135,10 @@ class Smooth(OnExpressions, ABC):
     def curvature(self, x: Array, d: Array) -> Array:
         """∇²f(x) d, of the shape of x; here by a central difference of the gradient."""
         return difference(self.grad, x, d)
+
+    def rescaled(self, d: float | Array) -> Smooth | None:
+        """The function x ↦ f(d·x) for d > 0, as for `Nonsmooth`; None where only `Composed` says it."""
+        return None
 
     def hessian(self, x: Array) -> Any:
         """∇²f(x): a 1-D array, the diagonal on the flattened block; a matrix (2-D array or SciPy sparse) on it; or, as

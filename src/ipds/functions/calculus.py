@@ -14,6 +14,7 @@ from .adapters import required
 from .base import Nonsmooth, Smooth
 from .jacobians import as_map
 from .kinks import Groups, Kinks
+from .rescaling import one_unit, units
 
 
 class _Around(Nonsmooth):
@@ -71,6 +72,11 @@ class Scaled(_Around):
 
     def tangent(self, x: Array, g: Array) -> Array:
         return self.h.tangent(x, g)
+
+    def rescaled(self, d: float | Array) -> Scaled | None:
+        """c times what h becomes."""
+        inner = self.h.rescaled(d)
+        return None if inner is None else Scaled(inner, self.c)
 
 
 class Precomposed(_Around):
@@ -157,6 +163,14 @@ class Precomposed(_Around):
             raise NotImplementedError("Precomposed by a matrix offers no tangent")
         return self.h.tangent(self._forward(x), g)
 
+    def rescaled(self, d: float | Array) -> Precomposed | None:
+        """h(a d x + shift); for an array g(a x + shift/d) with g(x) = h(d x), None where h offers no such g."""
+        found = units(d)
+        if isinstance(found, float):
+            return Precomposed(self.h, self.a * found, self.shift)
+        inner = self.h.rescaled(found) if type(self.a) is float else None
+        return None if inner is None else Precomposed(inner, self.a, self.shift / found)
+
 
 class Translated(Precomposed):
     """h(x - t); prox(v, s) = t + prox_h(v - t, s).
@@ -169,6 +183,12 @@ class Translated(Precomposed):
     def __init__(self, h: Nonsmooth, t: float | Array) -> None:
         self.t = bound("Translated", "t", t)
         super().__init__(h, 1.0, -self.t)
+
+    def rescaled(self, d: float | Array) -> Precomposed | None:
+        """g(x - t/d) with g(x) = h(d x); where h offers no such g, h(d x - t) for a number."""
+        found = units(d)
+        inner = self.h.rescaled(found)
+        return super().rescaled(found) if inner is None else Translated(inner, self.t / found)
 
 
 class MoreauEnvelope(Smooth):
@@ -227,3 +247,9 @@ class MoreauEnvelope(Smooth):
         if isinstance(J, Operator):
             return Identity(self.mu / total) + (step / total) * J
         return None if J is None else (self.mu + step * J) / total
+
+    def rescaled(self, d: float | Array) -> MoreauEnvelope | None:
+        """The envelope of x ↦ h(d x) with μ/d², for a number."""
+        unit = one_unit(d)
+        inner = None if unit is None else self.h.rescaled(unit)
+        return None if unit is None or inner is None else MoreauEnvelope(inner, self.mu / unit**2)

@@ -12,6 +12,7 @@ from ._arguments import bound
 from .adapters import required_smooth
 from .base import Smooth
 from .hessians import added, between
+from .rescaling import after_units, units
 
 
 class Composed(Smooth):
@@ -66,6 +67,11 @@ class Composed(Smooth):
         L = self.f.lipschitz
         return None if L is None else L * self.A.norm() ** 2 if L else 0.0
 
+    def rescaled(self, d: float | Array) -> Composed | None:
+        """f(A(d·x) + shift)."""
+        A = after_units(self.A, units(d))
+        return None if A is None else Composed(self.f, A, self.shift)
+
 
 class SmoothSum(Smooth):
     """f(x) = Σ_k f_k(x), ∇f = Σ ∇f_k, Lipschitz with Σ L_k."""
@@ -111,6 +117,11 @@ class SmoothSum(Smooth):
         """Σ L_k, None where one of the f_k has no global constant."""
         constants = [f.lipschitz for f in self.terms]
         return None if None in constants else float(sum(constants))  # type: ignore[arg-type]
+
+    def rescaled(self, d: float | Array) -> SmoothSum | None:
+        """Of every term; None where one offers none."""
+        terms = [f.rescaled(d) for f in self.terms]
+        return None if any(f is None for f in terms) else SmoothSum(terms)  # type: ignore[arg-type]
 
 
 def total(terms: Sequence[Smooth]) -> Smooth | None:

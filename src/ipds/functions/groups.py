@@ -14,6 +14,7 @@ from ._arguments import number, weight
 from .base import Nonsmooth
 from .jacobians import RankOnePerGroup
 from .kinks import Groups
+from .rescaling import one_unit, row_units, units
 from .scalar import fit, one_step, pseudo_huber, within_range
 
 
@@ -54,6 +55,11 @@ class L2(Nonsmooth):
     def subgradient(self, x: Array) -> Array:
         size = magnitude(x)
         return namespace(x).asarray(x * (self.lam / choose(size > 0, size, 1.0)))
+
+    def rescaled(self, d: float | Array) -> L2 | None:
+        """λ times d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else L2(self.lam * unit)
 
 
 class L21(Nonsmooth):
@@ -116,6 +122,11 @@ class L21(Nonsmooth):
         norms = row_norms(x)
         return _by_row(xp, _row_weights(self.lam, x) / xp.where(norms > 0, norms, xp.ones_like(norms)), x) * x
 
+    def rescaled(self, d: float | Array) -> L21 | None:
+        """The weights times d; None where d differs within a row."""
+        rows = row_units(d)
+        return None if rows is None else L21(self.lam * rows)
+
 
 class GroupL2(Nonsmooth):
     """h(x) = λ Σ_g w_g ‖x_g‖₂ over disjoint groups g of entries of the flattened x; prox shrinks each group.
@@ -130,7 +141,7 @@ class GroupL2(Nonsmooth):
 
     is_convex = True
 
-    def __init__(self, lam: float, groups: Sequence[Sequence[int]], weights: Any = None) -> None:
+    def __init__(self, lam: float, groups: Sequence[Sequence[int] | np.ndarray], weights: Any = None) -> None:
         self.lam = number("GroupL2", "lam", lam, above=0.0, or_equal=True)
         indices = [np.asarray(g) for g in groups]
         if any(g.dtype.kind not in "iu" or g.ndim != 1 for g in indices):
@@ -211,6 +222,17 @@ class GroupL2(Nonsmooth):
         norms, label = self._norms(x)
         factors = asarray(self.weights, x) * self.lam / xp.where(norms > 0, norms, xp.ones_like(norms))
         return self._scale(x, factors, 0.0, label)
+
+    def rescaled(self, d: float | Array) -> GroupL2 | None:
+        """The weights times d; None where d differs within a group, or is shorter than the block."""
+        found = units(d)
+        if isinstance(found, float):
+            return GroupL2(self.lam * found, self._indices, self.weights)
+        flat = found.reshape(-1)
+        if any(g.max(initial=0) >= flat.size or np.ptp(flat[g]) > 0 for g in self._indices if len(g)):
+            return None
+        factors = np.array([flat[g[0]] if len(g) else 1.0 for g in self._indices])
+        return GroupL2(self.lam, self._indices, to_numpy(self.weights) * factors)
 
 
 def row_norms(x: Array) -> Array:

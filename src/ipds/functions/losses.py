@@ -14,10 +14,24 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, adopted, all_finite, choose, dot, is_array, is_traced, namespace, scalar, truth
-from ..operators import Diagonal, Identity, Matrix, Operator, as_operator
+from .._arrays import (
+    Array,
+    Shape,
+    adopted,
+    all_finite,
+    asarray,
+    choose,
+    dot,
+    is_array,
+    is_traced,
+    namespace,
+    scalar,
+    truth,
+)
+from ..operators import Compose, Diagonal, Identity, Matrix, Operator, as_operator
 from .base import Smooth
 from .hessians import between, semidefinite
+from .rescaling import after_units, units, with_parts
 
 
 class _LinearModel(Smooth):
@@ -53,6 +67,16 @@ class _LinearModel(Smooth):
     def hessian(self, x: Array) -> Any:
         weights = self.row_curvature(self.G.apply(x))
         return between(self.G, namespace(x).reshape(weights, (-1,)), x.shape)
+
+    def rescaled(self, d: float | Array) -> Smooth | None:
+        """The same φ of G(d·x)."""
+        G = after_units(self.G, units(d), self._block_shape())
+        return None if G is None else with_parts(self, G=G)
+
+    def _block_shape(self) -> Shape | None:
+        """The shape of x, where the data say it: that of G x for a scaled identity."""
+        data: Any = getattr(self, "y", getattr(self, "labels", None))
+        return tuple(data.shape) if isinstance(self.G, Identity) and is_array(data) else None
 
 
 class LeastSquares(_LinearModel):
@@ -287,6 +311,27 @@ class Quadratic(Smooth):
         """‖Q‖, computed when first asked for."""
         return self.Q.norm()
 
+    def rescaled(self, d: float | Array) -> Quadratic | None:
+        """½⟨x, DQD x⟩ + ⟨d·c, x⟩."""
+        found = units(d)
+        shape = tuple(self.c.shape) if is_array(self.c) else None
+        right = after_units(self.Q, found, shape)
+        if right is None:
+            return None
+        if isinstance(found, float):
+            Q: Operator | None = after_units(right, found)
+        elif isinstance(right, Matrix):
+            Q = after_units(right.T, found)  # (QD)ᵀD = DQD
+        elif isinstance(right, Diagonal):
+            Q = Diagonal(right.diagonal * found)
+        else:
+            Q = right.right @ right if isinstance(right, Compose) else None
+        if Q is None:
+            return None
+        c = self.c if self._no_linear_term else asarray(found, self.c) * self.c if shape else self.c * found
+        same = {"is_convex": self.is_convex} if "is_convex" in vars(self) else {}  # as D is positive
+        return with_parts(self, Q=Q, c=c, **same)
+
 
 class Linear(Smooth):
     """f(x) = ⟨c, x⟩, ∇f(x) = c, Lipschitz with 0."""
@@ -309,6 +354,11 @@ class Linear(Smooth):
 
     def hessian(self, x: Array) -> Any:
         return namespace(x).zeros_like(namespace(x).reshape(x, (-1,)))
+
+    def rescaled(self, d: float | Array) -> Linear:
+        """c times d."""
+        found = units(d)
+        return Linear((asarray(found, self.c) if is_array(self.c) else found) * self.c)
 
 
 def _data(name: str, argument: str, value: Any, G: Operator | None, parts: int = 1) -> Array:

@@ -14,6 +14,7 @@ from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
 from .jacobians import Conjugated, Spectral
+from .rescaling import one_unit, units
 from .row_rank import truncate_rows
 from .sets import Indicator, slack
 
@@ -64,6 +65,10 @@ class Stiefel(Indicator):
         """Projection on the tangent space at x: g - x sym(xᵀg)."""
         cross = x.T @ g
         return increased(x @ (-0.5 * (cross + cross.T)), g)
+
+    def rescaled(self, d: float | Array) -> Stiefel | None:
+        """Itself for d = 1, else None."""
+        return self if one_unit(d) == 1.0 else None
 
 
 def _polar_by_gram(v: Array) -> Array:
@@ -144,6 +149,16 @@ class Rank(Indicator):
         return (
             np.zeros((short, block), order="F") if type(x) is np.ndarray and _has_basis(x, self.s) else None
         )
+
+    def rescaled(self, d: float | Array) -> Rank | None:
+        """Itself for one number, or where d_ij = r_i c_j: rows and columns have units of their own; else None."""
+        found = units(d)
+        if isinstance(found, float):
+            return self
+        if found.ndim != 2:
+            return None
+        gap = np.abs(found * found[:1, :1] / (found[:, :1] * found[:1, :]) - 1.0)
+        return self if gap.max() <= 8 * np.finfo(float).eps else None
 
 
 LARGE = 20
@@ -347,3 +362,7 @@ class PSD(Indicator):
         sizes = xp.abs(w)[:, None] + xp.abs(w)
         above = xp.clip(w, 0.0, None)[:, None] + xp.clip(w, 0.0, None)
         return Conjugated(q, above / xp.where(sizes > 0, sizes, xp.ones_like(sizes)))
+
+    def rescaled(self, d: float | Array) -> PSD | None:
+        """Itself for one number, else None."""
+        return None if one_unit(d) is None else self

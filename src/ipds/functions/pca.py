@@ -13,7 +13,9 @@ import scipy
 from .._arrays import Array, all_finite, dot, is_array, namespace, to_numpy
 from ..operators import Matrix, from_linear_operator, spectrum
 from .base import Smooth
+from .rescaling import one_unit
 from .row_covariance import RowCovariance
+from .weighted import Weighted
 
 
 class _Covariance:
@@ -205,3 +207,8 @@ class PCAVariance(Smooth):
 
     def __repr__(self) -> str:
         return f"PCAVariance({self._data.D.shape[0]}x{self._data.D.shape[1]})"
+
+    def rescaled(self, d: float | Array) -> Smooth | None:
+        """d² times f, for one number; else None."""
+        unit = one_unit(d)
+        return None if unit is None else Weighted(self, unit * unit)

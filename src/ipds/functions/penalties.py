@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._arrays import Array, Shape, absolute_sum, namespace
-from ._arguments import number, weight
+import numpy as np
+
+from .._arrays import Array, Shape, absolute_sum, namespace, to_numpy
+from ._arguments import weight
 from .base import Nonsmooth
 from .kinks import Kinks
-from .scalar import ScalarPenalty, pseudo_huber, soft
+from .rescaling import units
+from .scalar import ScalarPenalty, fit, pseudo_huber, soft
 
 
 class Zero(Nonsmooth):
@@ -32,6 +35,10 @@ class Zero(Nonsmooth):
     def prox_jacobian(self, v: Array, step: float | Array) -> Array:
         """1 everywhere."""
         return namespace(v).ones_like(v)
+
+    def rescaled(self, d: float | Array) -> Zero:
+        """Itself."""
+        return self
 
     def lipschitz(self, shape: Shape) -> float:
         return 0.0
@@ -83,39 +90,50 @@ class L1(ScalarPenalty):
         """Slopes -λ and λ on both sides of 0."""
         return Kinks(-self.lam, self.lam)
 
+    def rescaled(self, d: float | Array) -> L1:
+        """The weights times d."""
+        return L1(self.lam * units(d))
+
 
 class ElasticNet(ScalarPenalty):
-    """h(x) = Σ λ_i |x_i| + μ x_i²/2 with λ = l1, μ = l2; prox(v, s) = soft(v, sλ)/(1 + sμ).
+    """h(x) = Σ λ_i |x_i| + μ_i x_i²/2 with λ = l1, μ = l2; prox(v, s) = soft(v, sλ)/(1 + sμ).
 
     Zou & Hastie, Regularization and variable selection via the elastic net, JRSS B 67 (2005).
     """
 
     is_convex = True
 
-    def __init__(self, l1: float | Array = 1.0, l2: float = 1.0) -> None:
+    def __init__(self, l1: float | Array = 1.0, l2: float | Array = 1.0) -> None:
         self.lam = weight("ElasticNet", "l1", l1)
-        self.l2 = number("ElasticNet", "l2", l2, above=0.0, or_equal=True)
+        self.l2 = weight("ElasticNet", "l2", l2)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return a * (lam + 0.5 * self.l2 * a)
+        return a * (lam + 0.5 * fit(self.l2, a) * a)
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return lam + self.l2 * a
+        return lam + fit(self.l2, a) * a
 
     def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
-        return self.l2
+        return fit(self.l2, a)
 
     def _steepest(self) -> float | Array:
-        return math.inf if self.l2 else self.lam
+        if type(self.l2) is float:
+            return math.inf if self.l2 else self.lam
+        return np.where(to_numpy(self.l2) > 0, math.inf, to_numpy(self.lam))
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         u = soft(xp, v, lam * step)
-        u *= 1.0 / (1.0 + step * self.l2)
+        u *= 1.0 / (1.0 + step * fit(self.l2, v))
         return u
+
+    def rescaled(self, d: float | Array) -> ElasticNet:
+        """l1 times d, l2 times d²."""
+        d = units(d)
+        return ElasticNet(self.lam * d, self.l2 * d * d)
 
 
 class Huber(ScalarPenalty):
-    """h(x) = Σ λ_i H(x_i), H(a) = a²/2 up to |a| = δ, then δ|a| - δ²/2.
+    """h(x) = Σ λ_i H(x_i), H(a) = a²/2 up to |a| = δ_i, then δ_i|a| - δ_i²/2.
 
     prox(v, s) = v - sλ clip(v/(1 + sλ), -δ, δ).
     Huber, Robust estimation of a location parameter, Ann. Math. Statist. 35 (1964).
@@ -124,19 +142,19 @@ class Huber(ScalarPenalty):
     is_convex = True
     _kink_at_zero = False
 
-    def __init__(self, lam: float | Array = 1.0, delta: float = 1.0) -> None:
+    def __init__(self, lam: float | Array = 1.0, delta: float | Array = 1.0) -> None:
         super().__init__(lam)
-        self.delta = number("Huber", "delta", delta, above=0.0)
+        self.delta = weight("Huber", "delta", delta, positive=True)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        low = xp.clip(a, None, self.delta)
+        low = xp.minimum(a, fit(self.delta, a) + 0.0 * a)
         return lam * low * (a - 0.5 * low)
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return lam * xp.clip(a, None, self.delta)
+        return lam * xp.minimum(a, fit(self.delta, a) + 0.0 * a)
 
     def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
-        return lam * xp.astype(a < self.delta, a.dtype)
+        return lam * xp.astype(a < fit(self.delta, a), a.dtype)
 
     def _steepest(self) -> float | Array:
         return self.lam * self.delta
@@ -145,4 +163,9 @@ class Huber(ScalarPenalty):
         c = lam * step
         a = xp.abs(v)
         # not v minus something almost as large: with c ≫ 1 that would leave few digits of v/(1 + c)
-        return xp.copysign(xp.maximum(a * (1.0 / (1.0 + c)), a - c * self.delta), v)
+        return xp.copysign(xp.maximum(a * (1.0 / (1.0 + c)), a - c * fit(self.delta, v)), v)
+
+    def rescaled(self, d: float | Array) -> Huber:
+        """λ H_δ(d·a) = λd² H_{δ/d}(a)."""
+        d = units(d)
+        return Huber(self.lam * d * d, self.delta / d)

@@ -15,6 +15,7 @@ from .adapters import required
 from .base import Nonsmooth
 from .jacobians import OnParts
 from .kinks import Kinks
+from .rescaling import units
 from .scalar import fit
 
 
@@ -124,6 +125,16 @@ class Separable(Nonsmooth):
         pieces = zip(self.parts, self._split(x), strict=True)
         return self._join([h.subgradient(piece) for (_, h), piece in pieces], x.shape[0])
 
+    def rescaled(self, d: float | Array) -> Separable | None:
+        """Of every part; None where one offers none."""
+        found = units(d)
+        if isinstance(found, float) or found.shape[0] == 1:
+            own = [found] * len(self.parts)
+        else:
+            own = [_one_number(piece) for piece in self._split(found)]
+        parts = [(place, h.rescaled(unit)) for (place, h), unit in zip(self.parts, own, strict=True)]
+        return None if any(h is None for _, h in parts) else Separable(parts)  # type: ignore[arg-type]
+
 
 class Stacked(Nonsmooth):
     """h(u) = Σ_k h_k(u_k): a vector cut into consecutive pieces u_k, each read row by row in a shape of its own.
@@ -210,6 +221,14 @@ class Stacked(Nonsmooth):
 
     def subgradient(self, x: Array) -> Array:
         return _joined(self._each("subgradient", self._cut(x)))
+
+    def rescaled(self, d: float | Array) -> Stacked | None:
+        """Of every part; None where one offers none."""
+        found = units(d)
+        numbers = isinstance(found, float)
+        own = [found] * len(self.parts) if numbers else [_one_number(piece) for piece in self._cut(found)]
+        parts = [(h.rescaled(unit), shape) for (h, shape), unit in zip(self.parts, own, strict=True)]
+        return None if any(h is None for h, _ in parts) else Stacked(parts)  # type: ignore[arg-type]
 
 
 def _part(k: int, part: Any) -> tuple[Nonsmooth, Shape]:

@@ -32,6 +32,7 @@ from ._arguments import bound, number
 from .base import Nonsmooth
 from .jacobians import RankOnePerGroup
 from .kinks import Kinks
+from .rescaling import one_unit, over, units
 from .scalar import fit, floor_at_zero, one_step
 
 
@@ -99,6 +100,11 @@ class Box(Indicator):
         xp = namespace(v)
         return xp.asarray(xp.astype((v > fit(self.lo, v)) & (v < fit(self.hi, v)), v.dtype))
 
+    def rescaled(self, d: float | Array) -> Box:
+        """The bounds divided by d."""
+        d = units(d)
+        return Box(over(self.lo, d), over(self.hi, d))
+
 
 class NonNegative(Indicator):
     """{x : x ≥ 0}; prox(v, s) = max(v, 0)."""
@@ -122,6 +128,10 @@ class NonNegative(Indicator):
         """1 where v > 0, else 0."""
         xp = namespace(v)
         return xp.asarray(xp.astype(v > 0, v.dtype))
+
+    def rescaled(self, d: float | Array) -> NonNegative:
+        """Itself."""
+        return self
 
 
 def simplex_level(a: Array, total: float) -> float:
@@ -193,6 +203,11 @@ class Simplex(Indicator):
         kept = xp.astype(self.project(v) > 0, v.dtype)
         return RankOnePerGroup(kept, kept, -1.0 / xp.sum(kept))
 
+    def rescaled(self, d: float | Array) -> Simplex | None:
+        """The radius divided by d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else Simplex(self.radius / unit)
+
 
 class L1Ball(Indicator):
     """{x : Σ |x_i| ≤ radius}; prox(v, s) = soft threshold by the τ that brings the sum down to the radius.
@@ -233,6 +248,11 @@ class L1Ball(Indicator):
             choose(inside, 0.0, -1.0 / xp.clip(xp.sum(kept), 1.0, None)),
         )
 
+    def rescaled(self, d: float | Array) -> L1Ball | None:
+        """The radius divided by d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else L1Ball(self.radius / unit)
+
 
 class L2Ball(Indicator):
     """{x : ‖x‖₂ ≤ radius}; prox(v, s) = v min(1, radius/‖v‖)."""
@@ -257,6 +277,11 @@ class L2Ball(Indicator):
         shrink = choose(outside, self.radius / choose(outside, size, 1.0), 1.0)
         return RankOnePerGroup(shrink, v / choose(outside, size, 1.0), choose(outside, -shrink, 0.0))
 
+    def rescaled(self, d: float | Array) -> L2Ball | None:
+        """The radius divided by d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else L2Ball(self.radius / unit)
+
 
 class LinfBall(Box):
     """{x : max |x_i| ≤ radius}; prox(v, s) = clip(v, -radius, radius)."""
@@ -264,6 +289,11 @@ class LinfBall(Box):
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = number("LinfBall", "radius", radius, above=0.0, or_equal=True)
         super().__init__(-self.radius, self.radius)
+
+    def rescaled(self, d: float | Array) -> Box:
+        """The radius divided by d; a box where d is not one number."""
+        unit = one_unit(d)
+        return super().rescaled(d) if unit is None else LinfBall(self.radius / unit)
 
 
 class Sphere(Indicator):
@@ -301,3 +331,8 @@ class Sphere(Indicator):
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x ⟨x, g⟩/radius²."""
         return g - x * (dot(x, g) / self.radius**2)
+
+    def rescaled(self, d: float | Array) -> Sphere | None:
+        """The radius divided by d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else Sphere(self.radius / unit)

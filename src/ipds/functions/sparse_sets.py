@@ -9,6 +9,7 @@ import numpy as np
 from .._arrays import Array, kth_largest, namespace, truth
 from ._arguments import count, number
 from .groups import row_norms
+from .rescaling import one_unit
 from .scalar import keep
 from .sets import Indicator, slack
 
@@ -44,6 +45,10 @@ class Cardinality(Indicator):
         """Which entries to keep, when keeping one earns its score ≥ 0."""
         xp = namespace(score)
         return xp.reshape(largest(xp, xp.reshape(score, (-1,)), self.s), score.shape)
+
+    def rescaled(self, d: float | Array) -> Cardinality:
+        """Itself: the nonzeros stay the same."""
+        return self
 
 
 def largest(xp: Any, a: Array, s: int) -> Array:
@@ -89,6 +94,10 @@ class RowCardinality(Indicator):
         rows = xp.reshape(score, (score.shape[0], -1))
         return xp.reshape(largest(xp, rows, self.s), score.shape)
 
+    def rescaled(self, d: float | Array) -> RowCardinality:
+        """Itself: the nonzeros stay the same."""
+        return self
+
 
 class NonzeroRows(Indicator):
     """{x : at most s rows x[i, ...] differ from 0}; prox keeps the s rows of largest norm."""
@@ -118,6 +127,10 @@ class NonzeroRows(Indicator):
         """1 on what is kept, else 0."""
         xp = namespace(v)
         return keep(xp, self._mask(v), xp.ones_like(v))
+
+    def rescaled(self, d: float | Array) -> NonzeroRows:
+        """Itself: the nonzeros stay the same."""
+        return self
 
 
 class NonzeroColumns(NonzeroRows):
@@ -151,3 +164,8 @@ class Binary(Indicator):
     def prox_jacobian(self, v: Array, step: float | Array) -> Array:
         """0 everywhere."""
         return namespace(v).zeros_like(v)
+
+    def rescaled(self, d: float | Array) -> Binary | None:
+        """Both values divided by d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else Binary(self.lo / unit, self.hi / unit)

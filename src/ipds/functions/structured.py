@@ -12,6 +12,7 @@ from ..operators import Operator
 from ._arguments import number
 from .base import Nonsmooth
 from .jacobians import RankOnePerGroup, Spectral
+from .rescaling import one_unit
 from .scalar import one_step, soft
 from .sets import simplex_level
 
@@ -67,6 +68,11 @@ class Linf(Nonsmooth):
         here = xp.arange(flat.shape[0]) == first
         return xp.reshape(self.lam * xp.sign(flat) * xp.astype(here, x.dtype), x.shape)
 
+    def rescaled(self, d: float | Array) -> Linf | None:
+        """λ times d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else Linf(self.lam * unit)
+
 
 class Nuclear(Nonsmooth):
     """h(x) = λ Σ σ_i(x), the nuclear norm of a matrix; prox soft-thresholds the singular values by sλ.
@@ -110,6 +116,11 @@ class Nuclear(Nonsmooth):
         u, s, wt = xp.linalg.svd(x, full_matrices=False)
         real = s > xp.max(s) * max(x.shape) * float(xp.finfo(x.dtype).eps)
         return self.lam * ((u * xp.astype(real, x.dtype)) @ wt)
+
+    def rescaled(self, d: float | Array) -> Nuclear | None:
+        """λ times d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else Nuclear(self.lam * unit)
 
 
 class TotalVariation1D(Nonsmooth):
@@ -167,6 +178,11 @@ class TotalVariation1D(Nonsmooth):
         sign = self.lam * xp.sign(x[1:, ...] - x[:-1, ...])
         zero = xp.zeros_like(x[:1, ...])
         return xp.concat([zero, sign]) - xp.concat([sign, zero])
+
+    def rescaled(self, d: float | Array) -> TotalVariation1D | None:
+        """λ times d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else TotalVariation1D(self.lam * unit)
 
 
 def _taut_strings(v: Array, t: float) -> np.ndarray:

@@ -81,6 +81,13 @@ class Sum(Nonsmooth):
             raise NotImplementedError("Sum offers a subgradient for convex sums only")
         return (self.penalty if self.constraint.is_set else self.constraint).subgradient(x)
 
+    def rescaled(self, d: float | Array) -> Sum | None:
+        """Of both; None where one offers none, or no joint prox is known of what they become."""
+        penalty, constraint = self.penalty.rescaled(d), self.constraint.rescaled(d)
+        if penalty is None or constraint is None or _rule(penalty, constraint) is None:
+            return None
+        return Sum(penalty, constraint)
+
 
 def _rule(h: Any, c: Any) -> tuple[Rule, Rule] | None:
     """The joint prox and an element of its Jacobian as functions of (v, step), None where there is none."""

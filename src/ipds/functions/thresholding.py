@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, either
-from ._arguments import number
-from .scalar import ScalarPenalty, cap_and_sign, floor_at_zero, keep, select
+from ._arguments import number, weight
+from .base import Nonsmooth
+from .calculus import Scaled
+from .rescaling import one_unit, units
+from .scalar import ScalarPenalty, cap_and_sign, fit, floor_at_zero, keep, select
 
 
 class L0(ScalarPenalty):
@@ -43,6 +46,10 @@ class L0(ScalarPenalty):
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         return [x]
+
+    def rescaled(self, d: float | Array) -> L0:
+        """Itself: the nonzeros stay the same."""
+        return self
 
 
 def _beyond(
@@ -106,6 +113,10 @@ class _Power(ScalarPenalty):
         root = self._root(xp, xp.where(exists, x, one), xp.where(exists, c * one, 0.0 * one), sweeps=40)
         return [xp.where(exists, root, 0.0 * one)]
 
+    def rescaled(self, d: float | Array) -> _Power:
+        """The weights times d^(1 - 1/k)."""
+        return type(self)(self.lam * units(d) ** (1.0 - 1.0 / self._k))
+
 
 class LHalf(_Power):
     """h(x) = Σ λ_i |x_i|^(1/2); prox = 0 up to |v| = 3/2 (sλ)^(2/3), above it the root of u + sλ/(2√u) = |v|.
@@ -127,21 +138,21 @@ class LTwoThirds(_Power):
 
 
 class CappedL1(ScalarPenalty):
-    """h(x) = Σ λ_i min(|x_i|, θ); prox = soft threshold up to |v| = T, v above it.
+    """h(x) = Σ λ_i min(|x_i|, θ_i); prox = soft threshold up to |v| = T, v above it.
 
     T = θ + sλ/2 while sλ ≤ 2θ, then √(2sλθ).
     Zhang, Analysis of multi-stage convex relaxation for sparse regularization, JMLR 11 (2010).
     """
 
-    def __init__(self, lam: float | Array = 1.0, theta: float = 1.0) -> None:
+    def __init__(self, lam: float | Array = 1.0, theta: float | Array = 1.0) -> None:
         super().__init__(lam)
-        self.theta = number("CappedL1", "theta", theta, above=0.0)
+        self.theta = weight("CappedL1", "theta", theta, positive=True)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return lam * xp.clip(a, None, self.theta)
+        return lam * xp.minimum(a, fit(self.theta, a) + 0.0 * a)
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return lam * xp.astype(a < self.theta, a.dtype)
+        return lam * xp.astype(a < fit(self.theta, a), a.dtype)
 
     def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
         return 0.0
@@ -150,12 +161,17 @@ class CappedL1(ScalarPenalty):
         return self.lam
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
-        c, theta = lam * step, self.theta
+        c, theta = lam * step, fit(self.theta, v)
         threshold = select(xp, c <= 2.0 * theta, theta + 0.5 * c, (2.0 * theta * c) ** 0.5)
         return _soft_below(xp, v, c, threshold)
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
-        return [x - lam * step, xp.full_like(x, self.theta), x]
+        return [x - lam * step, fit(self.theta, x) + 0.0 * x, x]
+
+    def rescaled(self, d: float | Array) -> CappedL1:
+        """λ min(d·a, θ) = λd min(a, θ/d)."""
+        d = units(d)
+        return CappedL1(self.lam * d, self.theta / d)
 
 
 def _branch(
@@ -179,48 +195,50 @@ def _soft_below(xp: Any, v: Array, c: float | Array, threshold: float | Array) -
 
 
 class LogSum(ScalarPenalty):
-    """h(x) = Σ λ_i log(1 + |x_i|/ε); prox = 0 up to |v| = T, then v - 2sλ/(|v| + ε + √((|v| + ε)² - 4sλ)).
+    """h(x) = Σ λ_i log(1 + |x_i|/ε_i); prox = 0 up to |v| = T, then v - 2sλ/(|v| + ε + √((|v| + ε)² - 4sλ)).
 
     T = sλ/ε while sλ ≤ ε² (the objective is convex then), else where 0 and the other branch cost the same.
     Candès, Wakin & Boyd, Enhancing sparsity by reweighted l1 minimization, J. Fourier Anal. Appl. 14 (2008).
     """
 
-    def __init__(self, lam: float | Array = 1.0, eps: float = 1.0) -> None:
+    def __init__(self, lam: float | Array = 1.0, eps: float | Array = 1.0) -> None:
         super().__init__(lam)
-        self.eps = number("LogSum", "eps", eps, above=0.0)
+        self.eps = weight("LogSum", "eps", eps, positive=True)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return lam * xp.log1p(a / self.eps)
+        return lam * xp.log1p(a / fit(self.eps, a))
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return lam / (a + self.eps)
+        return lam / (a + fit(self.eps, a))
 
     def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
-        return -lam / (a + self.eps) ** 2
+        return -lam / (a + fit(self.eps, a)) ** 2
 
     def _steepest(self) -> float | Array:
         return self.lam / self.eps
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         c = lam * step
-        if type(c) is float:
-            return _beyond(xp, v, self._threshold(c), c, self._root)
+        if type(c) is float and type(self.eps) is float:
+            return _beyond(xp, v, self._threshold(c, self.eps), c, self._root)
         a = xp.abs(v)
         u = self._root(xp, a, c)
-        gain = u * (a - 0.5 * u) - c * xp.log1p(u / self.eps)  # what u saves next to 0, times the step
+        gain = u * (a - 0.5 * u) - c * xp.log1p(
+            u / fit(self.eps, v)
+        )  # what u saves next to 0, times the step
         return xp.where((u > 0) & (gain > 0), xp.copysign(u, v), xp.zeros_like(v))
 
     def _root(self, xp: Any, a: Array, c: float | Array) -> Array:
         """The larger stationary point, not below 0; where there is none, some point."""
-        far, r = a + self.eps, 2.0 * c**0.5
+        far, r = a + fit(self.eps, a), 2.0 * c**0.5
         root = xp.sqrt(xp.clip(far - r, 0.0, None)) * xp.sqrt(
             far + r
         )  # (far² - 4c)^(1/2), safe from overflow
         return xp.clip(a - 2.0 * c / (root + far), 0.0, None)
 
-    def _threshold(self, c: float) -> float:
+    @staticmethod
+    def _threshold(c: float, eps: float) -> float:
         """Where u and 0 cost the same, by bisection: the gain of u over 0 grows with |v|."""
-        eps = self.eps
         if c <= eps * eps:
             return c / eps
         low, high = max(2.0 * math.sqrt(c) - eps, 0.0), c / eps
@@ -238,6 +256,10 @@ class LogSum(ScalarPenalty):
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         return [self._root(xp, xp.clip(x, 0.0, None), lam * step)]
 
+    def rescaled(self, d: float | Array) -> LogSum:
+        """ε divided by d."""
+        return LogSum(self.lam, self.eps / units(d))
+
 
 class MCP(ScalarPenalty):
     """h(x) = Σ φ(x_i), φ(a) = λ|a| - a²/(2γ) up to |a| = γλ, then γλ²/2 (minimax concave penalty), γ > 0.
@@ -247,40 +269,50 @@ class MCP(ScalarPenalty):
     Zhang, Nearly unbiased variable selection under minimax concave penalty, Ann. Statist. 38 (2010).
     """
 
-    def __init__(self, lam: float | Array = 1.0, gamma: float = 3.0) -> None:
+    def __init__(self, lam: float | Array = 1.0, gamma: float | Array = 3.0) -> None:
         super().__init__(lam)
-        self.gamma = number("MCP", "gamma", gamma, above=0.0)
+        self.gamma = weight("MCP", "gamma", gamma, positive=True)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        a = xp.minimum(a, self.gamma * lam + 0.0 * a)
-        return a * (lam - a / (2.0 * self.gamma))
+        gamma = fit(self.gamma, a)
+        a = xp.minimum(a, gamma * lam + 0.0 * a)
+        return a * (lam - a / (2.0 * gamma))
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return xp.clip(lam - a / self.gamma, 0.0, None)
+        return xp.clip(lam - a / fit(self.gamma, a), 0.0, None)
 
     def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
-        return xp.astype(a < self.gamma * lam, a.dtype) / -self.gamma
+        gamma = fit(self.gamma, a)
+        return xp.astype(a < gamma * lam, a.dtype) / -gamma
 
     def _steepest(self) -> float | Array:
         return self.lam
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
+        gamma = fit(self.gamma, v)
+
         def hard(v: Array) -> Array:
-            return keep(xp, xp.abs(v) > lam * (self.gamma * step) ** 0.5, v)
+            return keep(xp, xp.abs(v) > lam * (gamma * step) ** 0.5, v)
 
         def firm(v: Array) -> Array:
             a = xp.abs(v)
             u = floor_at_zero(xp, a - lam * step)
-            u *= 1.0 / select(xp, step < self.gamma, 1.0 - step / self.gamma, 1.0)
+            u *= 1.0 / select(xp, step < gamma, 1.0 - step / gamma, 1.0)
             return cap_and_sign(xp, u, a, v)
 
-        return _branch(xp, step >= self.gamma, hard, firm, v)
+        return _branch(xp, step >= gamma, hard, firm, v)
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
-        bend = 1.0 - step / self.gamma
+        gamma = fit(self.gamma, x)
+        bend = 1.0 - step / gamma
         # no stationary point without a bend: a guess more
         middle = (x - lam * step) / select(xp, bend > 0, bend, 1.0)
-        return [middle, self.gamma * lam + 0.0 * x, x]
+        return [middle, gamma * lam + 0.0 * x, x]
+
+    def rescaled(self, d: float | Array) -> MCP:
+        """λd·a - d²a²/(2γ): the weights times d, γ divided by d²."""
+        d = units(d)
+        return MCP(self.lam * d, self.gamma / (d * d))
 
 
 class SCAD(ScalarPenalty):
@@ -332,3 +364,8 @@ class SCAD(ScalarPenalty):
         a, bend = self.a, self.a - 1.0 - step
         middle = ((a - 1.0) * x - a * step * lam) / select(xp, bend > 0, bend, 1.0)
         return [x - lam * step, lam + 0.0 * x, middle, a * lam + 0.0 * x, x]
+
+    def rescaled(self, d: float | Array) -> Nonsmooth | None:
+        """d² times SCAD with the weights divided by d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else Scaled(SCAD(self.lam / unit, self.a), unit * unit)

@@ -58,3 +58,8 @@ class Weighted(Smooth):
         """|weight|·L, None where f has no global constant."""
         L = self.f.lipschitz
         return None if L is None else abs(self.weight) * L
+
+    def rescaled(self, d: float | Array) -> Weighted | None:
+        """The same of what f becomes."""
+        inner = self.f.rescaled(d)
+        return None if inner is None else Weighted(inner, self.weight, self.constant)
