@@ -148,10 +148,13 @@ class ScalarPenalty(Nonsmooth):
     def _derivative(self, u: Array, step: float | Array) -> Array:
         """How fast u moves with v, at the u that is the prox of v."""
         xp, lam = namespace(u), fit(self.lam, u)
-        rate = 1.0 / (1.0 + step * self._bend(xp, xp.abs(u), lam) + 0.0 * u)
+        bent = 1.0 + step * self._bend(xp, xp.abs(u), lam) + 0.0 * u
         if not self._kink_at_zero:
-            return xp.asarray(rate)
-        return xp.asarray(xp.where((u != 0) | (lam * step == 0), rate, xp.zeros_like(rate)))
+            return xp.asarray(1.0 / bent)
+        moves = (u != 0) | (lam * step == 0)
+        return xp.asarray(
+            xp.where(moves, 1.0 / xp.where(moves, bent, xp.ones_like(bent)), xp.zeros_like(bent))
+        )
 
     def lipschitz(self, shape: Shape) -> float:
         steepest = self._steepest()
