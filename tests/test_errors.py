@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 import problems
 from ipds import AssumptionError, Block, Parameters, Problem, iterate, solve
-from ipds.functions import L0, L1, LeastSquares, Stiefel, smooth
+from ipds.functions import L0, L1, Affine, Box, LeastSquares, Linear, Stiefel, smooth
 from ipds.methods import IPDS
 from ipds.operators import FiniteDifference, Matrix
 
@@ -74,7 +74,7 @@ CONSTRUCTION = {
     "user operator": (lambda: pair(first={"A": WrongOperator()}), ValueError, r"block 'v'.*\(3,\).*\(3, 2\)"),
     "NaN in b": (lambda: pair(b=NAN), ValueError, "b contains NaN"),
     "infinite b": (lambda: pair(b=np.inf), ValueError, "b must be finite"),
-    "complex b": (lambda: pair(b=1j * np.ones(3)), TypeError, "b must be real"),
+    "complex b": (lambda: pair(b=1j * np.ones(3)), TypeError, "b must hold real numbers"),
     "list b": (lambda: pair(b=[1, 2, 3]), TypeError, "b must be a number or an array"),
     "text b": (lambda: pair(b="0"), TypeError, "b must be a number or an array, got str"),
     "NaN in A": (lambda: pair(first={"A": np.diag(NAN)}), ValueError, "block 'x'.* A: .*NaN"),
@@ -109,7 +109,7 @@ START = {
     "x0 count": (pair, {"x0": [np.zeros(3)]}, ValueError, "x0 has 1 entries.*2 blocks: x, v"),
     "x0 an array": (pair, {"x0": np.zeros((2, 3))}, TypeError, "x0 must be a list of 2 arrays"),
     "x0 NaN": (pair, {"x0": [np.zeros(3), NAN]}, ValueError, "x0 of block 'v' contains NaN"),
-    "x0 complex": (pair, {"x0": [np.zeros(3), 1j * np.ones(3)]}, TypeError, "x0 of block 'v' is complex"),
+    "x0 complex": (pair, {"x0": [np.zeros(3), 1j * np.ones(3)]}, TypeError, "x0 of block 'v' must hold real numbers"),
     "x0 text": (pair, {"x0": [np.zeros(3), "abc"]}, ValueError, "x0 of block 'v' cannot be read"),
     "z0 shape": (pair, {"z0": np.zeros(2)}, ValueError, r"z0 has shape \(2,\).*constraint.*\(3,\)"),
     "z0 NaN": (pair, {"z0": NAN}, ValueError, "z0 contains NaN"),
@@ -137,7 +137,7 @@ START = {
     "check_every 0": (pair, {"check_every": 0}, ValueError, "check_every must be at least 1"),
     "time_limit negative": (pair, {"time_limit": -1.0}, ValueError, "time_limit must be nonnegative"),
     "callback": (pair, {"callback": 3}, TypeError, "callback must be callable, got int"),
-    "method name": (pair, {"method": "newton"}, ValueError, "method.*'auto'.*got 'newton'"),
+    "method name": (pair, {"method": "simplex"}, ValueError, "method.*'auto'.*got 'simplex'"),
     "method class": (pair, {"method": IPDS}, TypeError, r"method is the class IPDS.*IPDS\("),
     "method None": (pair, {"method": None}, TypeError, "method.*None"),
     "not a problem": (lambda: L1(1.0), {}, TypeError, "problem must be an ipds.Problem, got L1"),
@@ -211,3 +211,38 @@ def test_accepted_by_design():
         ).nit
         <= 3
     )
+
+
+MISREAD = {
+    "masked": (lambda a: np.ma.masked_array(a, mask=np.arange(a.size).reshape(a.shape) == 0), "masked array"),
+    "complex": (lambda a: a + 1j, "not complex ones; stack its real and imaginary parts"),
+    "matrix": (np.matrix, r"numpy\.matrix"),
+    "object": (lambda a: a.astype(object), "holds objects"),
+    "text": (lambda a: a.astype("U8"), "holds text"),
+}
+TAKERS = {
+    "b": lambda a: Problem([Block(h=L1(1.0), shape=4), Block(h=L1(1.0), A=-1.0, shape=4)], b=a),
+    "LeastSquares: y": lambda a: LeastSquares(np.eye(4), a),
+    "L1: lam": L1,
+    "Box: lo": lambda a: Box(a, 9.0),
+    "Linear: c": Linear,
+    "Affine: b": lambda a: Affine(np.eye(4), a),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("kind", MISREAD)
+@pytest.mark.parametrize("taker", TAKERS)
+def test_data_that_would_be_misread_are_refused_with_the_remedy(kind, taker):
+    spoil, words = MISREAD[kind]
+    with pytest.raises(TypeError, match=words) as caught:
+        TAKERS[taker](spoil(np.arange(1.0, 5.0)))
+    assert str(caught.value).startswith(taker)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("kind", MISREAD)
+def test_a_matrix_that_would_be_misread_is_refused(kind):
+    spoil, words = MISREAD[kind]
+    with pytest.raises(TypeError, match=words):
+        LeastSquares(spoil(np.eye(4)), np.ones(4))

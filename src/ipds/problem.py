@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import scipy
 
-from ._arrays import Array, Shape, adopted, all_finite, decreased, increased, is_array, norm, to_caller
+from ._arrays import (
+    Array,
+    Shape,
+    adopted,
+    all_finite,
+    decreased,
+    increased,
+    is_array,
+    norm,
+    require_real,
+    to_caller,
+)
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .operators import Identity, Operator, ZeroMap, as_operator, from_linear_operator
@@ -296,11 +307,10 @@ def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:
         if not math.isfinite(b):
             raise ValueError(f"b must be finite, got {b}")
         return float(b), None
+    require_real("b", b)
     b = adopted(b, "b")
     if not is_array(b):
         raise TypeError(f"b must be a number or an array, got {type(b).__name__}")
-    if "complex" in str(b.dtype):
-        raise TypeError("b must be real; stack real and imaginary parts instead")
     if not all_finite(b):
         raise ValueError("b contains NaN or infinity")
     return (float(b), None) if b.ndim == 0 else (b, tuple(b.shape))

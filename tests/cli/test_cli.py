@@ -152,3 +152,22 @@ def test_help_imports_neither_scikit_learn_nor_matplotlib():
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert shown.returncode == 0, sys.stderr
     assert "--n-components" in shown.stdout
+
+
+def test_a_closed_pipe_has_an_exit_code_of_its_own():
+    """Not 1, which says that an answer is not certified."""
+    code = f"{sys.executable} -m ipds bench --json --repeat 1 --time-limit 0.05"
+    done = subprocess.run(
+        ["bash", "-c", f"{code} | true; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == "141", done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path):
+    (tmp_path / "e.csv").write_bytes(b"\033]0;owned\007a,c,y\n1,2,3\n2,3,5\n4,1,3\n")
+    options = ["robust-regression", str(tmp_path / "e.csv"), "--target", "zz", "--sparsity", "1"]
+    ended = CliRunner().invoke(app, ["solve", *options])
+    assert ended.exit_code == 2
+    assert "\033" not in ended.output
+    assert "there are" in ended.output

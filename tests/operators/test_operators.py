@@ -520,7 +520,7 @@ def test_wrong_shapes_name_both(op, shape, fragments):
         (lambda: Matrix(np.ones(3)), ValueError, "2-D array, got shape (3,)"),
         (lambda: Matrix([[1.0, math.nan]]), ValueError, "Matrix: contains NaN"),
         (lambda: Matrix(sp.csr_array([[math.inf]])), ValueError, "Matrix: contains NaN"),
-        (lambda: Matrix(np.eye(2) * 1j), TypeError, "Matrix: must be real"),
+        (lambda: Matrix(np.eye(2) * 1j), TypeError, "must hold real numbers"),
         (lambda: Diagonal(2.0), ValueError, "Identity"),
         (lambda: Diagonal([math.nan]), ValueError, "Diagonal: contains NaN"),
         (lambda: Sampling([0, 1]), ValueError, "shape="),

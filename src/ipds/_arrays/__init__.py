@@ -38,6 +38,7 @@ from .namespaces import (
     truth,
     zeros,
 )
+from .real import require_real
 
 __all__ = [
     "PIECE",
@@ -68,6 +69,7 @@ __all__ = [
     "on_device",
     "precision",
     "products_of_differences",
+    "require_real",
     "scalar",
     "scaled_difference",
     "to_caller",

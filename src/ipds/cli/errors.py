@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-OK, UNCERTIFIED, BAD_INPUT, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes of every command."""
+OK, UNCERTIFIED, BAD_INPUT, IMPOSSIBLE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
+"""Exit codes of every command; the last is what a shell gives a program that nobody reads any more."""
 
 UsageError: Any = typer.BadParameter.__base__
 """Typer's own errors of usage: a wrong option, a missing argument."""
@@ -27,9 +28,15 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, BrokenPipeError):
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()  # here, where a closed pipe can still be told from an answer
+        except (typer.Exit, typer.Abort):
             raise
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(PIPE_CLOSED) from None
         except Exception as error:
             if ctx.find_root().params.get("debug") or _is_help(error):
                 raise
@@ -39,7 +46,16 @@ class Commands(TyperGroup):
 
 def say(message: str) -> None:
     """One line on stderr, where it does not mix with results."""
-    print(f"ipds: {message}", file=sys.stderr)
+    print(f"ipds: {printable(message)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """The text with control characters spelt out: what a file is called or holds must not steer a terminal.
+
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _is_help(error: Exception) -> bool:

@@ -184,7 +184,7 @@ def _theory(options: Options, say: Callable[[str], None]) -> dict[str, Any] | No
             say("the theory was not measured here, and is left out; without --report-only it is measured")
             return None
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(theory.measure()))
+        write_atomically(path, json.dumps(theory.measure(), allow_nan=False))
     measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return measured
 

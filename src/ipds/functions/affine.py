@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, asarray, choose, dot, greatest, magnitude, norm, to_numpy, truth
+from .._arrays import Array, asarray, choose, dot, greatest, magnitude, norm, require_real, to_numpy, truth
 from ..operators import Operator
 from ._arguments import bound, number
 from .jacobians import Projector, RankOnePerGroup
@@ -23,6 +23,8 @@ class Affine(Indicator):
     is_convex = True
 
     def __init__(self, A: Any, b: Any) -> None:
+        require_real("Affine: A", A)
+        require_real("Affine: b", b)
         A = np.asarray(A.toarray() if hasattr(A, "toarray") else to_numpy(A), dtype=float)
         b = np.asarray(to_numpy(b), dtype=float)
         if A.ndim != 2 or A.size == 0:

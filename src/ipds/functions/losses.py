@@ -25,6 +25,7 @@ from .._arrays import (
     is_array,
     is_traced,
     namespace,
+    require_real,
     scalar,
     truth,
 )
@@ -367,6 +368,7 @@ def _data(name: str, argument: str, value: Any, G: Operator | None, parts: int =
         raise TypeError(
             f"{name}: {argument} must be a dense array, got a sparse one; pass {argument}.toarray()"
         )
+    require_real(f"{name}: {argument}", value)
     value = adopted(value, f"{name}: {argument}")
     # lists and integers take the precision of the matrix
     dtype = G.matrix.dtype if isinstance(G, Matrix) and G.natural_shape() else float

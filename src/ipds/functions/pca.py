@@ -10,7 +10,7 @@ import array_api_compat
 import numpy as np
 import scipy
 
-from .._arrays import Array, all_finite, dot, is_array, namespace, to_numpy
+from .._arrays import Array, all_finite, dot, is_array, namespace, require_real, to_numpy
 from ..operators import Matrix, from_linear_operator, spectrum
 from .base import Smooth
 from .rescaling import one_unit
@@ -25,6 +25,7 @@ class _Covariance:
     """
 
     def __init__(self, name: str, D: Any, center: bool):
+        require_real(f"{name}: D", D)
         if scipy.sparse.issparse(D):
             D = scipy.sparse.csr_array(D)
         elif not is_array(D):

@@ -186,9 +186,14 @@ def _columns(rows: list[list[str]], width: int, comma: bool, before: int) -> lis
     return columns
 
 
+def _clean(name: str) -> str:
+    """A name without control characters: it may be printed to a terminal."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in name.strip())
+
+
 def _described(names: list[str], columns: list[np.ndarray], notes: list[str]) -> dict[str, Any]:
     first = columns[0]
     unnamed = bool(names) and names[0] == "" and len(columns) > 1 and first.dtype.kind == "f"
     if unnamed and np.array_equal(first, np.arange(len(first)) + first[0]):
         names, columns, notes = names[1:], columns[1:], [*notes, "an index column left out"]
-    return {"names": names, "columns": columns, "notes": notes}
+    return {"names": [_clean(name) for name in names], "columns": columns, "notes": notes}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import PIECE, Array, Shape, all_finite, asarray, is_array, namespace, to_numpy
+from .._arrays import PIECE, Array, Shape, all_finite, asarray, is_array, namespace, require_real, to_numpy
 from . import spectrum
 from .base import Operator
 
@@ -86,11 +86,10 @@ class Matrix(Operator):
             matrix = scipy.sparse.csr_array(matrix)
         elif not is_array(matrix):
             matrix = np.asarray(matrix)
+        require_real("Matrix: the matrix", matrix)
         if matrix.ndim != 2:
             raise ValueError(f"Matrix: expected a 2-D array, got shape {tuple(matrix.shape)}")
         if scipy.sparse.issparse(matrix) or type(matrix) is np.ndarray:
-            if np.issubdtype(matrix.dtype, np.complexfloating):
-                raise TypeError("Matrix: must be real; stack its real and imaginary parts instead")
             if not np.issubdtype(matrix.dtype, np.floating):
                 matrix = matrix.astype(float)
             entries = matrix.data if scipy.sparse.issparse(matrix) else matrix

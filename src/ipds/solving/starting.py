@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, adopted, all_finite, asarray, is_array, namespace, norm, on_device, zeros
+from .._arrays import (
+    Array,
+    adopted,
+    all_finite,
+    asarray,
+    is_array,
+    namespace,
+    norm,
+    on_device,
+    require_real,
+    zeros,
+)
 from ..distributed import Rows
 from ..operators import Matrix
 from ..problem import Block, Problem
@@ -114,8 +125,7 @@ def _require_blocks(problem: Problem, x0: Any) -> None:
 
 def _real(what: str, given: Any, like: Array) -> Array:
     """`given` as a real array like `like`; a complex or non-numeric one is refused."""
-    if isinstance(given, complex) or (is_array(given) and "complex" in str(given.dtype)):
-        raise TypeError(f"{what} is complex; stack real and imaginary parts instead")
+    require_real(what, given)
     try:
         return asarray(given, like)
     except (TypeError, ValueError) as error:
