@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from .layout import Layout
-from .plan import Node, Program, Ref
+from .nodes import Node
+from .plan import Program, Ref
 
 logger = logging.getLogger("ipds.distributed")
 

@@ -12,7 +12,6 @@ A node whose `Rows` object has died is a temporary and is not kept on the worker
 from __future__ import annotations
 
 import operator
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +20,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .layout import Layout, Split
+from .nodes import Node, wait_for
+from .plan import collect, force
 
 COMBINE: dict[Any, Callable[[Any, Any], Any]] = {
     np.sum: operator.add,
@@ -33,72 +34,6 @@ COMBINE: dict[Any, Callable[[Any, Any], Any]] = {
 """Reductions over rows: the results of two chunks are combined so."""
 BY_ROW = frozenset({np.where, np.clip, np.zeros_like, np.ones_like, np.full_like, np.nan_to_num, np.copy})
 """Functions that treat every row by itself; so do all ufuncs."""
-
-
-class Node:
-    """One call `function(*arguments, **keywords)`, its `value` once it is made.
-
-    With a `layout` it is made for every chunk of rows; with `combine` as well, the chunks' answers are combined on the
-    way to the driver. Without a layout it is made on the driver. `like` is a stand-in of the right dtype and shape, in
-    which long arrays have a single row.
-    """
-
-    __slots__ = (
-        "__weakref__",
-        "arguments",
-        "combine",
-        "done",
-        "function",
-        "handle",
-        "keywords",
-        "layout",
-        "like",
-        "value",
-    )
-
-    def __init__(
-        self,
-        function: Any,
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
-        like: Any,
-        layout: Layout | None = None,
-        combine: Any = None,
-    ):
-        self.function, self.arguments, self.keywords = function, arguments, keywords
-        self.like, self.layout, self.combine = like, layout, combine
-        self.done = False
-        self.value: Any = None
-        self.handle: weakref.ref[Any] = lambda: None  # type: ignore[assignment]
-
-    def finish(self, value: Any) -> None:
-        """Keep the value and forget the call, so that no chain of calls builds up."""
-        self.value, self.done = value, True
-        self.function, self.arguments, self.keywords = None, (), {}
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the value is a long array on the workers."""
-        return self.layout is not None and self.combine is None
-
-
-class _Waiting(threading.local):
-    """What has been written down and not yet computed, in this thread."""
-
-    def __init__(self) -> None:
-        self.handles: weakref.WeakValueDictionary[int, Lazy] = weakref.WeakValueDictionary()
-
-
-_waiting = _Waiting()
-
-
-def waiting() -> list[Node]:
-    """The nodes that wait and that somebody still holds."""
-    nodes = [(key, handle.node) for key, handle in list(_waiting.handles.items())]
-    for key, node in nodes:
-        if node.done:
-            _waiting.handles.pop(key, None)
-    return [node for _, node in nodes if not node.done]
 
 
 class Lazy(NDArrayOperatorsMixin):
@@ -114,7 +49,7 @@ class Lazy(NDArrayOperatorsMixin):
         self.node = node
         node.handle = weakref.ref(self)
         if not node.done:
-            _waiting.handles[id(self)] = self
+            wait_for(self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if method != "__call__" or keywords.pop("out", None) is not None:
@@ -178,8 +113,6 @@ class Later(Lazy):
     __slots__ = ()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        from .plan import force
-
         force(self.node)
         return np.asarray(self.node.value, dtype=dtype)
 
@@ -221,8 +154,6 @@ class Rows(Lazy):
         return Transposed(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        from .plan import collect
-
         return np.asarray(collect(self.node), dtype=dtype)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:

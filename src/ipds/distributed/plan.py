@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .layout import Layout, Split
-from .lazy import Node, waiting
+from .nodes import Node, waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import numpy as np
 
 from .cluster import SHARE, Cluster, Local, current, logger
 from .layout import Layout
-from .lazy import Node, Rows
+from .lazy import Rows
+from .nodes import Node
 from .plan import Recipe, force, held
 
 ADVICE = "rechunk by rows first, e.g. X.rechunk({0: 'auto', 1: -1})"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
+from .._version import __version__
 from .entrants import BY_LABEL, ENTRANTS
 from .figures import paper_figure, pdf, png, trade_off_figure
 from .published import Published

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
+from .._version import __version__
 from .entrants import BY_LABEL
 from .grid import Cell
 from .instance import instance

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..problem import Problem
+from ..presolve import presolve
+from ..problem import Problem, examines
+from ..theory.assumptions import Assumptions, examine
 from ..theory.structure import eliminable
 from .accelerated import AcceleratedIPDS
 from .base import Method
@@ -53,3 +55,15 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
         i for i, block in enumerate(problem.blocks) if block.h.is_convex and not problem.operators[i].is_zero
     ]
     return [*tried, Reordered(practical, convex[-1]) if convex else practical]
+
+
+@examines
+def check(problem: Problem) -> Assumptions:
+    """Which assumptions of the theory hold, and what `solve` would do: behind `Problem.check`."""
+    return examine(problem, _plan)
+
+
+def _plan(problem: Problem) -> list[tuple[str, str]]:
+    done = presolve(problem)
+    tried = ", then ".join(method.name for method in candidates(problem, done.problem))
+    return [("presolve", done.report), ("solve() tries", tried)]

@@ -1,14 +1,12 @@
-"""Progress for people: two live lines in a terminal, a small table in a notebook, nothing in a pipe."""
+"""Progress for people: two live lines in a terminal or a notebook, as rich draws them; nothing in a pipe."""
 
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections import deque
-from html import escape
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .options import Options
@@ -22,44 +20,70 @@ class Progress:
     """Shows iteration, objective, feasibility, certificate with its target, β, time and time left."""
 
     def __init__(self, options: Options):
-        self._display = _display() if options.progress else None
+        self._live = _live() if options.progress else None
         self._forecast = Forecast(options.tol, options.max_iter, options.time_limit)
         self._target = options.tol
         self._last = -math.inf
-        self._fields: dict[str, str] = {}
+        self._table: Any = None
 
     def __enter__(self) -> Progress:
-        if self._display is not None:
-            self._display.start()
+        if self._live is not None:
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._display is not None:
-            if self._fields:
-                self._display.update(self._fields)
-            self._display.stop()
+        if self._live is not None:
+            if self._table is not None:
+                self._live.update(self._table, refresh=True)
+            self._live.stop()
 
     def show(self, check: Check, seconds: float) -> None:
         """Update what is shown."""
-        if self._display is None:
+        if self._live is None:
             return
         certificate = check.certificate
         self._forecast.note(check.t, seconds, certificate.relative)
-        self._fields = {
-            "iteration": str(check.t),
-            "objective": f"{check.fun:.8g}",
-            "feasibility": f"{certificate.feasibility:.1e}",
-            f"certificate (→ {self._target:.0e})": f"{certificate.relative:.1e}",
-            "β": f"{check.beta:.3g}",
-            "time": _duration(seconds),
-            "left": self._forecast.left(),
-        }
+        self._table = _columns(
+            {
+                "iteration": str(check.t),
+                "objective": f"{check.fun:.8g}",
+                "feasibility": f"{certificate.feasibility:.1e}",
+                f"certificate (→ {self._target:.0e})": f"{certificate.relative:.1e}",
+                "β": f"{check.beta:.3g}",
+                "time": _duration(seconds),
+                "left": self._forecast.left(),
+            }
+        )
         now = time.perf_counter()
         if now - self._last >= EVERY:
             self._last = now
-            self._display.update(self._fields)
+            self._live.update(self._table, refresh=True)
+
+
+def _live() -> Any:
+    """A live display on a terminal or in a notebook (where rich needs ipywidgets); None where nobody looks."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True)
+    return Live(console=console, transient=True, auto_refresh=False) if _is_watched(console) else None
+
+
+def _is_watched(console: Any) -> bool:
+    return console.is_jupyter or console.is_terminal
+
+
+def _columns(fields: dict[str, str]) -> Any:
+    """Names above values."""
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = Table.grid(padding=(0, 2))
+    lines.add_row(*(Text(name, style="dim") for name in fields))
+    lines.add_row(*fields.values())
+    return lines
 
 
 class Forecast:
@@ -104,77 +128,6 @@ class Forecast:
         if len(self._recent) < 5 or not 0 < relative < before < math.inf or self.tol <= 0:
             return math.inf
         return (seconds - then) * math.log(relative / self.tol) / math.log(before / relative)
-
-
-class _Display(Protocol):
-    """Where progress is drawn."""
-
-    def start(self) -> None: ...
-    def update(self, fields: dict[str, str]) -> None: ...
-    def stop(self) -> None: ...
-
-
-class _Terminal:
-    """Names and values on two lines, which vanish at the end."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self._live = Live(console=Console(stderr=True), transient=True, auto_refresh=False)
-
-    def start(self) -> None:
-        self._live.start()
-
-    def update(self, fields: dict[str, str]) -> None:
-        from rich.table import Table
-        from rich.text import Text
-
-        lines = Table.grid(padding=(0, 2))
-        lines.add_row(*(Text(name, style="dim") for name in fields))
-        lines.add_row(*fields.values())
-        self._live.update(lines, refresh=True)
-
-    def stop(self) -> None:
-        self._live.stop()
-
-
-class _Notebook:
-    """A table that is redrawn in place; the last one stays."""
-
-    def __init__(self) -> None:
-        self._handle: Any = None
-
-    def start(self) -> None:
-        """The table appears with the first values."""
-
-    def update(self, fields: dict[str, str]) -> None:
-        from IPython.display import HTML, display
-
-        names = "".join(f"<th>{escape(name)}</th>" for name in fields)
-        values = "".join(f"<td>{escape(value)}</td>" for value in fields.values())
-        table = HTML(f"<table><tr>{names}</tr><tr>{values}</tr></table>")
-        if self._handle is None:
-            self._handle = display(table, display_id=True)
-        else:
-            self._handle.update(table)
-
-    def stop(self) -> None:
-        """The table stays as it is."""
-
-
-def _display() -> _Display | None:
-    """A display for where we are; None where nobody looks."""
-    if _in_notebook():
-        return _Notebook()
-    return _Terminal() if sys.stderr.isatty() else None
-
-
-def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this (IPython in a terminal does not count)."""
-    ipython: Any = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and "IPKernelApp" in shell.config
 
 
 def _duration(seconds: float) -> str:

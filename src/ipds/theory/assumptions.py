@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ class Assumptions:
     last: str
     failures: tuple[Failure, ...] = field(default=())
     problem: Problem | None = field(default=None, repr=False, compare=False)
+    plan: Callable[[Problem], list[tuple[str, str]]] | None = field(default=None, repr=False, compare=False)
+    """(what, how) of a default `solve`: presolve, methods in their order. An answer is certified without a theorem."""
 
     @property
     def holds(self) -> bool:
@@ -60,8 +63,8 @@ class Assumptions:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        data = asdict(replace(self, problem=None))
-        del data["problem"]
+        data = asdict(replace(self, problem=None, plan=None))
+        del data["problem"], data["plan"]
         table = tuple(row._asdict() for row in self.methods)
         return {**data, "holds": self.holds, "methods": self.proved, "table": table}
 
@@ -100,18 +103,8 @@ class Assumptions:
             ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
             ("L_i of the gradients", shown),
             ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
-            *([] if self.problem is None else _plan(self.problem)),
+            *([] if self.plan is None or self.problem is None else self.plan(self.problem)),
         ]
-
-
-def _plan(problem: Problem) -> list[tuple[str, str]]:
-    """What `solve` does by default: presolve, then methods in their order. An answer is certified without a theorem."""
-    from ..methods import candidates
-    from ..presolve import presolve
-
-    done = presolve(problem)
-    tried = ", then ".join(method.name for method in candidates(problem, done.problem))
-    return [("presolve", done.report), ("solve() tries", tried)]
 
 
 def _columns(rows: list[tuple[str, str]]) -> str:
@@ -120,7 +113,7 @@ def _columns(rows: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def examine(problem: Problem) -> Assumptions:
+def examine(problem: Problem, plan: Any = None) -> Assumptions:
     """Assumptions on the smooth parts (L_i), on the last block (h_n, A_n), with remedies."""
     name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
     lower, upper = op.extremes(block.shape)
@@ -163,6 +156,7 @@ def examine(problem: Problem) -> Assumptions:
         name,
         tuple(failures),
         problem,
+        plan,
     )
 
 
