@@ -102,7 +102,7 @@ def test_a_notebook_gets_one_table_that_is_updated(monkeypatch):
     """By rich, which draws into a widget there."""
     shown = []
     monkeypatch.setattr(Live, "update", lambda self, table, refresh: shown.append(table))
-    monkeypatch.setattr(Console, "is_jupyter", True)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     monkeypatch.setattr(Live, "start", lambda self: None)
     monkeypatch.setattr(Live, "stop", lambda self: None)
     monkeypatch.setattr(progress, "EVERY", 0.0)

@@ -25,9 +25,9 @@ def table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = ()
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(
-        *map(Text, head), title=Text(title), box=box.SIMPLE, show_header=bool(head), title_justify="left"
-    )
+    shown = Table(title=Text(title), box=box.SIMPLE, show_header=bool(head), title_justify="left")
+    for name in head:
+        shown.add_column(Text(name))
     for row in rows:
         shown.add_row(*(Text(str(cell)) for cell in row))
     console = Console(file=io.StringIO(), record=True, width=160, color_system=None)

@@ -179,7 +179,8 @@ def test_a_step_costs_one_pass_and_a_check_one_more():
     spent = np.diff(counts)
     # the step, the check, and the copies made for the callback; more only where a stage ends or a step is retried
     assert spent.min() == 3
-    assert np.mean(spent <= 5) > 0.9  # a stage that ends costs two
+    assert np.mean(spent) < 4.6  # a stage that ends costs two
+    assert spent.max() <= 6
 
 
 @pytest.mark.parametrize("f", [LeastSquares, HuberLoss, Logistic])

@@ -14,7 +14,7 @@ from oracle_cases import CASES, METHODS, PRESETS
 import problems
 from checkpoints import same
 from ipds import AssumptionError
-from ipds.solving.saved import leaves, parted
+from ipds.solving.saved import leaves, split
 
 FEW = ("sparse_pca", "first_on_stiefel", "three_blocks", "lasso", "low_rank", "nonconvex_last", "heavy")
 METHODS = METHODS | {"preset he-yuan-2012": PRESETS["preset he-yuan-2012"]}
@@ -41,7 +41,7 @@ def test_a_carry_keeps_its_structure_and_steps_are_pure(name, case):
         pytest.skip("the method cannot treat the problem")
     first = structure(carry)
     assert carry.t == 0
-    assert sum(map(len, parted(carry, "carry"))) == len(first)  # nothing but arrays and numbers
+    assert sum(map(len, split(carry, "carry"))) == len(first)  # nothing but arrays and numbers
     for t in range(1, 21):
         before = copy.deepcopy(carry)
         _, again = method.step(setup, carry)

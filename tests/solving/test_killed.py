@@ -26,7 +26,7 @@ def start(case, path, out):
 def progress_in(path):
     """How far the newest generation there is has come; it can be read in full."""
     newest = path if path.exists() else path.with_name(path.name + ".previous")
-    return SavedFile(newest).manifest["carry"]["carry/t"]
+    return SavedFile(newest).numbers["carry/t"]
 
 
 def kill_and_resume(case, kills, folder, seed=0):

@@ -1,8 +1,8 @@
 """Checkpoints: a solve that was stopped, killed or cut off goes on where it was, to the same bits.
 
-What is saved at a check is the carry of the method, the run beside it (`parts`), and a fingerprint of the problem; what
-is fixed (`setup`, the start) is made anew. The file (`saved`) is written beside its place, synced and renamed, and the
-one before it is kept as PATH.previous: a crash at any moment leaves a whole file.
+What is saved at a check is the method's carry, the run beside it (`Leg`) and a fingerprint of the problem; what is
+fixed (setup, start) is made anew. The file (`saved`) is written beside its place, synced and renamed, and the one
+before it is kept as PATH.previous: a crash at any moment leaves a whole file.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import CheckpointError, CheckpointWarning
 from ..problem import Problem
 from ..status import Status
-from ..theory.diagnostics import Certificate
 from ..theory.state import State
 from .fingerprint import differences, identity
 from .history import History
 from .run import FINAL, Point, Run
-from .saved import SavedFile, number, parted, restored, write
-from .stopping import Check, Mark, Stagnation
+from .saved import SavedFile, filled, split, write
+from .stopping import Check, Stagnation
 
 TEMPORARY = ".ipds-tmp"
 FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors that a manifest not written by this package leads to."""
+"""Errors that a file not written by this package leads to."""
 OURS = {"ipds", "contextlib", "numpy", "scipy", "array_api_compat", "dask", "jax", "torch"}
 """Packages on the way to such an error; where there is another, it comes from the caller's code."""
 
@@ -89,25 +88,33 @@ class Checkpoint:
         return self.file.with_name(self.file.name + ".previous")
 
 
-class Journal:
-    """What a solve keeps of itself: nothing. The loop talks to this; `FileJournal` writes it down."""
+class Leg(NamedTuple):
+    """A run at its last check, as it is saved."""
 
-    def __init__(self, seed: Any) -> None:
-        self.entropy: Any = np.random.SeedSequence(seed).entropy
-        """The seed of the starting point, so that a start made again is the same."""
+    last: Check
+    best: Point
+    end: Point
+    """The point of the last check."""
+    largest: tuple[float, ...]
+    watcher: Stagnation
+    history: np.ndarray
+    seconds: float
+    status: str
+    """Name of the status, "" while the run goes on."""
 
-    def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:
-        """Where the next method goes on, given how it would begin."""
-        return run, carry
+    @classmethod
+    def of(cls, run: Run, end: Point) -> Leg:
+        """The run, whose last check was at `end`."""
+        held = run.largest, run.watcher, run.history.table(), run.seconds
+        return cls(run.last, run.best, end, *held, "" if run.status is None else run.status.name)
 
-    def note(self, run: Run, carry: Any, state: State) -> None:
-        """Take note of a check: the carry and the State there."""
-
-    def keep(self, run: Run) -> None:
-        """Write down the last check and the status of the run."""
-
-    def failed(self, error: Exception) -> None:
-        """Say what is to blame for an error in the middle of the run, where that is the journal."""
+    def onto(self, run: Run) -> None:
+        """Take a fresh run here."""
+        if not 1 <= self.best.t <= self.end.t == self.last.t:
+            raise ValueError("its iterations are out of order")
+        run.last, run.best, run.end, run.largest = self.last, self.best, self.end, self.largest
+        run.watcher, run.history = self.watcher, History.of(self.history)
+        run.seconds, run.status = self.seconds, Status[self.status] if self.status else None
 
 
 def journal(
@@ -117,82 +124,75 @@ def journal(
     if checkpoint is None:
         return Journal(seed)
     settings = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    return FileJournal(settings, identity(problem, x0, z0, method, seed, presolve), seed)
+    return Journal(seed, settings, identity(problem, x0, z0, method, seed, presolve))
 
 
-class FileJournal(Journal):
-    """A journal in a file and its predecessor."""
+class Journal:
+    """What a solve keeps of itself: nothing, or, with `settings`, a file and its predecessor.
 
-    def __init__(self, settings: Checkpoint, fingerprint: dict[str, list[str]], seed: Any):
-        super().__init__(seed)
+    `auto` writes a leg for every method that it has tried.
+    """
+
+    def __init__(self, seed: Any, settings: Checkpoint | None = None, fingerprint: Any = None):
+        self.entropy: Any = np.random.SeedSequence(seed).entropy
+        """The seed of the starting point, so that a start made again is the same."""
         self._settings, self._fingerprint = settings, fingerprint
-        self._ended: list[tuple[Run, Point]] = []
-        """The runs of methods that have ended before the one that runs."""
+        self._path = None if settings is None else settings.path
+        self._ended: list[Leg] = []
         self._noted: tuple[Run, Any, Point] | None = None
-        """The run, its carry, and the point of its last check."""
+        """The run, its carry and its point at the last check."""
         self._last: float = -math.inf
         self._written: tuple[int, int, Status | None] = (0, 0, None)
         self._warned = self._torn = self._restored = self._silent = False
-        for leftover in settings.file.parent.glob(glob.escape(settings.file.name) + ".????????" + TEMPORARY):
-            with contextlib.suppress(OSError):  # of a process that was killed as it wrote
-                leftover.unlink()
-        self._file = self._open()
-        if self._file is not None:
-            with self._refusing():
-                self.entropy = number(int, self._file.manifest["entropy"], "entropy", limit=2**128)
+        self._file = None if settings is None else self._open(settings)
 
     def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:
         """The run in the file, or else the fresh one."""
         if self._noted is not None:  # of the method before
-            self._ended.append((self._noted[0], self._noted[2]))
+            self._ended.append(Leg.of(self._noted[0], self._noted[2]))
         self._noted, self._restored, file, k = None, False, self._file, len(self._ended)
         if file is None:
             return run, carry
         with self._refusing():
-            legs = file.manifest["legs"]
-            restore(run, legs[k], f"{k}", file)
-            last = k == len(legs) - 1
-            if not last and run.status not in FINAL:
+            checks, still = file.number(f"{k}/checks", 0), file.number(f"{k}/still", True)
+            rows = np.broadcast_to(0.0, (checks, len(run.history)))
+            watcher = Stagnation(z=run.best.z if still else None)
+            leg = filled(Leg.of(run, run.best)._replace(watcher=watcher, history=rows), f"{k}", file)
+            leg.onto(run)
+            self._restored = f"{k + 1}/checks" not in file.numbers
+            if self._restored:
+                carry, self._file = filled(carry, "carry", file), None
+                if carry.t != run.last.t or file.arrays or file.numbers:
+                    raise ValueError("it holds what this solve does not keep")
+            elif run.status not in FINAL:
                 raise ValueError("a method follows one that had not ended")
-            if last:
-                carry = restored(carry, "carry", file, file.manifest["carry"])
-                if carry.t != run.last.t:
-                    raise ValueError("its iterations are out of order")
-                self._file = None
-                if file.table:
-                    raise ValueError(f"{min(file.table)} is nothing that this solve keeps")
-        assert run.end is not None
-        self._noted, self._restored = (run, carry, run.end), last
-        self._last, self._written = time.perf_counter(), (k, run.last.t, run.status)
+        self._noted, self._last = (run, carry, leg.end), time.perf_counter()
+        self._written = (k, run.last.t, run.status)
         return run, carry
 
     def note(self, run: Run, carry: Any, state: State) -> None:
         """Hold on to a check until the next one."""
-        self._noted = (run, carry, Point.of(state, run.last))
+        if self._settings is not None:
+            self._noted = (run, carry, Point.of(state, run.last))
 
     def keep(self, run: Run) -> None:
         """Write where it is time to."""
-        if self._noted is None or self._silent:
+        if self._settings is None or self._noted is None or self._silent:
             return
-        here = (len(self._ended), run.last.t, run.status)
-        due = (
-            time.perf_counter() - self._last >= self._settings.every
-            or run.last.t - self._written[1] >= (self._settings.iterations or math.inf)
-            or run.status is not None
-        )
-        if not due or here == self._written:
+        here, passed = (len(self._ended), run.last.t, run.status), run.last.t - self._written[1]
+        due = time.perf_counter() - self._last >= self._settings.every or run.status is not None
+        if here == self._written or not (due or passed >= (self._settings.iterations or math.inf)):
             return
         try:
-            self._write(*self._content())
+            self._write(self._settings, [*self._ended, Leg.of(run, self._noted[2])], self._noted[1])
         except TypeError as error:
-            raise CheckpointError(
-                f"checkpoint {self._settings.path}: this method cannot be saved: {error}"
-            ) from None
+            message = f"checkpoint {self._path}: this method cannot be saved: {error}"
+            raise CheckpointError(message) from None
         except OSError as error:
-            message = f"checkpoint {self._settings.path} cannot be written: {error.strerror or error}"
+            message = f"checkpoint {self._path} cannot be written: {error.strerror or error}"
             if (
                 self._settings.on_error == "stop" and run.status is not Status.FAILED
-            ):  # that error comes first
+            ):  # whose error comes first
                 self._silent = True
                 raise CheckpointError(message) from error
             if not self._warned:
@@ -209,22 +209,15 @@ class FileJournal(Journal):
             with self._refusing():
                 raise error
 
-    def _content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The manifest, but for its table of arrays, and the arrays by name."""
-        assert self._noted is not None
-        run, carry, point = self._noted
-        arrays, numbers = parted(carry, "carry")
-        legs = []
-        for k, (leg, end) in enumerate([*self._ended, (run, point)]):
-            named, described = parts(leg, end, f"{k}")
-            arrays |= named
-            legs.append(described)
-        manifest = {"identity": self._fingerprint, "entropy": self.entropy, "legs": legs, "carry": numbers}
-        return manifest, arrays
-
-    def _write(self, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def _write(self, settings: Checkpoint, legs: list[Leg], carry: Any) -> None:
         """Beside its place, synced, then renamed: whole or not at all."""
-        file, previous = self._settings.file, self._settings.previous
+        arrays, numbers = split(carry, "carry")
+        for k, leg in enumerate(legs):
+            more = split(leg, f"{k}")
+            arrays |= more[0]
+            numbers |= more[1] | {f"{k}/checks": len(leg.history), f"{k}/still": leg.watcher.z is not None}
+        manifest = {"identity": self._fingerprint, "entropy": self.entropy, "numbers": numbers}
+        file, previous = settings.file, settings.previous
         handle, temporary = tempfile.mkstemp(prefix=file.name + ".", suffix=TEMPORARY, dir=file.parent)
         try:
             with os.fdopen(handle, "wb") as out:
@@ -240,13 +233,18 @@ class FileJournal(Journal):
                 os.unlink(temporary)
             raise
         self._torn = False
-        _sync(file.parent)
+        if os.name == "posix":  # make the renaming last through a loss of power
+            folder = os.open(file.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
 
-    def _open(self) -> SavedFile | None:
-        """The newest whole generation; None where there is none."""
-        file, previous = self._settings.file, self._settings.previous
+    def _open(self, settings: Checkpoint) -> SavedFile | None:
+        """The newest whole generation, where there is one, and its entropy."""
+        for leftover in settings.file.parent.glob(glob.escape(settings.file.name) + ".????????" + TEMPORARY):
+            with contextlib.suppress(OSError):  # of a process that was killed as it wrote
+                leftover.unlink()
         found, damaged = None, []
-        for path in (file, previous):
+        for path in (settings.file, settings.previous):
             try:
                 found = SavedFile(path)
                 break
@@ -255,100 +253,31 @@ class FileJournal(Journal):
             except (OSError, ValueError) as error:
                 damaged.append(f"{path}: {error}")
         if damaged and found is None:
-            raise CheckpointError(
-                f"no checkpoint can be read ({'; '.join(damaged)}); delete or rename it to begin anew"
-            )
+            message = "; ".join(damaged)
+            raise CheckpointError(f"no checkpoint can be read ({message}); delete or rename it to begin anew")
+        if found is None:
+            return None
         if damaged:
-            warnings.warn(
-                f"checkpoint {damaged[0]}; going on from {previous}", CheckpointWarning, stacklevel=5
-            )
+            warnings.warn(f"checkpoint {damaged[0]}; going on from {path}", CheckpointWarning, stacklevel=5)
             self._torn = True
-        if found is not None:
-            with self._refusing():
-                apart = differences(found.manifest["identity"], self._fingerprint)
-            if apart:
-                raise CheckpointError(
-                    f"checkpoint {path} belongs to another solve; what differs: {'; '.join(apart)}. "
-                    "Use another path, or delete the file to begin anew"
-                )
+        with self._refusing():
+            apart = differences(found.manifest["identity"], self._fingerprint)
+            self.entropy = found.manifest["entropy"]
+            np.random.SeedSequence(self.entropy)
+        if apart:
+            raise CheckpointError(
+                f"checkpoint {path} belongs to another solve; what differs: {'; '.join(apart)}. "
+                "Use another path, or delete the file to begin anew"
+            )
         return found
 
     @contextlib.contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Errors of a manifest that was not written by this package, as what they are."""
+        """Errors of a file that was not written by this package, as what they are."""
         try:
             yield
         except FOREIGN as error:
             raise CheckpointError(
-                f"checkpoint {self._settings.path} was not written by this version of ipds ({error}); "
+                f"checkpoint {self._path} was not written by this version of ipds ({error}); "
                 "delete or rename it to begin anew"
             ) from error
-
-
-def parts(run: Run, end: Point, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What is saved of a run whose last check was at the point `end`: its arrays by name, its numbers."""
-    pairs = (run.best.x, run.best.z), (end.x, end.z), run.watcher.z
-    arrays = parted(pairs, name)[0] | {f"{name}/history": run.history.table()}
-    last, watcher = run.last, run.watcher
-    return arrays, {
-        "last": [last.t, last.fun, last.beta, last.mu, last.settled, last.transient],
-        "certificate": asdict(last.certificate),
-        "best": [run.best.t, run.best.fun],
-        "best certificate": asdict(run.best.certificate),
-        "largest": run.largest,
-        "since": watcher.since,
-        "count": watcher.count,
-        "still": watcher.z is not None,
-        "checks": len(run.history["iteration"]),
-        "seconds": run.seconds,
-        "status": None if run.status is None else run.status.name,
-    }
-
-
-def restore(run: Run, saved: dict[str, Any], name: str, file: SavedFile) -> None:
-    """Take a fresh run to where the saved one was; ValueError and its like where that is none of ours."""
-    n, x, z = len(run.best.x), run.best.x, run.best.z
-    pairs = (x, z), (x, z), (z if number(bool, saved["still"], "still") else None)
-    (best_x, best_z), (end_x, end_z), still = restored(pairs, name, file, {})
-    t, *rest = like(saved["last"], (0, 0.0, 0.0, 0.0, True, True), "last")
-    run.last = Check(t, _certificate(saved["certificate"], n), *rest)
-    best_t, best_fun = like(saved["best"], (0, 0.0), "best")
-    if not 1 <= best_t <= t:
-        raise ValueError("its iterations are out of order")
-    run.best = Point(best_t, best_x, best_z, _certificate(saved["best certificate"], n), best_fun)
-    run.end = Point(t, end_x, end_z, run.last.certificate, run.last.fun)
-    run.largest = like(saved["largest"], (0.0,) * (n + 1), "largest")
-    since = saved["since"]
-    mark = None if since is None else Mark(*like(since, (0, 0.0, 0.0), "since"))
-    run.watcher = Stagnation(mark, number(int, saved["count"], "count"), still)
-    rows = np.empty((number(int, saved["checks"], "checks"), len(run.history)))
-    run.history = History.of(file.array(f"{name}/history", rows))
-    run.seconds = number(float, saved["seconds"], "seconds")
-    run.status = None if saved["status"] is None else Status[saved["status"]]
-
-
-def like(values: Any, kinds: tuple[Any, ...], name: str) -> tuple[Any, ...]:
-    """`values` as a tuple of numbers of these kinds."""
-    return tuple([number(type(kind), value, name) for value, kind in zip(values, kinds, strict=True)])
-
-
-def _certificate(saved: dict[str, Any], n: int) -> Certificate:
-    """The certificate of n blocks."""
-    if set(saved) != {field.name for field in fields(Certificate)}:
-        raise ValueError("a certificate lacks what certificates have")
-    lists = {name: value for name, value in saved.items() if isinstance(value, list)}
-    found: dict[str, Any] = {name: like(value, (0.0,) * len(value), name) for name, value in lists.items()}
-    found |= {name: number(float, value, name) for name, value in saved.items() if name not in lists}
-    if (len(found["stationarity"]), len(found["scales"])) != (n, n + 1):
-        raise ValueError("a certificate of another number of blocks")
-    return Certificate(**found)
-
-
-def _sync(folder: Path) -> None:
-    """Make the renaming last through a loss of power, where the system lets folders be synced."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

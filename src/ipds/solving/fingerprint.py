@@ -7,6 +7,7 @@ while it is used leaves that out of its `__getstate__`. Module-level variables t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import types
@@ -84,9 +85,20 @@ def digest(value: Any) -> str:
     return mark.hexdigest()
 
 
+INSIDE: dict[type, tuple[str, ...]] = {
+    types.MethodType: ("__name__", "__self__"),
+    types.FunctionType: ("__qualname__", "__code__", "__defaults__", "__kwdefaults__", "__closure__"),
+    types.CodeType: ("co_code", "co_consts", "co_names"),
+    types.CellType: ("cell_contents",),
+    functools.partial: ("func", "args", "keywords"),
+}
+"""What counts of a callable."""
+NAMED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, Enum, PurePath)
+
+
 def _parts(value: Any) -> Iterator[Any]:
     """What a value consists of: simpler values, and raw bytes of arrays."""
-    yield _kind(value)
+    yield f"{type(value).__module__}.{type(value).__qualname__}"
     if array_api_compat.is_dask_array(value):  # named by its content or its source; never pulled here
         yield from (value.name, tuple(value.shape), str(value.dtype))
     elif isinstance(value, Rows):  # its chunks are read where they are
@@ -102,48 +114,25 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, tuple | list):
         yield from value
     elif isinstance(value, Mapping):
-        for name, entry in value.items():
-            yield from (name, entry)
+        yield from value.items()
     elif isinstance(value, set | frozenset):
         yield from sorted(map(digest, value))
-    elif isinstance(value, type | types.ModuleType | types.BuiltinFunctionType | np.ufunc | np.dtype):
+    elif isinstance(value, NAMED):
         yield getattr(value, "__qualname__", None) or str(value)
-    elif isinstance(value, Enum | PurePath):
-        yield str(value)
-    elif isinstance(value, types.MethodType):
-        yield from (value.__func__.__qualname__, value.__self__)
-    elif isinstance(value, types.FunctionType):
-        cells = [_content(cell) for cell in value.__closure__ or ()]
-        yield from (value.__qualname__, value.__code__, value.__defaults__, value.__kwdefaults__, cells)
-    elif isinstance(value, types.CodeType):
-        yield from (value.co_code, value.co_consts, value.co_names)
-    elif isinstance(value, functools.partial):
-        yield from (value.func, value.args, value.keywords)
+    elif type(value) in INSIDE:
+        for name in INSIDE[type(value)]:
+            with contextlib.suppress(ValueError):  # a variable that is not bound yet
+                yield getattr(value, name)
     else:
-        yield _attributes(value)
-
-
-def _attributes(value: Any) -> Any:
-    """The state of an object, less what it has computed once and kept."""
-    state = value.__getstate__()
-    if not isinstance(state, dict):
-        return state
-    return {name: entry for name, entry in sorted(state.items()) if not _is_cached(type(value), name)}
-
-
-def _is_cached(kind: type, name: str) -> bool:
-    return isinstance(getattr(kind, name, None), functools.cached_property)
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a name that is not bound yet
-        return None
-
-
-def _kind(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+        state = value.__getstate__()
+        if isinstance(state, dict):  # less what the object has computed once and kept
+            kept = [
+                name
+                for name in state
+                if isinstance(getattr(type(value), name, None), functools.cached_property)
+            ]
+            state = sorted((name, entry) for name, entry in state.items() if name not in kept)
+        yield state
 
 
 def _called(part: Any) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .._arrays import Array
@@ -47,12 +48,12 @@ class Run:
     """The point of lowest objective where the method may smooth on purpose, else of lowest relative certificate.
 
     The only point that a run holds on to: for ends between two checks, and those at a smoothed point."""
+    largest: tuple[float, ...]
+    """The largest scales of certificates so far."""
     end: Point | None = None
     """The point of the last check, where the run ended there."""
     state: State | None = None
     """The State it came from."""
-    largest: tuple[float, ...] = ()
-    """The largest scales of certificates so far."""
     watcher: Stagnation = field(default_factory=Stagnation)
     history: History = field(default_factory=History)
     seconds: float = 0.0
@@ -64,9 +65,10 @@ class Run:
         cls, problem: Problem, x0: tuple[Array, ...], z0: Array, caps: tuple[float, ...], may_smooth: bool
     ) -> Run:
         """The run at t = 0."""
-        start = start_of(x0, z0)
-        check = Check(0, uncertified(problem, start), float(objective(problem, start)))
-        return cls(caps, may_smooth and problem.restorable is not None, check, Point.of(start, check))
+        start, smooths = start_of(x0, z0), may_smooth and problem.restorable is not None
+        certificate = replace(uncertified(problem, start), scales=(math.inf,) * len(caps))
+        check = Check(0, certificate, float(objective(problem, start)))
+        return cls(caps, smooths, check, Point.of(start, check), (0.0,) * len(caps))
 
     def check(self, problem: Problem, state: State, options: Options, clock: Stopwatch) -> None:
         """Certify a State and take note of it; sets the status where the run ends there."""
@@ -84,7 +86,7 @@ class Run:
         """Take a finite check into account."""
         certificate, seen = check.certificate, check.certificate.scales
         self.last, self.seconds = check, seconds
-        self.largest = tuple(map(min, self.caps, map(max, seen, self.largest or seen)))
+        self.largest = tuple(map(min, self.caps, map(max, seen, self.largest)))
         lowest = check.fun < self.best.fun
         nearest = certificate.relative <= self.best.certificate.relative
         if self.best.t == 0 or (lowest if self.smooths else nearest):

@@ -66,6 +66,9 @@ class Mark(NamedTuple):
     fun: float
 
 
+NOWHERE = Mark(0, math.inf, math.inf)
+
+
 @dataclass
 class Stagnation:
     """Sees when progress has ended: a stretch of checks in which nothing moves any more."""
@@ -73,17 +76,17 @@ class Stagnation:
     CHECKS: ClassVar[int] = 30
     ITERATIONS: ClassVar[int] = 300
 
-    since: Mark | None = None
+    since: Mark = NOWHERE
     """The check at which something last moved."""
     count: int = 0
     """Checks since then."""
     z: Array | None = None
-    """The multiplier at the first of them; a run that moves need not hold an old one."""
+    """The multiplier at the first of them, None where there is none: a run that moves need not hold an old one."""
 
     def status(self, check: Check, z: Array, tol: float) -> Status | None:
         """A stalled status once neither certificate nor objective has moved for long, else None."""
         since = self.since
-        if since is None or self._moved(since, check, precision(z)):
+        if since.t == 0 or self._moved(since, check, precision(z)):
             self._begin(check)
             return None
         self.count += 1
