@@ -25,6 +25,7 @@ from ipds.methods import (
     AcceleratedIPDS,
     FixedPenaltyADMM,
     ManPG,
+    NewtonALM,
     RiemannianALM,
     Subgradient,
 )
@@ -94,6 +95,7 @@ CASES = {
     "Subgradient": (on_stiefel, Subgradient("tuned")),
     "RiemannianALM": (on_stiefel, RiemannianALM()),
     "ManPG": (on_stiefel, ManPG()),
+    "NewtonALM": (convex, NewtonALM()),
     "FixedPenaltyADMM": (convex, FixedPenaltyADMM("he-yuan-2012")),
     "Reordered": (last_is_not_convex, Reordered(IPDS("practical"), 0)),
     "auto": (problems.robust_regression, "auto"),
@@ -101,7 +103,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+NOT_YET = pytest.mark.xfail(reason="prox steps of NewtonALM are arrays, which certificates do not take yet")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=NOT_YET) if case == "NewtonALM" else case for case in CASES]
+)
 def test_a_solve_that_was_killed_goes_on_to_the_same_bits(case, tmp_path):
     make, method = CASES[case]
     options = {"method": method, "seed": 1, "tol": 1e-13, "check_every": 7}
