@@ -37,7 +37,7 @@ from benchmarks.pages import write_section
 from benchmarks.report import facts, table
 
 from ipds import Problem, solve
-from ipds.functions import matrix_sets
+from ipds.functions import truncation
 from ipds.methods import IPDS, AcceleratedIPDS, Method, State
 from ipds.models import DualPCP, RobustLowRank, RobustSparseRegressor, SparsePCA
 
@@ -161,7 +161,7 @@ def frequencies(case: Case, problem: Problem, start: Any, method: Method) -> dic
     with (
         patch.object(first.h, "prox_warm", counted("trial", first.h.prox_warm)),
         patch.object(second.h, "prox", counted("either", second.h.prox)),
-        patch.object(matrix_sets, "_images", counted("sweep", matrix_sets._images)),
+        patch.object(truncation, "_images", counted("sweep", truncation._images)),
     ):
         solve(problem, start, method=Counted(method), max_iter=case.iterations + 1, tol=0.0)
     per = {name: (seen[-1][name] - seen[SKIP][name]) / (len(seen) - 1 - SKIP) for name in calls}

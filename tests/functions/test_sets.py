@@ -30,7 +30,7 @@ from ipds.functions import (
     Stiefel,
     check_prox,
 )
-from ipds.functions.matrix_sets import dominant, leading
+from ipds.functions.truncation import dominant, leading
 
 ANY_SHAPE: list[Nonsmooth] = [
     Box(-0.5, 0.7),

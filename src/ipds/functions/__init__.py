@@ -11,15 +11,18 @@ from .diagonal import DiagonalEquals
 from .domain import Domain
 from .exponential import Exponential, LogisticLoss
 from .exponential_cone import ExponentialCone
+from .folded import MCP, SCAD
 from .groups import L2, L21, GroupL2
 from .kinks import Groups, Kinks
 from .log_det import LogDet
 from .logarithmic import Entropy, KLDivergence, NegativeLog, Poisson
-from .losses import HuberLoss, LeastSquares, Linear, Logistic, PhaseRetrieval, Quadratic
+from .losses import HuberLoss, LeastSquares, Logistic
 from .matrix_sets import PSD, Rank, Stiefel
 from .pca import PCAReconstruction, PCAVariance
 from .penalties import L1, ElasticNet, Huber, Zero
+from .phase import PhaseRetrieval
 from .piecewise_linear import Hinge, Quantile
+from .quadratic import Linear, Quadratic
 from .ratio import L1OverL2
 from .separable import Separable, Stacked
 from .sets import Box, L1Ball, L2Ball, LinfBall, NonNegative, Simplex, Sphere
@@ -28,7 +31,7 @@ from .sparse_sets import Binary, Cardinality, NonzeroColumns, NonzeroRows, RowCa
 from .squares import SquaredHinge, SumSquares
 from .structured import Linf, Nuclear, TotalVariation1D
 from .sums import Sum
-from .thresholding import L0, MCP, SCAD, CappedL1, LHalf, LogSum, LTwoThirds
+from .thresholding import L0, CappedL1, LHalf, LogSum, LTwoThirds
 from .weighted import Weighted
 from .wrap import smooth
 

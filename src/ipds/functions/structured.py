@@ -12,9 +12,9 @@ from ..operators import Operator
 from ._arguments import number
 from .base import Nonsmooth
 from .jacobians import RankOnePerGroup, Spectral
+from .levels import simplex_level
 from .rescaling import one_unit
 from .scalar import one_step, soft
-from .sets import simplex_level
 
 
 class Linf(Nonsmooth):
