@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .._arrays import Array, absolute_sum, asarray, magnitude, to_numpy
 from ._arguments import number
 from .base import Nonsmooth
+from .jacobians import Jacobian
 from .scalar import one_step
 
 
@@ -46,6 +48,10 @@ class L1OverL2(Nonsmooth):
             u[order] = unit * _shrunk(a[order] / unit, self.lam * float(one_step(self, step)) / unit**2)
         return asarray(np.copysign(u.reshape(plain.shape), plain), like=v)
 
+    def prox_jacobian(self, v: Array, step: float) -> Jacobian:
+        """(I + sλ∇²(‖u‖₁/‖u‖₂))⁻¹ on the support of u = prox(v, s), 0 elsewhere."""
+        return RatioJacobian(self.prox(v, step), self.lam * float(one_step(self, step)))
+
     def subgradient(self, x: Array) -> Array:
         """λ(sign(x)/‖x‖₂ - ‖x‖₁ x/‖x‖₂³), and 0 at 0."""
         plain, size = to_numpy(x), float(magnitude(x))
@@ -57,6 +63,41 @@ class L1OverL2(Nonsmooth):
     def rescaled(self, d: float | Array) -> L1OverL2 | None:
         """u ↦ h(d·u): the same for a number d; None for others."""
         return self if np.ndim(d) == 0 else None
+
+
+class RatioJacobian(Jacobian):
+    """(M - W S Wᵀ)/m, M the support of u, W = (sign u, u), S a symmetric 2x2 matrix.
+
+    With a = ‖u‖₁, ρ = ‖u‖₂, m = 1 - ca/ρ³ and c = sλ, I + c∇²(a/ρ) = m I + W K Wᵀ on the support,
+    K = (c/ρ³) [[0, -1], [-1, 3a/ρ²]], and S = (m I + K WᵀW)⁻¹ K.
+    """
+
+    def __init__(self, u: Array, c: float) -> None:
+        super().__init__(u.shape)
+        plain = to_numpy(u).astype(float).reshape(-1)
+        rho = float(magnitude(plain))
+        self.on, self.m = (plain != 0).astype(float) if c else np.ones(plain.size), 1.0
+        self.W, self.weights = np.zeros((plain.size, 2)), np.zeros(2)
+        if rho == 0.0 or c == 0.0:
+            return
+        unit, c = plain / rho, c / rho**2  # in units of ρ
+        a = float(np.abs(unit).sum())
+        W = np.stack([np.sign(unit), unit], axis=1)
+        K = c * np.array([[0.0, -1.0], [-1.0, 3.0 * a]])
+        self.m = 1.0 - c * a
+        S = np.linalg.solve(self.m * np.eye(2) + K @ (W.T @ W), K)
+        self.weights, basis = np.linalg.eigh(0.5 * (S + S.T))
+        self.W = W @ basis
+        inner = np.linalg.eigvals(np.eye(2) - S @ (W.T @ W)) / self.m
+        self.bound = max(1.0 / self.m, float(np.abs(inner).max()))
+
+    def apply(self, x: Array) -> Array:
+        flat = to_numpy(x).reshape(-1)
+        out = (self.on * flat - self.W @ (self.weights * (self.W.T @ flat))) / self.m
+        return asarray(out.reshape(x.shape), like=x)
+
+    def low_rank(self) -> tuple[np.ndarray, Any, np.ndarray]:
+        return self.on / self.m, self.W, -self.weights / self.m
 
 
 def _shrunk(a: np.ndarray, c: float) -> np.ndarray:

@@ -1,16 +1,24 @@
-"""A penalty plus the indicator of a set, where the joint prox is exact."""
+"""Sums of functions of one block, most often a penalty and the indicator of a set, where the joint prox is exact."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._arrays import Array, Shape, choose, magnitude, namespace
+import numpy as np
+
+from .._arrays import Array, Shape, choose, magnitude, namespace, to_numpy
+from . import joint_sets  # noqa: F401, registers its rules
 from .adapters import required
 from .base import Nonsmooth
+from .domain import Domain
+from .entrywise import Entrywise
 from .groups import L2, L21, GroupL2
 from .jacobians import RankOnePerGroup, Spectral, as_map, masked
+from .joint import joint, pair, remedy
+from .joint_entrywise import FewOf, bounds
 from .kinks import Kinks
 from .matrix_sets import PSD, Rank
 from .penalties import L1, Zero
@@ -23,9 +31,9 @@ Rule = Callable[[Array, float], Any]
 
 
 class Sum(Nonsmooth):
-    """h(x) = penalty(x) + indicator of a set; refused where the joint prox has no exact formula.
+    """h(x) = penalty(x) + indicator of a set, or any two functions; refused where the joint prox has no exact formula.
 
-    prox, for each pair that is accepted:
+    `Sum(first, second)`, or `Sum([first, second, …])`, in any order. The prox, for each pair that is accepted:
 
     - convex entrywise penalty + `Box`, `LinfBall`, `NonNegative`: the prox, clipped;
     - nonconvex entrywise penalty + the same: the best of all stationary points and bounds;
@@ -36,28 +44,43 @@ class Sum(Nonsmooth):
     - `L2`, `L21`, `GroupL2` + `NonNegative`: the prox of the projection;
     - `L1` + `L1Ball`: project the prox; `L1` + `Simplex`: project, the penalty being constant there;
     - `TotalVariation1D` + `NonNegative` or a `Box` with number bounds: the prox, clipped;
-    - `Nuclear` + `PSD`: project v - sλI; `Nuclear` + `Rank`: project the prox; `Zero` + anything.
+    - `Nuclear` + `PSD`: project v - sλI; `Nuclear` + `Rank`: project the prox; `Zero` + anything;
+    - `SumSquares` + anything: the prox of the other, nearer to the target and with a shorter step;
+    - `Cardinality` + `NonNegative`, a `Box` or `Binary` with 0: the projections that gain most;
+    - `Cardinality` + `Simplex`, `RowCardinality` + `RowSimplex`: project the largest entries;
+    - `Simplex` + `Box`: `CappedSimplex`; `Box` + `NonNegative`: a `Box`; `Rank` + `PSD`: the largest eigenvalues > 0;
+    - a cone (`NonNegative`, `PSD`, `SecondOrderCone`, `ExponentialCone`, `Rank`, `Cardinality`, …) + `L2Ball`: project
+      on the cone, then on the ball; the same with `Sphere`, for all of these but the two named cones.
 
     Yu, On decomposing the proximal map, NeurIPS (2013), for the compositions.
 
     >>> import numpy as np
-    >>> from ipds.functions import L1, NonNegative
+    >>> from ipds.functions import L1, Cardinality, NonNegative
     >>> Sum(L1(1.0), NonNegative()).prox(np.array([3.0, -2.0]), 1.0)
     array([2., 0.])
+    >>> Sum([Cardinality(1), NonNegative(), L1(1.0)]).prox(np.array([3.0, -9.0, 4.0]), 1.0)
+    array([0., 0., 3.])
     """
 
-    def __init__(self, penalty: Nonsmooth, constraint: Nonsmooth) -> None:
-        penalty, constraint = required(penalty, "Sum"), required(constraint, "Sum")
-        rule = _rule(penalty, constraint)
+    def __init__(self, penalty: Nonsmooth | Sequence[Nonsmooth], constraint: Nonsmooth | None = None) -> None:
+        first, second = _last_pair(penalty) if constraint is None else (penalty, constraint)
+        first, second = required(first, "Sum"), required(second, "Sum")
+        rule = _found(first, second)
         if rule is None:
             raise TypeError(
-                f"Sum: no exact joint prox is known for {penalty!r} + {constraint!r}; put the set on a "
-                "further block y with the constraint x - y = 0 instead"
+                f"Sum: no exact joint prox is known for {first!r} + {second!r}; {remedy(first, second)}"
             )
-        self.penalty, self.constraint = penalty, constraint
-        self.is_convex = penalty.is_convex and constraint.is_convex
-        self.is_entrywise = penalty.is_entrywise and constraint.is_entrywise
-        self._prox, self._jacobian = rule
+        self.penalty, self.constraint = first, second
+        self.is_convex = first.is_convex and second.is_convex
+        self.is_set = first.is_set and second.is_set
+        self.is_entrywise = first.is_entrywise and second.is_entrywise
+        self._prox, self._jacobian, self._made = rule
+
+    @property
+    def domain(self) -> Domain | None:
+        """That of the one which has one."""
+        found = getattr(self.penalty, "domain", None)
+        return found if found is not None else getattr(self.constraint, "domain", None)
 
     def __call__(self, x: Array) -> float:
         return self.penalty(x) + self.constraint(x)
@@ -76,17 +99,58 @@ class Sum(Nonsmooth):
         return None if penalty is None or constraint is None else penalty.within(constraint)
 
     def subgradient(self, x: Array) -> Array:
-        """One of the penalty: 0 is normal to the set. Where the other is no set, the penalty is `Zero`."""
+        """The sum of both: 0 is normal to every set."""
         if not self.is_convex:
             raise NotImplementedError("Sum offers a subgradient for convex sums only")
-        return (self.penalty if self.constraint.is_set else self.constraint).subgradient(x)
+        return self.penalty.subgradient(x) + self.constraint.subgradient(x)
 
     def rescaled(self, d: float | Array) -> Sum | None:
         """Of both; None where one offers none, or no joint prox is known of what they become."""
         penalty, constraint = self.penalty.rescaled(d), self.constraint.rescaled(d)
-        if penalty is None or constraint is None or _rule(penalty, constraint) is None:
+        if penalty is None or constraint is None or _found(penalty, constraint) is None:
             return None
         return Sum(penalty, constraint)
+
+
+def _last_pair(parts: Any) -> tuple[Any, Any]:
+    """The parts as two, the first of them the sum of all but one: in an order in which all sums are known."""
+    if not isinstance(parts, Sequence) or len(parts) < 2:
+        raise TypeError("Sum: pass two functions, or a list of at least two")
+    if len(parts) == 2:
+        return parts[0], parts[1]
+    for order in itertools.permutations(parts):
+        try:
+            inner, last = Sum(order[:-1]), order[-1]
+        except TypeError:
+            continue
+        if _found(inner, required(last, "Sum")) is not None:
+            return inner, last
+    raise TypeError(
+        f"Sum: no exact joint prox is known for {' + '.join(map(repr, parts))}; put one of them on a further block y "
+        "with the constraint x - y = 0 instead"
+    )
+
+
+def _found(h: Nonsmooth, c: Nonsmooth) -> tuple[Rule, Rule, Nonsmooth | None] | None:
+    """Prox, Jacobian and, where there is one, the function that the sum amounts to."""
+    h, c = (part._made or part if isinstance(part, Sum) else part for part in (h, c))
+    rule = _rule(h, c) or _rule(c, h)
+    if rule is not None:
+        return (*rule, None)
+    made = joint(h, c)
+    return None if made is None else (made.prox, made.prox_jacobian, made)
+
+
+@pair((Cardinality, RowCardinality), Sum)
+def _few_of_a_sum(few: Any, inner: Any) -> Nonsmooth | None:
+    """An entrywise penalty in an interval around 0, with few nonzero entries."""
+    penalty, box = inner.penalty, inner.constraint
+    if isinstance(box, ScalarPenalty):
+        penalty, box = box, penalty
+    if not (isinstance(penalty, ScalarPenalty) and isinstance(box, (Box, NonNegative))):
+        return None
+    lo, hi = bounds(box)
+    return FewOf(few, inner, penalty) if np.all(to_numpy(lo) <= 0) and np.all(to_numpy(hi) >= 0) else None
 
 
 def _rule(h: Any, c: Any) -> tuple[Rule, Rule] | None:
@@ -115,6 +179,8 @@ def _rule(h: Any, c: Any) -> tuple[Rule, Rule] | None:
     jacobian = _after_prox(h, c, flat_l1)
     if jacobian is not None:
         return lambda v, step: c.project(h.prox(v, step)), jacobian
+    if isinstance(h, Entrywise) and isinstance(c, Binary) and h.domain is None:
+        return lambda v, step: _cheaper(h, c, v, step), c.prox_jacobian
     return _entrywise(h, c) if isinstance(h, ScalarPenalty) else None
 
 
@@ -192,7 +258,7 @@ def _most_worth_keeping(h: ScalarPenalty, c: Cardinality | RowCardinality, v: Ar
     return xp.asarray(keep(xp, c.mask(xp.clip(gain, 0.0, None)), u))
 
 
-def _cheaper(h: ScalarPenalty, c: Binary, v: Array, step: float) -> Array:
+def _cheaper(h: ScalarPenalty | Entrywise, c: Binary, v: Array, step: float) -> Array:
     """lo or hi, whichever has the smaller objective."""
     xp = namespace(v)
     low, high = xp.full_like(v, c.lo), xp.full_like(v, c.hi)

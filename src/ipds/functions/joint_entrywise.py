@@ -1,0 +1,154 @@
+"""Joint proxes of sums over entries: in intervals, with squares, with few nonzero entries."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, namespace, to_numpy
+from .base import Nonsmooth
+from .entrywise import Entrywise
+from .joint import pair
+from .logarithmic import NegativeLog, Poisson
+from .scalar import fit, keep, one_step, own_step
+from .sets import Box, NonNegative
+from .sparse_sets import Binary, Cardinality, RowCardinality
+from .squares import SumSquares
+
+
+def bounds(c: Box | NonNegative) -> tuple[Any, Any]:
+    """Lower and upper bounds of the entries."""
+    return (c.lo, c.hi) if isinstance(c, Box) else (0.0, math.inf)
+
+
+@pair((Box, NonNegative), (Box, NonNegative))
+def _interval(a: Any, b: Any) -> Nonsmooth:
+    (low, high), (lower, upper) = bounds(a), bounds(b)
+    lo, hi = (np.maximum(low, lower), np.minimum(high, upper))
+    return Box(*(float(x) if np.ndim(x) == 0 else x for x in (lo, hi)))
+
+
+class Clipped(Nonsmooth):
+    """h(x) for lo ≤ x ≤ hi, h a convex sum over entries; prox = the one of h, clipped."""
+
+    is_convex = True
+    is_entrywise = True
+
+    def __init__(self, h: Entrywise, box: Box | NonNegative) -> None:
+        self.h, self.box = h, box
+
+    @property
+    def domain(self) -> Any:
+        return self.h.domain
+
+    def terms(self, x: Array) -> Array:
+        xp, (lo, hi) = namespace(x), bounds(self.box)
+        return xp.where((x >= fit(lo, x)) & (x <= fit(hi, x)), self.h.terms(x), math.inf)
+
+    def __call__(self, x: Array) -> float:
+        return self.h(x) + self.box(x)
+
+    def prox(self, v: Array, step: float | Array) -> Array:
+        return self.box.project(self.h.prox(v, step))
+
+    def prox_jacobian(self, v: Array, step: float | Array) -> Array:
+        return self.h.prox_jacobian(v, step) * self.box.prox_jacobian(self.h.prox(v, step), step)
+
+
+@pair(Entrywise, (Box, NonNegative))
+def _clipped(h: Any, box: Any) -> Nonsmooth | None:
+    _, hi = bounds(box)
+    if h.domain is not None and not np.all(to_numpy(hi) > 0):
+        raise ValueError(f"Sum: {h!r} is finite for positive entries only, and {box!r} admits none of them")
+    return Clipped(h, box)
+
+
+class Damped(Nonsmooth):
+    """h(x) + Σ λ_i (x_i - t_i)², λ a number unless h is a sum over entries.
+
+    prox(v, s) = prox_h((v + 2sλt)/(1 + 2sλ), s/(1 + 2sλ)), for any h.
+    Combettes & Pesquet, Proximal splitting methods in signal processing (2011), table 1.
+    """
+
+    def __init__(self, h: Nonsmooth, squares: SumSquares) -> None:
+        self.h, self.squares = h, squares
+        self.is_convex, self.is_entrywise = h.is_convex, h.is_entrywise
+
+    def __call__(self, x: Array) -> float:
+        return self.h(x) + self.squares(x)
+
+    def _inner(self, v: Array, step: Any) -> tuple[Array, Any, Any]:
+        """Where and with which step the prox of h is asked, and by how much both shrink."""
+        step = own_step(step, v) if self.is_entrywise else one_step(self, step)
+        shrink = 1.0 / (1.0 + 2.0 * fit(self.squares.lam, v) * step)
+        return self.squares.prox(v, step), shrink * step, shrink
+
+    def prox(self, v: Array, step: float | Array) -> Array:
+        at, inner, _ = self._inner(v, step)
+        return self.h.prox(at, inner)
+
+    def prox_jacobian(self, v: Array, step: float | Array) -> Any:
+        at, inner, shrink = self._inner(v, step)
+        J = self.h.prox_jacobian(at, inner)
+        return None if J is None else shrink * J
+
+
+@pair(SumSquares, Nonsmooth)
+def _damped(squares: Any, h: Any) -> Nonsmooth | None:
+    return Damped(h, squares) if type(squares.lam) is float or h.is_entrywise else None
+
+
+class FewOf(Nonsmooth):
+    """h(x) = Σ φ_i(x_i) for x with few nonzero entries, 0 in the domain of every φ_i; `few` says how many and where.
+
+    A support S costs a constant minus Σ_S gain_i, gain_i = φ(0) - φ(u_i) + u_i (v_i - u_i/2)/s, u_i the prox of φ_i:
+    prox(v, s) = u on the largest gains, 0 elsewhere.
+    """
+
+    def __init__(self, few: Cardinality | RowCardinality, inner: Any, penalty: Any = None) -> None:
+        self.few, self.inner = few, inner
+        self._penalty = (
+            None if inner.is_set else inner if penalty is None else penalty
+        )  # φ where it is finite
+        self.is_set = inner.is_set
+        self.is_cone = isinstance(inner, NonNegative)
+
+    def __call__(self, x: Array) -> float:
+        return self.few(x) + self.inner(x)
+
+    def prox(self, v: Array, step: float) -> Array:
+        xp, step = namespace(v), one_step(self, step)
+        u = self.inner.prox(v, step)
+        gain = u * (v - 0.5 * u) / step
+        if self._penalty is not None:
+            gain = gain + self._penalty.terms(xp.zeros_like(v)) - self._penalty.terms(u)
+        return xp.asarray(keep(xp, self.few.mask(xp.clip(gain, 0.0, None)), u))
+
+    def prox_jacobian(self, v: Array, step: float) -> Array:
+        """That of the prox of φ on the support, 0 elsewhere."""
+        xp = namespace(v)
+        return self.inner.prox_jacobian(v, step) * xp.astype(self.prox(v, step) != 0, v.dtype)
+
+
+@pair((Cardinality, RowCardinality), (Box, NonNegative, Binary, Entrywise, Clipped))
+def _few(few: Any, inner: Any) -> Nonsmooth | None:
+    if isinstance(inner, Clipped):
+        if not (_holds_zero(inner.box) and _finite_at_zero(inner.h)):
+            return None
+    elif not (_finite_at_zero(inner) if isinstance(inner, Entrywise) else _holds_zero(inner)):
+        return None
+    return FewOf(few, inner)
+
+
+def _holds_zero(c: Box | NonNegative | Binary) -> bool:
+    """Whether entries may be 0."""
+    if isinstance(c, Binary):
+        return 0.0 in (c.lo, c.hi)
+    lo, hi = bounds(c)
+    return bool(np.all(to_numpy(lo) <= 0) and np.all(to_numpy(hi) >= 0))
+
+
+def _finite_at_zero(h: Entrywise) -> bool:
+    return not isinstance(h, NegativeLog | Poisson)
