@@ -45,6 +45,7 @@ from ipds.functions import (
     Sum,
     SumSquares,
     TrimmedSquares,
+    Zero,
     check_prox,
 )
 
@@ -218,6 +219,28 @@ def test_jacobian_of_the_joint_prox_by_differences(parts: list[Any], shape: tupl
             agreed += np.allclose(product, quotient, rtol=1e-4, atol=1e-6)
     assert total >= 12
     assert agreed >= total - 1  # a kink may lie between the two ends
+
+
+def test_kinks_of_sums() -> None:
+    for h in (Sum(L1(2.0), NonNegative()), Sum(NonNegative(), L1(2.0))):
+        k = h.kinks((3,))
+        assert k is not None
+        assert (k.left, k.right, float(k.lower), float(k.upper)) == (-2.0, 2.0, 0.0, math.inf)
+    k = Sum(Zero(), Quantile(0.25)).kinks((3,))
+    assert k is not None
+    assert (k.left, k.right) == (-0.75, 0.25)
+    assert Sum(SumSquares(), L1()).kinks((3,)) is None
+    assert Sum(Cardinality(1), NonNegative()).kinks((3,)) is None
+
+
+def test_sums_in_other_units() -> None:
+    for parts in ([Simplex(), Box(0.0, 0.4)], [SumSquares(0.7, 0.3), L1(0.5)], [Hinge(0.7), NonNegative()]):
+        h = Sum(parts)
+        scaled = h.rescaled(4.0)
+        assert scaled is not None
+        v = np.array([0.3, 0.1, -0.2])
+        # h(4u) + ‖u - v‖²/(2s) = h(w) + ‖w - 4v‖²/(32s) with w = 4u
+        np.testing.assert_allclose(4.0 * scaled.prox(v, 0.1), h.prox(4.0 * v, 1.6), rtol=1e-12, atol=1e-14)
 
 
 def test_sums_that_are_known_functions() -> None:

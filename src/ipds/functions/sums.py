@@ -70,7 +70,9 @@ class Sum(Nonsmooth):
             raise TypeError(
                 f"Sum: no exact joint prox is known for {first!r} + {second!r}; {remedy(first, second)}"
             )
-        self.penalty, self.constraint = first, second
+        self.penalty, self.constraint = (
+            (first, second) if second.is_set or not first.is_set else (second, first)
+        )
         self.is_convex = first.is_convex and second.is_convex
         self.is_set = first.is_set and second.is_set
         self.is_entrywise = first.is_entrywise and second.is_entrywise
@@ -96,7 +98,11 @@ class Sum(Nonsmooth):
 
     def kinks(self, shape: Shape) -> Kinks | None:
         penalty, constraint = self.penalty.kinks(shape), self.constraint.kinks(shape)
-        return None if penalty is None or constraint is None else penalty.within(constraint)
+        if penalty is None or constraint is None:
+            return None
+        if self.constraint.is_set:
+            return penalty.within(constraint)
+        return constraint if isinstance(self.penalty, Zero) else None
 
     def subgradient(self, x: Array) -> Array:
         """The sum of both: 0 is normal to every set."""
