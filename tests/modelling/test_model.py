@@ -26,6 +26,7 @@ from ipds.functions import (
     Stiefel,
     Sum,
     Weighted,
+    Zero,
     smooth,
 )
 from ipds.modelling import huber, logistic, norm1, norm2, nuclear, quad_form, sum_squares, term
@@ -59,7 +60,7 @@ def blocks(*model):
     ],
 )
 def test_smooth_terms_are_the_f_of_their_variable(objective, kind):
-    f, h, _ = blocks(objective + norm1(x))["x"]
+    f, h, _ = blocks(objective + norm1(x) + norm2(x))["x"]
     assert isinstance(f, kind)
     assert type(h).__name__ == "Zero"
 
@@ -130,11 +131,28 @@ def test_smooth_functions_of_several_variables_go_to_the_last_block_or_get_a_var
     assert general["w1"][0] is not None
 
 
-def test_without_constraints_the_last_block_is_still_there():
-    assert isinstance(blocks(0.5 * sum_squares(G @ x - y) + Simplex()(x))["u"][1], Simplex)
-    found = blocks(PCAVariance(rng.normal(size=(8, 5)))(X) + Stiefel()(X))
-    assert isinstance(found["X"][1], Stiefel)
-    assert type(found["u"][1]).__name__ == "Zero"
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        ((0.5 * sum_squares(G @ x - y) + Simplex()(x),), Simplex),
+        ((0.5 * sum_squares(G @ x - y) + 2 * norm1(x),), L1),
+        ((0.5 * sum_squares(G @ x - y) + norm1(2 * x - 1),), Precomposed),
+        ((0.5 * sum_squares(G @ x - y), [x >= 0, x <= 1]), Box),
+        ((PCAVariance(rng.normal(size=(8, 5)))(X) + Stiefel()(X),), Stiefel),
+        ((sum_squares(G @ x - y),), Zero),
+    ],
+)
+def test_one_variable_with_one_function_needs_no_equation(model, kind):
+    problem = minimize(*model)
+    assert problem.unconstrained
+    assert isinstance(problem.blocks[0].h, kind)
+    assert "without an equation" in str(problem.splitting)
+
+
+def test_several_variables_without_equations():
+    found = blocks(0.5 * sum_squares(x - 1.0) + Simplex()(x) + sum_squares(w))
+    assert isinstance(found["u"][1], Simplex)
+    assert type(blocks(sum_squares(x) + sum_squares(w))["u"][1]).__name__ == "Zero"
 
 
 def test_constants_are_kept():

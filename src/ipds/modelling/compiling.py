@@ -6,6 +6,8 @@ Every variable v_j keeps its smooth terms and at most one nonsmooth function: th
 it must stay in. All other convex terms H_k(M_k v + c_k), the equations and the inequalities are rows of one last block
 u with A = I, which has a closed form. A term that fits neither, because it is not convex (or has no prox) and its
 argument is not a variable, gets a variable w of its own and the equation M v + c - w = 0.
+
+Where one variable has all there is, f(v) + h(v), there is no equation and no other block.
 """
 
 from __future__ import annotations
@@ -225,7 +227,7 @@ class _Draft:
         for variable, holding in self.holdings.items():
             if not holding.bounds:
                 continue
-            free = holding.h is None and (self.rows or self.equations)
+            free = holding.h is None and (self.rows or self.equations or len(self.holdings) == 1)
             box = box_of(holding.bounds, variable.shape or (1,))
             joint = _joint(holding.h, box) if free or self._holds_nonconvex(variable) else None
             kind: Literal["bound", "merged"] = "bound" if holding.h is None else "merged"
@@ -239,8 +241,18 @@ class _Draft:
             holding.h = holding.h if joint is None else joint
 
     def require_rows(self) -> None:
-        """The last block is never empty: convex sets of the variables move there, else it is free."""
-        if self.rows or self.equations:
+        """The last block is never empty: convex sets of the variables move there, else it is free.
+
+        A single variable with one function needs no last block.
+        """
+        if len(self.holdings) == 1 and not self.equations and len(self.rows) <= 1:
+            ((variable, holding),) = self.holdings.items()
+            on = multiple_of_variable(self.rows[0].expression) if self.rows else None
+            if on is not None and holding.h is None:
+                row = self.rows.pop()
+                holding.h = _precomposed(row.function, on[1], unfolded(row.expression.constant))
+                holding.h_notes.append(row.note)
+        if self.rows or self.equations or len(self.holdings) == 1:
             return
         for variable, holding in self.holdings.items():
             if holding.h is not None and holding.h.is_convex:
@@ -255,6 +267,8 @@ class _Draft:
     def finished(self, constraints: Sequence[Constraint]) -> Compiled:
         """Blocks, operators and right-hand side."""
         rows = self.rows + self.equations
+        if not rows:
+            return self._without_equation()
         starts = np.cumsum([0] + [row.expression.size for row in rows])
         for row, start in zip(rows, starts[:-1].tolist(), strict=True):
             if row.constraint is not None:
@@ -281,6 +295,13 @@ class _Draft:
             self.places,
             self.constant,
         )
+
+    def _without_equation(self) -> Compiled:
+        """One variable, one block, nothing else."""
+        ((variable, holding),) = self.holdings.items()
+        f, shape = _smooth(holding, self.constant), variable.shape or (1,)
+        block = Block(f=f, h=holding.h or Zero(), shape=shape, name=variable.name)
+        return Compiled([block], None, self.variables, {}, self.holdings, [], self.places, self.constant)
 
     def _constant_here(self, variable: Variable) -> float:
         """The objective's constant, for the first variable with a smooth term, or the first of all."""

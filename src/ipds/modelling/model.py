@@ -57,9 +57,12 @@ class Model(Problem):
         known = {v: np.reshape(to_numpy(values[v]), v.shape).astype(float) for v in self.variables}
         for w, expression in self._compiled.auxiliary.items():
             known[w] = expression.at(known)
-        u = [np.broadcast_to(row.expression.at(known), row.expression.shape) for row in self._compiled.rows]
-        last = np.concatenate([np.ravel(piece) for piece in u]).reshape(self.blocks[-1].shape)
-        return (*(known[v].reshape(v.shape or (1,)) for v in self._compiled.holdings), last)
+        blocks = [known[v].reshape(v.shape or (1,)) for v in self._compiled.holdings]
+        rows = [row.expression for row in self._compiled.rows]
+        if rows:
+            u = [np.broadcast_to(e.at(known), e.shape).reshape(-1) for e in rows]
+            blocks.append(np.concatenate(u).reshape(self.blocks[-1].shape))
+        return tuple(blocks)
 
     def solve(self, warm_start: Result | None = None, **options: Any) -> Result:
         """`ipds.solve` of this problem; `warm_start` is the result of a like one, from whose point it starts.

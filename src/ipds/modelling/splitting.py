@@ -22,11 +22,13 @@ class Splitting:
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in (*self.blocks, *self.rows))
-        lines = ["min Σ f(v) + h(v) + H(u)   subject to   u = Σ M v + c", "blocks:"]
-        lines += [f"  {name:<{width}}  {text}" for name, text in self.blocks]
-        lines += ["rows of the last block:"]
-        lines += [f"  {name:<{width}}  {text}" for name, text in self.rows]
-        return "\n".join([*lines, self.eliminated])
+        blocks, rows = (
+            [f"  {name:<{width}}  {text}" for name, text in part] for part in (self.blocks, self.rows)
+        )
+        if not rows:
+            return "\n".join(["min f(v) + h(v), without an equation", "blocks:", *blocks])
+        head = "min Σ f(v) + h(v) + H(u)   subject to   u = Σ M v + c"
+        return "\n".join([head, "blocks:", *blocks, "rows of the last block:", *rows, self.eliminated])
 
 
 def splitting_of(compiled: Compiled) -> Splitting:
@@ -36,10 +38,12 @@ def splitting_of(compiled: Compiled) -> Splitting:
         smooth = " + ".join(holding.smooth_notes) or "nothing"
         kept = ""
         if holding.h is not None:
-            reason = "a set" if holding.h.is_convex else "not convex"
+            reason = "not convex" if not holding.h.is_convex else "a set" if holding.h.is_set else "alone"
             kept = f"; h: {' and '.join(holding.h_notes)} ({reason}: kept with its variable)"
         made = " (made for the equation below)" if variable in compiled.auxiliary else ""
         blocks.append((f"{variable.name} {block.shape}", f"f: {smooth}{kept}{made}"))
+    if not compiled.rows:
+        return Splitting(tuple(blocks), (), "")
     last = compiled.blocks[-1]
     blocks.append(
         (f"{last.name} {last.shape}", "H: all other convex terms, the equations and the inequalities")
