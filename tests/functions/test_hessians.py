@@ -30,6 +30,8 @@ from ipds.functions import (
     Smooth,
     SmoothSum,
     Weighted,
+    check_curvature,
+    check_gradient,
     hessians,
     smooth,
 )
@@ -137,14 +139,17 @@ def dense(f: Smooth, x: np.ndarray) -> np.ndarray:
 
 
 @every
-def test_products_against_differences(f: Smooth, shape: tuple[int, ...]) -> None:
+def test_against_differences(f: Smooth, shape: tuple[int, ...]) -> None:
     g = np.random.default_rng(0)
-    for size in (0.3, 1.0, 3.0):
-        x, d = size * g.standard_normal(shape), g.standard_normal(shape)
-        kept = x.copy(), d.copy()
-        expected = quotient(f, x, d)
-        np.testing.assert_allclose(f.curvature(x, d), expected, atol=1e-6 * (1.0 + np.abs(expected).max()))
-        np.testing.assert_array_equal((x, d), kept)
+    check_curvature(f, shape, points=[size * g.standard_normal(shape) for size in (0.3, 1.0, 3.0)])
+
+
+@every
+def test_arguments_are_left_alone(f: Smooth, shape: tuple[int, ...]) -> None:
+    x, d = np.random.default_rng(0).standard_normal((2, *shape))
+    kept = x.copy(), d.copy()
+    f.curvature(x, d), f.hessian(x)
+    np.testing.assert_array_equal((x, d), kept)
 
 
 @every
@@ -279,6 +284,19 @@ def test_differences_at_zero_and_along_nothing() -> None:
     huge, tiny = 1e8 * np.ones(3), 1e-8 * np.ones(3)
     np.testing.assert_allclose(f.curvature(huge, np.ones(3)), 1e16, rtol=1e-8)
     np.testing.assert_allclose(f.curvature(tiny, np.ones(3)), 1e-16, rtol=1e-8)
+
+
+class _Wrong(_Own):
+    def __init__(self, factor: float, name: str) -> None:
+        setattr(self, name, lambda x, *d: factor * (x**2 * d[0] if d else (x**2).reshape(-1)))
+
+
+@pytest.mark.parametrize("name", ["curvature", "hessian"])
+def test_the_check_sees_mistakes(name: str) -> None:
+    check_curvature(_Wrong(1.0, name), (3,))
+    check_gradient(_Wrong(1.0, name), (3,))  # nor does that need more than a value and a gradient
+    with pytest.raises(AssertionError, match=r"(curvature|hessian) at x = .* differences of the gradient"):
+        check_curvature(_Wrong(1.001, name), (3,))
 
 
 def test_no_function_is_forgotten() -> None:

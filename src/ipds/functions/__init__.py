@@ -3,10 +3,11 @@
 from .affine import Affine, HalfSpace
 from .base import Nonsmooth, Smooth
 from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
-from .checking import CheckReport, check_gradient, check_prox
+from .checking import CheckReport, check_prox
 from .choices import KBinary, TrimmedSquares
 from .composed import Composed, SmoothSum
 from .cones import SecondOrderCone
+from .derivatives import check_curvature, check_gradient, check_jacobian
 from .diagonal import DiagonalEquals
 from .domain import Domain
 from .exponential import Exponential, LogisticLoss
@@ -114,7 +115,9 @@ __all__ = [
     "TrimmedSquares",
     "Weighted",
     "Zero",
+    "check_curvature",
     "check_gradient",
+    "check_jacobian",
     "check_prox",
     "smooth",
 ]

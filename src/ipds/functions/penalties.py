@@ -147,11 +147,11 @@ class Huber(ScalarPenalty):
         self.delta = weight("Huber", "delta", delta, positive=True)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        low = xp.minimum(a, fit(self.delta, a) + 0.0 * a)
+        low = xp.clip(a, None, fit(self.delta, a))
         return lam * low * (a - 0.5 * low)
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return lam * xp.minimum(a, fit(self.delta, a) + 0.0 * a)
+        return lam * xp.clip(a, None, fit(self.delta, a))
 
     def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
         return lam * xp.astype(a < fit(self.delta, a), a.dtype)

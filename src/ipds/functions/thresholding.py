@@ -147,7 +147,7 @@ class CappedL1(ScalarPenalty):
         self.theta = weight("CappedL1", "theta", theta, positive=True)
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
-        return lam * xp.minimum(a, fit(self.theta, a) + 0.0 * a)
+        return lam * xp.clip(a, None, fit(self.theta, a))
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam * xp.astype(a < fit(self.theta, a), a.dtype)
