@@ -269,6 +269,7 @@ class _Draft:
         rows = self.rows + self.equations
         if not rows:
             return self._without_equation()
+        _require_together(rows)
         starts = np.cumsum([0] + [row.expression.size for row in rows])
         for row, start in zip(rows, starts[:-1].tolist(), strict=True):
             if row.constraint is not None:
@@ -307,6 +308,14 @@ class _Draft:
         """The objective's constant, for the first variable with a smooth term, or the first of all."""
         owner = next((v for v, holding in self.holdings.items() if holding.smooth), self.variables[0])
         return self.constant if variable is owner else 0.0
+
+
+def _require_together(rows: Sequence[Row]) -> None:
+    """Rows on workers cannot share a vector with others."""
+    for row in rows if len(rows) > 1 else ():
+        if any(map_.operator.rows is not None for map_ in row.expression.maps.values()):
+            others = ", ".join(other.note for other in rows if other is not row)
+            raise ValueError(refusals.distributed(row.note, row.expression.shape, others))
 
 
 def _urgency(term: Term) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from array_api_compat import is_dask_array
 
 from .._arrays import Array, Shape, all_finite, is_array, to_numpy
 from ..operators import Operator, TwoSided, as_operator, from_linear_operator
@@ -245,7 +246,7 @@ class Expression:
             linear = from_linear_operator(other, self.shape, output)
             return self._then(linear, linear.output, text)
         M = _as_matrix(other)
-        if M is None and is_array(other) and other.ndim == 2:  # another library's: PyTorch, JAX, Dask
+        if M is None and is_dask_array(other) and other.ndim == 2:  # its rows stay where they are
             return self.__rmatmul__(as_operator(other))._named(text)
         if M is None:
             return NotImplemented
@@ -406,6 +407,7 @@ def as_expression(value: Any) -> Expression | None:
         value = np.asarray(value)
     if not is_array(value):
         return None
+    value = _local(value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biuf":
             raise TypeError(f"constants must be real numbers, got {text} of dtype {value.dtype}")
@@ -488,7 +490,9 @@ def _as_matrix(M: Any) -> Any:
         M = scipy.sparse.csr_array(M)
     elif isinstance(M, list | tuple):
         M = np.asarray(M)
-    elif not isinstance(M, np.ndarray):
+    else:
+        M = _local(M)
+    if not scipy.sparse.issparse(M) and not isinstance(M, np.ndarray):
         return None
     if M.dtype.kind not in "biuf":
         raise TypeError(f"a matrix must hold real numbers, got dtype {M.dtype}")
@@ -496,6 +500,11 @@ def _as_matrix(M: Any) -> Any:
     if not all_finite(M.data if scipy.sparse.issparse(M) else M):
         raise ValueError(f"{shown(M)} contains NaN or infinity")
     return M
+
+
+def _local(x: Any) -> Any:
+    """Arrays of PyTorch, JAX and others as NumPy's; Dask arrays as they are."""
+    return to_numpy(x) if is_array(x) and not is_dask_array(x) else x
 
 
 def _constant_in(constant: Any, shape: Shape, wanted: Shape) -> Any:

@@ -252,6 +252,15 @@ def not_scalar(e: Any) -> str:
     )
 
 
+def distributed(note: str, shape: Shape, others: str) -> str:
+    """A term of distributed rows beside others."""
+    return (
+        f"minimize: {note} of shape {shape} is distributed (Dask) and cannot share the last block with {others}. "
+        "Use a smooth loss of the distributed rows (sum_squares, huber, logistic), or make the others sets of their "
+        "variable: Simplex()(x), Affine(C, d)(x), bounds"
+    )
+
+
 def no_term(value: Any) -> str:
     """minimize of something else."""
     if callable(value) and not hasattr(value, "text"):

@@ -1,0 +1,180 @@
+"""Expressions: what may stand beside a variable, and what an expression is."""
+
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as spl
+
+from ipds import Variable, minimize, solve
+from ipds.functions import Cardinality
+from ipds.modelling import concatenate, diff, norm1, sum_squares, total_variation
+from ipds.operators import DCT, FiniteDifference, Matrix, Sampling
+
+rng = np.random.default_rng(0)
+M, at = rng.normal(size=(4, 6)), rng.normal(size=6)
+v, V = Variable(6, name="v"), Variable((2, 3), name="V")
+
+
+class Own:
+    """An operator of SciPy's kind, without its base class."""
+
+    shape = (4, 6)
+
+    def matvec(self, x):
+        return M @ x
+
+    def rmatvec(self, y):
+        return M.T @ y
+
+    def __matmul__(self, other):
+        return NotImplemented
+
+
+LEFT = [
+    M,
+    M.tolist(),
+    M.astype(np.float32),
+    sp.csr_array(M),
+    sp.csc_matrix(M),
+    sp.coo_array(M),
+    sp.dia_array(M),
+    spl.aslinearoperator(M),
+    spl.LinearOperator((4, 6), matvec=lambda x: M @ x, rmatvec=lambda y: M.T @ y),
+    Matrix(M),
+    Own(),
+]
+
+
+@pytest.mark.parametrize("left", LEFT, ids=lambda left: type(left).__name__)
+def test_what_may_stand_on_the_left(left):
+    e = left @ v if not isinstance(left, list) else v.__rmatmul__(left)
+    assert e.shape == (4,)
+    assert e.at({v: at}) == pytest.approx(M @ at, rel=1e-6)
+    assert (2 * e - 1).at({v: at}) == pytest.approx(2 * (M @ at) - 1, rel=1e-5)
+
+
+def test_linear_operators_multiply_arrays_as_before():
+    A = spl.aslinearoperator(M)
+    assert A @ at == pytest.approx(M @ at)
+    assert isinstance(A @ spl.aslinearoperator(M.T), spl.LinearOperator)
+
+
+def test_pylops():
+    pylops = pytest.importorskip("pylops")
+    x, X = Variable(6, name="x"), Variable((2, 3), name="X")
+    D = pylops.FirstDerivative(6, kind="forward")
+    assert (D @ x).at({x: at}) == pytest.approx(D @ at)
+    E = pylops.FirstDerivative((2, 3), axis=1, kind="forward")
+    assert (E @ X).shape == (2, 3)
+    assert (E @ X).at({X: at.reshape(2, 3)}) == pytest.approx(E @ at.reshape(2, 3))
+
+
+def test_other_libraries_data_are_taken_as_numpy():
+    torch = pytest.importorskip("torch")
+    e = torch.tensor(M) @ v - torch.ones(4)
+    assert e.at({v: at}) == pytest.approx(M @ at - 1)
+
+
+def test_dask_arrays_as_data():
+    da = pytest.importorskip("dask.array")
+    G = rng.normal(size=(60, 6))
+    y = G[:, 0] - G[:, 3]
+    near = solve(minimize(norm1(G @ v - y) + Cardinality(2)(v)))
+    rows, right = da.from_array(G, chunks=(20, 6)), da.from_array(y, chunks=20)
+    far = solve(minimize(norm1(rows @ v - right) + Cardinality(2)(v)))
+    assert far.success
+    assert far.value(v) == pytest.approx(near.value(v), abs=1e-3)
+    smooth = solve(minimize(0.5 * sum_squares(rows @ v - right) + norm1(v), [v.sum() == 0.5]))
+    assert float(smooth.value(v.sum())) == pytest.approx(0.5, abs=1e-3)
+    with pytest.raises(ValueError, match=r"distributed .* cannot share the last block with `v.sum\(\) == 1`"):
+        minimize(norm1(rows @ v - right), [v.sum() == 1])
+
+
+def test_numbers_and_arrays_on_both_sides():
+    for e, value in [
+        (np.float64(2) * v, 2 * at),
+        (at * v, at * at),
+        (at - v, at - at),
+        (1 + v, 1 + at),
+        (v / at, at / at),
+        (sum([v, v]), 2 * at),
+        (v @ at, at @ at),
+        (at @ v, at @ at),
+        (-v[::-1], -at[::-1]),
+        (+v, at),
+        (sp.csr_array(at[None, :]) + v.reshape(1, 6), 2 * at[None, :]),
+        (concatenate([v, np.ones(2)]), np.append(at, [1, 1])),
+        (diff(v.reshape(3, 2), axis=1), np.diff(at.reshape(3, 2), axis=1)),
+        (Sampling(at > 0) @ v, at[at > 0]),
+        (DCT() @ v, DCT().apply(at)),
+        (FiniteDifference(axis=1) @ v.reshape(2, 3), np.diff(at.reshape(2, 3), axis=1)),
+    ]:
+        assert e.at({v: at}) == pytest.approx(value), repr(e)
+
+
+@pytest.mark.parametrize(
+    ("e", "text"),
+    [
+        (M @ v - np.ones(4), "array(4, 6) @ v - array(4)"),
+        (2 * (v - 1), "2 * (v - 1)"),
+        (M @ (v + v), "array(4, 6) @ (v + v)"),
+        (v - (v - 1), "v - (v - 1)"),
+        (-(v + 1) / 3, "(-(v + 1)) / 3"),
+        (V.T[0, :2].sum(), "V.T[0, :2].sum()"),
+        (V @ np.ones((3, 2)), "V @ array(3, 2)"),
+        (sp.eye_array(6) @ v, "dia_array(6, 6) @ v"),
+        (np.ones(6) <= v, "v >= array(6)"),
+        (3 * norm1(v) - sum_squares(v) + 1, "3 * norm1(v) - sum_squares(v) + 1"),
+        (v[[0, 2]], "v[array(2)]"),
+    ],
+)
+def test_text(e, text):
+    assert repr(e) == text
+
+
+def test_long_texts_are_cut():
+    e = v
+    for _ in range(100):
+        e = e + v
+    assert len(repr(e)) <= 200
+
+
+def test_expressions_are_keys_and_compare_by_identity():
+    assert {v: 1, V: 2}[V] == 2
+    assert v in {v}
+    assert v + 0 not in {v}
+
+
+def test_iteration_is_over_the_first_axis():
+    assert [row.shape for row in V] == [(3,), (3,)]
+
+
+def test_large_models_are_written_in_milliseconds():
+    x, y = Variable(100_000, name="x"), rng.normal(size=100_000)
+    begin = time.process_time()
+    problem = minimize(
+        0.5 * sum_squares(x - y) + 2 * total_variation(x), [x >= 0, x.sum() == 1, x[1:] - x[:-1] <= 1]
+    )
+    assert time.process_time() - begin < 0.3  # about 0.02 on a quiet machine
+    assert sp.issparse(problem.operators[0].matrix)
+
+
+def test_nothing_dense_is_formed_of_operators():
+    X = Variable((300, 200), name="X")
+    R = rng.normal(size=(200, 5))
+    problem = minimize(
+        norm1(X @ R) + norm1(FiniteDifference() @ X), [(rng.normal(size=(3, 300)) @ X) @ R == 0]
+    )
+    stored = 0
+    for part in problem.operators[0].parts:
+        stored += sum(np.size(getattr(inner, "matrix", 0)) for inner in _inside(part))
+    assert stored < 10_000
+
+
+def _inside(operator):
+    yield operator
+    for name in ("inner", "left", "right"):
+        if hasattr(operator, name):
+            yield from _inside(getattr(operator, name))
