@@ -19,10 +19,14 @@ def eliminable(problem: Problem) -> int | None:
 
 
 def solvable(problem: Problem) -> int | None:
-    """Index of the block to solve the equation for: A = c·I, f = 0, h convex and Lipschitz; the last one first."""
-    for j in reversed(range(len(problem.blocks) if len(problem.blocks) > 1 else 0)):
-        block, op = problem.blocks[j], problem.operators[j]
-        fits = isinstance(op, Identity) and op.scale != 0 and block.f is None and block.h.is_convex
-        if fits and math.isfinite(block.h.lipschitz(block.shape)):
-            return j
-    return None
+    """Index of the block to solve the equation for: A = c·I, h convex and Lipschitz; best without f, then last.
+
+    Its f, if any, must be able to move to the other block: with two blocks it can, as f((b - A x)/c).
+    """
+    fit = []
+    for j, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
+        fits = isinstance(op, Identity) and op.scale != 0 and block.h.is_convex and len(problem.blocks) > 1
+        movable = block.f is None or len(problem.blocks) == 2
+        if fits and movable and math.isfinite(block.h.lipschitz(block.shape)):
+            fit.append((block.f is None, j))
+    return max(fit)[1] if fit else None
