@@ -15,7 +15,21 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 
 from ipds import Variable, minimize
-from ipds.functions import L0, L1, MCP, CappedL1, HuberLoss, LeastSquares, Linf, Quadratic
+from ipds.functions import (
+    L0,
+    L1,
+    MCP,
+    Affine,
+    Box,
+    CappedL1,
+    Cardinality,
+    HuberLoss,
+    L2Ball,
+    LeastSquares,
+    Linf,
+    LinfBall,
+    Quadratic,
+)
 from ipds.modelling import (
     concatenate,
     diff,
@@ -230,6 +244,7 @@ class Draw:
             lambda p: Pair(L0(1.5)(p.e), lambda v: 1.5 * np.count_nonzero(p.f(v))),
             self.weighted,
             self.quadratic,
+            self.wide_set,
         ]
         if len(p.shape) == 1:
             kinds += [self.of_library]
@@ -251,6 +266,18 @@ class Draw:
     def weighted(self, p: Pair) -> Pair:
         w = np.abs(self.array(*(p.shape or (1,))))
         return Pair(L1(w)(p.e), lambda v: (w * np.abs(p.f(v))).sum())
+
+    def wide_set(self, p: Pair) -> Pair:
+        """A set that holds all points drawn here: it claims a block, and its value is 0."""
+        sets = [
+            Cardinality(1000),
+            Box(-1e6, 1e6),
+            L2Ball(1e6),
+            LinfBall(1e6),
+            Affine(np.zeros((1, 1)), np.zeros(1)),
+        ]
+        h = self.pick(sets[: 5 if p.shape == (1,) else 4])
+        return Pair(h(p.e), lambda v: 0.0)
 
     def quadratic(self, p: Pair) -> Pair:
         n = (p.shape or (1,))[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ipds import Block, Problem, Variable, minimize, solve
+from ipds import Block, Problem, Variable, minimize, multistart, solve
 from ipds.functions import (
     L0,
     L1,
@@ -204,13 +204,32 @@ def test_scalar_variables():
 def test_a_variable_and_a_constraint_of_another_problem_are_refused():
     problem = minimize(norm1(G @ x - y), [x >= 0])
     result = solve(problem, max_iter=5)
-    with pytest.raises(ValueError, match="'w' is not in this problem"):
+    with pytest.raises(ValueError, match=r"'w' of shape \(6,\) is not in this problem"):
         result.value(w)
     with pytest.raises(ValueError, match="`x >= 0` is not a constraint of this problem"):
         result.dual(x >= 0)
     merged = minimize(norm1(G @ x - y) + L0(1.0)(x), [x >= 0])
     with pytest.raises(ValueError, match="has no multiplier"):
         solve(merged, max_iter=5).dual(merged.constraints[0])
+
+
+def test_results_from_other_processes_and_from_files():
+    problem = minimize(norm1(G @ x - y) + Cardinality(2)(x), [x.sum() <= 1])
+    found = multistart(problem, 2, n_jobs=2, max_iter=50)
+    assert found.best.value(x).shape == (6,)
+    assert found.best.dual(problem.constraints[0]).shape == ()
+    saved = pickle.loads(pickle.dumps(found.best))
+    assert saved.value(G @ x) == pytest.approx(found.best.value(G @ x))
+    assert saved.dual(saved.problem.constraints[0]).shape == ()
+
+
+def test_results_of_errors_know_the_problem():
+    def fails(v):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        minimize(norm1(x)).solve(callback=fails)
+    assert caught.value.result.value(x).shape == (6,)
 
 
 def test_results_of_blocks_have_no_values():

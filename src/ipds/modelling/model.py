@@ -97,14 +97,14 @@ class Model(Problem):
         e = as_expression(expression)
         if e is None:
             return self._value_of_terms(expression, x)
-        known = dict(zip(self.variables, x, strict=False))
-        for v in e.variables:
-            if v not in known:
+        blocks = {v.name: (v.shape, block) for v, block in zip(self.variables, x, strict=False)}
+        for v in e.variables:  # by name: a result that was saved knows copies of the variables
+            if v.name not in blocks or blocks[v.name][0] != v.shape:
                 raise ValueError(
-                    f"`{e}`: the variable {v.name!r} is not in this problem, which has "
-                    f"{[w.name for w in self.variables]}"
+                    f"`{e}`: the variable {v.name!r} of shape {v.shape} is not in this problem, which has "
+                    f"{[(w.name, w.shape) for w in self.variables]}"
                 )
-        return e.at(known)
+        return e.at({v: blocks[v.name][1] for v in e.variables})
 
     def _value_of_terms(self, terms: Any, x: tuple[Array, ...]) -> float:
         objective = as_objective(terms)

@@ -93,8 +93,8 @@ def solve(
         start = Start(problem, x0, z0, log.entropy)
         scales = units(problem, start.natural)
         if chosen is not None:
-            return problem.answer(_run(done, start, chosen, options, scales, log))
-        return problem.answer(_first_answer(done, start, choices, options, scales, log))
+            return _run(done, start, chosen, options, scales, log)
+        return _first_answer(done, start, choices, options, scales, log)
 
 
 def _why(presolve: bool, method: Method | None) -> str:
@@ -206,11 +206,11 @@ def _run(
             log.keep(run)
         except Exception as error:  # of the caller's functions, operators or callback, or of the disk
             run.status = run.status or Status.FAILED
-            with_result(error, result_of(method, run, parameters, done.report))
+            with_result(error, done.stated.answer(result_of(method, run, parameters, done.report)))
             log.failed(error)
             log.keep(run)
             raise
-    return result_of(method, run, parameters, done.report)
+    return done.stated.answer(result_of(method, run, parameters, done.report))
 
 
 def _loop(
