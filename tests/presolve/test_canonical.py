@@ -227,7 +227,7 @@ def test_subgradients_belong_to_the_points(problem):
 def test_start_survives_the_way_there_and_back(problem):
     """From a solution the canonical problem starts at a solution."""
     canonical = Canonical(problem)
-    solution = canonical.undo(last_state(canonical.problem, 1500))
+    solution = canonical.undo(last_state(canonical.problem, 600))
     x0, z0 = canonical.start(solution.q, solution.z)
     inner = canonical.problem
     assert [x.shape for x in x0] == [block.shape for block in inner.blocks]

@@ -141,6 +141,7 @@ def test_every_method_is_among_the_cases():
     } - {
         methods.Method,
         methods.State,
+        methods.NewtonALM,  # at an end within ten steps: cut after four in `test_presolve`
     }
 
 

@@ -104,7 +104,7 @@ def test_a_solve_that_was_cut_goes_on_to_the_same_bits(make, tmp_path):
         pass
 
     def stop(now):
-        if now.nit >= 20:
+        if now.nit >= 4:
             raise Cut
 
     with pytest.raises(Cut):

@@ -25,6 +25,9 @@ class Method(ABC):
     presolves: bool = False
     """Whether `solve` may rewrite the problem for it (`ipds.presolve`); else it is given what the caller stated."""
 
+    check_every: int | None = None
+    """Iterations between checks at most, where steps are long beside a check."""
+
     @abstractmethod
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Any, Any]:
         """(setup, carry) of a run from (x0, z0); raises `AssumptionError` when the method cannot treat the problem.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+from .._arrays import Shape
+from ..functions import Nonsmooth, Stacked, Zero
 from ..presolve import presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
-from ..theory.structure import eliminable
+from ..theory.structure import eliminable, is_convex_canonical
 from .accelerated import AcceleratedIPDS
 from .base import Method
 from .baselines.manpg import ManPG
@@ -44,7 +47,12 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
 
     `presolved` is what methods that allow it are given, by default the problem itself.
     """
-    tried: list[Method] = [] if eliminable(presolved or problem) is None else [AcceleratedIPDS()]
+    given = problem if presolved is None else presolved
+    tried: list[Method] = [] if eliminable(given) is None else [AcceleratedIPDS()]
+    if is_convex_canonical(given):
+        # interior-point steps settle equations and kinks at once; a prox of each variable alone is hard to beat
+        at_once = _is_described(given) and not _is_composite(given)
+        tried = [NewtonALM(), *tried] if at_once else [*tried, NewtonALM(), *tried]
     if tried and problem.operators[-1].is_zero:
         return tried
     practical = IPDS("practical")
@@ -55,6 +63,38 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
         i for i, block in enumerate(problem.blocks) if block.h.is_convex and not problem.operators[i].is_zero
     ]
     return [*tried, Reordered(practical, convex[-1]) if convex else practical]
+
+
+HANDOVER, LARGE = 60, 20_000
+"""Iterations after which first-order steps hand over to Newton's, at least; unknowns beyond which they do not."""
+
+
+def handover(method: Method, following: Method | None, problem: Problem) -> int | None:
+    """Iterations after which `method` hands its point on to the method that follows, None where it goes on.
+
+    First-order steps before Newton's: as many as cost what one factorisation costs, if the data are dense.
+    """
+    if not isinstance(following, NewtonALM) or isinstance(method, NewtonALM):
+        return None
+    columns = sum(math.prod(block.shape) for block in problem.blocks[:-1])
+    return max(HANDOVER, columns // 2) if columns <= LARGE else None
+
+
+def _is_composite(problem: Problem) -> bool:
+    """Whether a canonical problem is Σ f_j + h_j without an equation, the last block being free, and some h_j not 0."""
+    *variables, last = (isinstance(block.h, Zero) for block in problem.blocks)
+    return last and not all(variables)
+
+
+def _is_described(problem: Problem) -> bool:
+    """Whether every h is known by its kinks, bounds or norms of groups."""
+
+    def known(h: Nonsmooth, shape: Shape) -> bool:
+        if isinstance(h, Stacked):
+            return all(known(part, own) for part, own in h.parts)
+        return h.kinks(shape) is not None or h.groups(shape) is not None
+
+    return all(known(block.h, block.shape) for block in problem.blocks)
 
 
 @examines

@@ -21,11 +21,21 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape
-from ..functions import Composed, Nonsmooth, Smooth, Stacked
-from ..operators import Compose, Diagonal, FlatStack, Identity, Matrix, Operator, ZeroMap
+from ..functions import Composed, Nonsmooth, Smooth, Stacked, Zero
+from ..operators import (
+    Compose,
+    Diagonal,
+    FlatStack,
+    Identity,
+    Matrix,
+    Operator,
+    Sampling,
+    Segment,
+    ZeroMap,
+)
 from ..problem import Block, Problem
 from ..theory.state import State
-from .slack import multiple
+from .slack import is_nothing, multiple
 from .squares import curvature, squared
 
 PASSES = 10
@@ -140,28 +150,52 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
 
 
 def _ruiz(problem: Problem, columns: list[Piece], rows: list[Piece]) -> tuple[list[Array], list[Array]]:
-    """D of every variable and E of every part of U: rows of norm one, columns of one norm."""
+    """D of every variable and E of every part of U: rows of norm one, columns of one norm.
+
+    Parts of U that are free, or pick single entries of a variable, follow the units of these and do not count.
+    """
     maps = [squared(A, p.shape) for A, p in zip(problem.operators, columns, strict=False)]
     bends = [curvature(b.f, b.shape) for b in problem.blocks[:-1]]
     shape = problem.blocks[-1].shape
     ends = np.cumsum([math.prod(p.shape) for p in rows])[:-1]
+    counts = [float(not _follows(problem, k, part)) for k, part in enumerate(rows)]
     d, e = [np.ones(p.shape) for p in columns], [np.ones(p.shape) for p in rows]
-    for _ in range(PASSES):
+
+    def reaches() -> list[Array]:
         reach: Any = sum(S.apply(np.square(D)) for S, D in zip(maps, d, strict=True))
-        pieces = np.split(np.reshape(reach, -1), ends)
-        for k, (part, own) in enumerate(zip(rows, pieces, strict=True)):
-            size = e[k] * np.sqrt(own.reshape(part.shape))
-            e[k] = e[k] / np.sqrt(part.shared(np.where(size > 0, size, 1.0)))
-        whole = np.concatenate([np.square(E).reshape(-1) for E in e]).reshape(shape)
+        return [
+            np.sqrt(r).reshape(p.shape)
+            for r, p in zip(np.split(np.reshape(reach, -1), ends), rows, strict=True)
+        ]
+
+    for _ in range(PASSES):
+        for k, (part, reach) in enumerate(zip(rows, reaches(), strict=True)):
+            e[k] = e[k] / np.sqrt(part.shared(_positive(e[k] * reach)))
+        weights = [np.square(E).reshape(-1) * count for E, count in zip(e, counts, strict=True)]
+        whole = np.concatenate(weights).reshape(shape)
         linear = [np.square(D) * S.adjoint(whole) for S, D in zip(maps, d, strict=True)]
         bent = [np.square(D) * H for H, D in zip(bends, d, strict=True)]
         sizes = _balanced(linear, bent)
         level = _level(sizes)
         for j, (column, size) in enumerate(zip(columns, sizes, strict=True)):
-            d[j] = d[j] / np.sqrt(column.shared(np.where(size > 0, np.sqrt(size / level), 1.0)))
-    return [p.shared(D) for p, D in zip(columns, d, strict=True)], [
-        p.shared(E) for p, E in zip(rows, e, strict=True)
-    ]
+            d[j] = d[j] / np.sqrt(column.shared(_positive(np.sqrt(size / level))))
+    d = [p.shared(D) + np.zeros(p.shape) for p, D in zip(columns, d, strict=True)]
+    for k, (part, reach) in enumerate(zip(rows, reaches(), strict=True)):
+        e[k] = part.shared(e[k] if counts[k] else 1 / _positive(reach))
+    return [p.shared(D) for p, D in zip(columns, d, strict=True)], e
+
+
+def _follows(problem: Problem, k: int, part: Piece) -> bool:
+    """Whether part k of U is free, or picks entries of one variable."""
+    if isinstance(part.h, Zero):
+        return True
+    own = [A.parts[k] if isinstance(A, FlatStack) else A for A in problem.operators[:-1]]
+    present = [A for A in own if not is_nothing(A)]
+    return len(present) == 1 and isinstance(present[0], Identity | Diagonal | Sampling | Segment)
+
+
+def _positive(size: Array) -> Array:
+    return np.where(size > 0, size, 1.0)
 
 
 def _balanced(linear: list[Array], bent: list[Array]) -> list[Array]:

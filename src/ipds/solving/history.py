@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -66,3 +66,16 @@ class History(Mapping[str, np.ndarray]):
     def __repr__(self) -> str:
         rows = len(next(iter(self._columns.values()), []))
         return f"History({rows} checks of {', '.join(self._columns)})"
+
+
+def joined(parts: Sequence[History]) -> History:
+    """Histories one after another, as one: iterations and seconds go on counting."""
+    tables: list[np.ndarray] = []
+    for part in parts:
+        table, names = part.table(), list(part)
+        for name in ("iteration", "seconds"):
+            k = names.index(name)
+            table[:, k] += tables[-1][-1, k] if tables else 0.0
+        if len(table):
+            tables.append(table)
+    return History.of(np.vstack(tables)) if tables else History()

@@ -6,7 +6,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AssumptionError, naming_blocks
@@ -28,6 +28,8 @@ class Options:
     callback: Callback | None
     progress: bool
     check_every: int
+    before: int = 0
+    """Iterations of the methods that handed their point on: what callers are shown counts them."""
 
     def next_check(self, t: int) -> int:
         """The next iteration after t with a check: the first one, multiples of `check_every`, and the last one."""
@@ -37,7 +39,16 @@ class Options:
         """What is left of the limits after earlier tries."""
         iterations = max(1, self.max_iter - sum(r.nit for r in tried))
         limit = None if self.time_limit is None else max(0.0, self.time_limit - sum(r.seconds for r in tried))
-        return Options(iterations, self.tol, limit, self.callback, self.progress, self.check_every)
+        return replace(self, max_iter=iterations, time_limit=limit)
+
+    def checking(self, every: int | None) -> Options:
+        """The same with a check after every so many iterations at least, for methods whose steps are long."""
+        return self if every is None else replace(self, check_every=min(every, self.check_every))
+
+    def after(self, handed: Sequence[Result], patience: int | None) -> Options:
+        """The same for a method that goes on from where others have handed over, and hands over itself in time."""
+        limit = self.max_iter if patience is None else min(patience, self.max_iter)
+        return replace(self, max_iter=limit, before=sum(r.nit for r in handed))
 
 
 def check_problem(problem: Any, rewritten: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from .._arrays import to_caller
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
+from ..methods.choosing import handover
 from ..methods.deadline import OutOfTime, deadline
 from ..presolve import Presolved, as_stated
 from ..presolve import presolve as rewrite
@@ -19,6 +21,7 @@ from ..status import Status
 from ..theory.scales import units
 from .advance import Advance
 from .checkpoint import Checkpoint, Journal, journal
+from .history import joined
 from .options import Callback, Options, check_options, check_problem, convention
 from .progress import Progress
 from .run import FINAL, Run
@@ -112,25 +115,34 @@ def _first_answer(
 ) -> Result:
     """One method after the other until one neither stalls nor diverges; else the best of what they found."""
     tried: list[Result] = []
-    for choice in choices:
-        left = options.less(tried)
+    handed: list[Result] = []
+    for choice, following in zip_longest(choices, choices[1:]):
+        patience = handover(choice, following, done.problem)
+        left = options.less(tried).after(handed, patience)
         if tried and left.time_limit == 0:
             continue
         try:
             own = done if choice.presolves else as_stated(done.stated, f"{choice.name} takes it so")
             result = _run(own, start, choice, left, scales, log)
-        except AssumptionError:  # this one has no say here; an earlier one may have answered
-            if not tried:
+        except AssumptionError:  # this one has no say here; another one may have
+            if not tried and following is None:
                 raise
             continue
         result.method = f"auto: {result.method}"
         tried.append(result)
-        if result.status not in FINAL:
+        if result.status is Status.MAX_ITER and result.nit == patience:
+            handed.append(result)
+            start = start.moved(result.x, result.z)
+        elif result.status not in FINAL:
             break
     best = min(tried, key=lambda r: (r.status is Status.DIVERGED, r.certificate.relative))
     if best.status is Status.DIVERGED:
         names = ", ".join(r.method for r in tried)
         raise DivergenceError(f"every method diverged ({names}); the best finite point is in .result", best)
+    if not any(best is r for r in handed):
+        return after(handed, best)
+    if best is not tried[-1]:  # those that went on from there found nothing better
+        best.status, best.message = tried[-1].status, tried[-1].message
     return best
 
 
@@ -184,6 +196,7 @@ def _run(
 ) -> Result:
     """A method from its start, or from where it was saved, to its end; `scales` cap those of the certificate."""
     begun = Stopwatch()
+    options = options.checking(method.check_every)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
         x0, z0 = start.take()
         setup, carry = method.init(done.problem, *done.start(x0, z0, start.gives_multiplier))
@@ -262,21 +275,22 @@ def _check(
     if run.status is not Status.DIVERGED:
         log.note(run, carry, state)
         bar.show(run.last, run.seconds)
-        if options.callback is not None and not _goes_on(clock, options.callback, run, state):
+        if options.callback is not None and not _goes_on(clock, options, options.callback, run, state):
             run.status = Status.CALLBACK
         if run.status is not None:
             run.finish(state)
     log.keep(run)
 
 
-def _goes_on(clock: Stopwatch, callback: Callback, run: Run, state: State) -> bool:
+def _goes_on(clock: Stopwatch, options: Options, callback: Callback, run: Run, state: State) -> bool:
     """Call back, off the clock; False where the callback raises StopIteration."""
     from ..result import intermediate
 
     # copies: a callback that writes into what it is shown must not disturb the solve
     *blocks, z = (to_caller(copied) for copied in [array + 0 for array in (*state.q, state.z)])
     last = run.last
-    shown = intermediate(x=tuple(blocks), z=z, fun=last.fun, nit=last.t, certificate=last.certificate)
+    nit = options.before + last.t
+    shown = intermediate(x=tuple(blocks), z=z, fun=last.fun, nit=nit, certificate=last.certificate)
     try:
         with deadline(None):
             clock.outside(lambda: callback(shown))
@@ -309,6 +323,15 @@ def result_of(method: Method, run: Run, parameters: Any, presolve: str) -> Resul
         method=method.name,
         presolve=presolve,
     )
+
+
+def after(handed: Sequence[Result], result: Result) -> Result:
+    """The result of a method that went on from where others handed over; what they did counts."""
+    if handed:
+        result.history = joined([r.history for r in (*handed, result)])
+        result.nit += sum(r.nit for r in handed)
+        result.seconds += sum(r.seconds for r in handed)
+    return result
 
 
 def _as_method(method: Any) -> Method:

@@ -37,6 +37,11 @@ class Start:
         made, self._made = self._made or starting_point(*self._given), None
         return made
 
+    def moved(self, x: Sequence[Any], z: Any) -> Start:
+        """The start at a point that another method has reached."""
+        problem, _, _, seed = self._given
+        return Start(problem, x, z, seed)
+
     @property
     def gives_multiplier(self) -> bool:
         """Whether the caller gave z0."""

@@ -14,6 +14,7 @@ from .._arrays import (
     dot,
     fetch,
     increased,
+    is_array,
     magnitude,
     norm,
     precision,
@@ -218,6 +219,11 @@ def _inverse(step: Any) -> Any:
     return math.inf if type(step) is float and step == 0.0 else 1 / step
 
 
+def _prox_size(block: Block, v: Array, step: Any) -> Any:
+    """The size of what the prox computes with, over its step; where entries have their own, each has its own size."""
+    return magnitude(v / step) if is_array(step) else block.h.prox_size(v) * _inverse(step)
+
+
 def _block_at(problem: Problem, state: State, i: int, q: Array, product: Array | None) -> list[Any]:
     """The `_magnitudes` of block i, and a bound on the rounding of s_i."""
     block, op, (v, step) = problem.blocks[i], problem.operators[i], state.prox_points[i]
@@ -226,7 +232,7 @@ def _block_at(problem: Problem, state: State, i: int, q: Array, product: Array |
     pull = None if state.adjoints is None else state.adjoints[i]
     if v is not None and not block.h.is_manifold:
         s = scaled_difference(v, q, _inverse(step))
-        rounding = ROUNDING * precision(v) * (block.h.prox_size(v) * _inverse(step) + magnitude(s))
+        rounding = ROUNDING * precision(v) * (_prox_size(block, v, step) + magnitude(s))
         return [*_magnitudes(block, op, q, state.z, s, gradient, pull, product), rounding]
     # these s_i are made from A_iᵀz: fewer arrays will do
     size = magnitude(op.adjoint(state.z) if pull is None else pull)
@@ -235,7 +241,7 @@ def _block_at(problem: Problem, state: State, i: int, q: Array, product: Array |
         left, normal = _parts(block, q, gradient, op.adjoint(state.z) if pull is None else pull)
         return [left, normal, size, *rest, 0.0 if gradient is None else magnitude(gradient), 0.0]
     v = add_scaled(q, -step, op.adjoint(state.z) if pull is None else pull)
-    rounding = ROUNDING * precision(v) * (block.h.prox_size(v) / step + size)
+    rounding = ROUNDING * precision(v) * (_prox_size(block, v, step) + size)
     return [0.0, size, size, *rest, 0.0, rounding]
 
 

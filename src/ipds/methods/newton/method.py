@@ -93,6 +93,8 @@ class NewtonALM(Method):
     """Second-order method for convex problems in canonical form; see the module for its steps."""
 
     name = "NewtonALM"
+    presolves = True
+    check_every = 1
 
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""

@@ -1,0 +1,233 @@
+"""Units: they change nothing but numbers, they are good, and functions that forbid them keep their own."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from ipds import Block, Problem, iterate, solve
+from ipds.functions import (
+    L1,
+    L21,
+    Box,
+    Cardinality,
+    Hinge,
+    LeastSquares,
+    Logistic,
+    NonNegative,
+    Nuclear,
+    Quadratic,
+    Quantile,
+    Rank,
+    Simplex,
+    Stacked,
+    Stiefel,
+)
+from ipds.methods import AcceleratedIPDS
+from ipds.operators import FiniteDifference, FlatStack, Identity, Matrix
+from ipds.presolve import presolve
+from ipds.presolve.equilibrate import equilibrated, piece
+from ipds.theory.diagnostics import certify, subgradients
+
+rng = np.random.default_rng(3)
+M, N = 40, 12
+UNITS = 10 ** rng.uniform(-3, 3, N)
+PLAIN = rng.standard_normal((M, N))
+G = PLAIN * UNITS
+ROWS = 10 ** rng.uniform(-2, 2, M)
+Y = rng.standard_normal(M)
+LABELS = np.where(Y > 0, 1.0, -1.0)
+
+
+def canonical() -> dict[str, Problem]:
+    """Problems in canonical form whose columns or rows differ by 1e±3."""
+    fit = LeastSquares(G, Y)
+    small = np.diag(UNITS[:5]) @ rng.standard_normal((5, 4))
+    stacked = FlatStack([Matrix(-G), Identity(-1.0), FiniteDifference()], N)
+    parts = Stacked([(L1(1.0), M), (NonNegative(), N), (Quantile(0.3), N - 1)])
+    return {
+        "LAD": Problem([Block(A=-G, shape=N), Block(h=L1(1.0), shape=M)], b=-Y),
+        "LAD with rows": Problem(
+            [Block(A=-ROWS[:, None] * PLAIN, shape=N), Block(h=L1(1 / ROWS), shape=M)], b=-ROWS * Y
+        ),
+        "LAD, sparse": Problem([Block(A=-sp.csr_array(G), shape=N), Block(h=L1(1.0), shape=M)], b=-Y),
+        "LAD, products only": Problem(
+            [Block(A=spla.aslinearoperator(-G), shape=N), Block(h=L1(1.0), shape=M)], b=-Y
+        ),
+        "lasso": Problem([Block(f=fit, h=L1(0.1 * UNITS), A=-1.0, shape=N), Block(shape=N)]),
+        "best subset": Problem([Block(f=fit, h=Cardinality(3), A=-1.0, shape=N), Block(shape=N)]),
+        "logistic": Problem(
+            [Block(f=Logistic(G, LABELS), h=L1(0.1 * UNITS), A=-1.0, shape=N), Block(shape=N)]
+        ),
+        "box": Problem(
+            [Block(f=fit, h=Box(-1 / UNITS, 2 / UNITS), A=-1.0, shape=N), Block(h=L1(0.1 * UNITS), shape=N)]
+        ),
+        "support vectors": Problem(
+            [
+                Block(f=Quadratic(np.diag(UNITS**2)), A=-LABELS[:, None] * G, shape=N),
+                Block(h=Hinge(), shape=M),
+            ]
+        ),
+        "stacked": Problem(
+            [Block(f=fit, A=stacked, shape=N), Block(h=parts, shape=parts.size)],
+            b=np.concatenate([Y, np.zeros(2 * N - 1)]),
+        ),
+        "equation": Problem(
+            [
+                Block(f=Quadratic(1.0), h=NonNegative(), A=G[:4] * ROWS[:4, None], shape=N),
+                Block(h=Box(0, 0), shape=4),
+            ],
+            b=(G * ROWS[:, None])[:4] @ np.ones(N),
+        ),
+        "matrix block": Problem(
+            [
+                Block(f=LeastSquares(small.T, np.ones((4, 3))), h=L21(0.1), A=-1.0, shape=(5, 3)),
+                Block(shape=(5, 3)),
+            ]
+        ),
+        "simplex": Problem(
+            [
+                Block(f=LeastSquares(PLAIN, Y), h=Simplex(), A=-ROWS[:, None] * PLAIN, shape=N),
+                Block(h=L1(1 / ROWS), shape=M),
+            ]
+        ),
+    }
+
+
+PROBLEMS = canonical()
+every = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
+
+
+def state_of(problem: Problem, t: int):
+    return next(itertools.islice(iterate(problem, method=AcceleratedIPDS(), seed=0), t - 1, None))
+
+
+def norms(A, shape):
+    matrix = A.as_matrix(shape)
+    return np.linalg.norm(matrix.toarray() if sp.issparse(matrix) else matrix, axis=0)
+
+
+@every
+def test_it_is_the_same_problem(problem):
+    units = equilibrated(problem)
+    inner = units.problem
+    x = [np.random.default_rng(1).standard_normal(block.shape) for block in inner.blocks]
+    for block, own, xi in zip(inner.blocks, problem.blocks, x, strict=True):
+        assert type(block.h) is type(own.h)
+        assert block.shape == own.shape == xi.shape
+    state = state_of(inner, 3)
+    out = units.undo(state)
+    assert inner.objective(state.q) == pytest.approx(problem.objective(out.q), rel=1e-12)
+    np.testing.assert_allclose(
+        units._e * problem.residual(out.q), inner.residual(state.q), rtol=1e-9, atol=1e-9
+    )
+    for mine, theirs in zip(units.start(out.x, out.z)[0], state.x, strict=True):
+        np.testing.assert_array_equal(mine, theirs)  # powers of two round nothing
+    np.testing.assert_array_equal(units.start(out.x, out.z)[1], state.z)
+
+
+@every
+def test_the_state_in_the_old_units_is_certified_there(problem):
+    units = equilibrated(problem)
+    for t in (1, 5, 200):
+        state = state_of(units.problem, t)
+        out = units.undo(state)
+        inner, outer = subgradients(units.problem, state), subgradients(problem, out)
+        for unit, a, b in zip(units._units, inner, outer, strict=True):
+            np.testing.assert_allclose(a / unit, b, rtol=1e-6, atol=1e-6 * np.abs(b).max(initial=1e-300))
+        assert np.isfinite(certify(problem, out).critical)
+        for known, block, q in zip(out.gradients or (), problem.blocks, out.q, strict=False):
+            if known is not None:
+                np.testing.assert_allclose(known, block.f.grad(q), rtol=1e-8, atol=1e-8 * np.abs(known).max())
+        for op, product, x in zip(problem.operators, out.products, out.x, strict=True):
+            if product is not None:
+                np.testing.assert_allclose(product, op.apply(x), rtol=1e-9, atol=1e-9 * np.abs(product).max())
+
+
+@pytest.mark.parametrize("name", ["LAD", "LAD, sparse", "stacked"])
+def test_columns_come_to_one_size(name):
+    problem = PROBLEMS[name]
+    before, after = (norms(p.operators[0], (N,)) for p in (problem, equilibrated(problem).problem))
+    assert before.max() / before.min() > 100
+    assert after.max() / after.min() < 10
+
+
+def test_probing_is_nearly_as_good():
+    inner = equilibrated(PROBLEMS["LAD, products only"]).problem
+    columns = np.linalg.norm([inner.operators[0].apply(e) for e in np.eye(N)], axis=1)
+    assert columns.max() / columns.min() < 10
+
+
+def test_what_forbids_units_keeps_its_own():
+    assert piece(L1(1.0), (3, 2)).units == (3, 2)
+    assert piece(L21(1.0), (3, 2)).units == (3, 1)
+    assert piece(Nuclear(1.0), (3, 2)).units in ((), None)
+    assert piece(Rank(1), (3, 2)).units == (3, 1)  # which change no rank
+    assert piece(Stiefel(), (3, 2)).units is None
+    assert piece(Simplex(), (3,)).units != (3,)
+    assert piece(Cardinality(2), (3,)).units == (3,)
+
+    class Own:
+        is_convex = is_set = True
+
+        def __call__(self, x):
+            return 0.0
+
+        def prox(self, v, step):
+            return v
+
+    assert piece(Block(h=Own(), shape=3).h, (3,)).units == ()
+
+
+def test_good_units_are_left_alone():
+    problem = Problem([Block(A=-PLAIN, shape=N), Block(h=L1(1.0), shape=M)], b=-Y)
+    assert equilibrated(problem) is None
+    done = presolve(problem)
+    assert done.problem is problem
+    large = Problem([Block(A=-1e4 * PLAIN, shape=N), Block(h=L1(1e3), shape=M)], b=-Y)
+    assert equilibrated(large) is None  # one unit for all is no matter of rows and columns
+
+
+def test_single_precision_stays():
+    G32, y32 = G.astype(np.float32), Y.astype(np.float32)
+    problem = Problem([Block(A=-G32, shape=N), Block(h=L1(1.0), shape=M)], b=-y32)
+    done = presolve(problem)
+    assert done.steps
+    assert done.problem.operators[0].matrix.dtype == np.float32
+    result = solve(problem, tol=1e-2, method=AcceleratedIPDS(), max_iter=50)
+    assert result.x[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("residual", [False, True])
+def test_columns_with_units_change_nothing(size, residual):
+    """The lasso whose weights follow the units has the same objective in all of them."""
+    s = 10 ** np.random.default_rng(size).uniform(-size, size, N)
+    found = []
+    for unit in (np.ones(N), s):
+        h = L1(2.0 * unit)
+        problem = (
+            Problem([Block(h=h, A=-PLAIN * unit, shape=N), Block(f=Quadratic(1.0), shape=M)], b=-Y)
+            if residual
+            else Problem([Block(f=LeastSquares(PLAIN * unit, Y), A=-1.0, shape=N), Block(h=h, shape=N)])
+        )
+        result = solve(problem, tol=1e-6, method=AcceleratedIPDS())
+        assert result.success
+        found.append(result.fun)
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+
+
+def test_best_subset_finds_its_support_in_any_units():
+    for seed in range(5):
+        g = np.random.default_rng(seed)
+        A = g.standard_normal((60, 14))
+        support = np.sort(g.choice(14, 3, replace=False))
+        y = A[:, support] @ (2 + g.random(3)) + 0.1 * g.standard_normal(60)
+        scaled = A * 10 ** g.uniform(-3, 3, 14)
+        result = solve(Problem([Block(f=LeastSquares(scaled, y), h=Cardinality(3), shape=14)]))
+        assert result.success
+        np.testing.assert_array_equal(np.flatnonzero(result.x[0]), support)
