@@ -66,6 +66,7 @@ from ipds.functions import (
     Translated,
     Weighted,
     Zero,
+    check_jacobian,
     check_prox,
     smooth,
 )
@@ -227,6 +228,33 @@ def test_forms_stay_simple() -> None:
     assert L2Ball(2.0).rescaled(4.0).radius == 0.5
     assert type(LinfBall(2.0).rescaled(4.0)) is LinfBall
     assert type(Stacked([(L2(1.0), 2)]).rescaled(np.full(2, 3.0)).parts[0][0]) is L2
+
+
+def test_own_functions_keep_what_they_offer() -> None:
+    class Own(_Own):
+        is_convex = True
+
+        def lipschitz(self, shape: Any) -> float:
+            return L1(1.0).lipschitz(shape)
+
+        def subgradient(self, x: Any) -> Any:
+            return np.sign(x)
+
+        def prox_jacobian(self, v: Any, step: float) -> Any:
+            return L1(1.0).prox_jacobian(v, step)
+
+    new, ours = as_nonsmooth(Own(), "h").rescaled(2.0).rescaled(1.5), L1(3.0)  # type: ignore[union-attr]
+    x = np.array([1.0, -2.0, 0.0])
+    assert new is not None
+    assert (new(x), new.lipschitz((3,)), new.prox_size(x)) == (
+        ours(x),
+        ours.lipschitz((3,)),
+        ours.prox_size(x),
+    )
+    np.testing.assert_array_equal(new.subgradient(x), ours.subgradient(x))
+    np.testing.assert_allclose(new.prox(x, 0.5), ours.prox(x, 0.5))
+    check_jacobian(new, (3,))
+    assert new.rescaled(np.array([1.0, 2.0, 3.0])) is None
 
 
 @pytest.mark.parametrize("d", [0.0, -1.0, math.nan, math.inf, np.array([1.0, 0.0])])

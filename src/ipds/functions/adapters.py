@@ -50,13 +50,11 @@ class UserNonsmooth(Nonsmooth):
 
     def rescaled(self, d: float | Array) -> Nonsmooth | None:
         """The object's own, where it offers one; else h(d x) for one number, which any prox allows."""
-        from .calculus import Precomposed
-
         if hasattr(self.function, "rescaled"):
             found = self.function.rescaled(d)
             return None if found is None else as_nonsmooth(found, "rescaled")
         unit = one_unit(d)
-        return None if unit is None else Precomposed(self, unit)
+        return None if unit is None else InUnits(self, unit)
 
     def subgradient(self, x: Array) -> Array:
         return self._offered("subgradient", x)
@@ -68,6 +66,36 @@ class UserNonsmooth(Nonsmooth):
         """The object's own method where it has one, else what `Nonsmooth` says by default."""
         own = getattr(self.function, name, None)
         return getattr(Nonsmooth, name)(self, *arguments) if own is None else own(*arguments)
+
+
+class InUnits(Nonsmooth):
+    """x ↦ h(d·x) for one number d > 0; prox(v, s) = prox_h(d·v, d²s)/d."""
+
+    def __init__(self, h: Nonsmooth, d: float):
+        self.h, self.d = h, d
+        self.is_convex, self.is_set, self.is_entrywise = h.is_convex, h.is_set, h.is_entrywise
+
+    def __call__(self, x: Array) -> float:
+        return self.h(self.d * x)
+
+    def prox(self, v: Array, step: float) -> Array:
+        return self.h.prox(self.d * v, self.d**2 * step) / self.d
+
+    def prox_jacobian(self, v: Array, step: float) -> Any:
+        return self.h.prox_jacobian(self.d * v, self.d**2 * step)
+
+    def prox_size(self, v: Array) -> Any:
+        return self.h.prox_size(self.d * v) / self.d
+
+    def lipschitz(self, shape: Shape) -> float:
+        return self.d * self.h.lipschitz(shape)
+
+    def subgradient(self, x: Array) -> Array:
+        return self.d * self.h.subgradient(self.d * x)
+
+    def rescaled(self, d: float | Array) -> Nonsmooth | None:
+        unit = one_unit(d)
+        return None if unit is None else InUnits(self.h, self.d * unit)
 
 
 class UserSmooth(Smooth):
