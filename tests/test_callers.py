@@ -90,7 +90,7 @@ def test_an_error_in_a_function_names_the_block_and_carries_the_best_result(wher
     assert any(entry.name == "__call__" and entry.path == Path(__file__) for entry in caught.traceback)
     result = error.result
     assert (result.status, result.success) == (Status.FAILED, False)
-    assert result.nit > 2
+    assert len(result.history["iteration"]) > 5
     assert result.certificate.relative == result.history["relative"].min() < math.inf
 
 

@@ -21,7 +21,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.methods import IPDS, AcceleratedIPDS, Method, State
-from ipds.theory.diagnostics import certificate, certify
+from ipds.theory.certificate import certificate, certify
 
 
 def squared_hinge(n: int):
@@ -91,14 +91,17 @@ def components(dtype):
     return Problem([Block(f=f, h=Stiefel(), A=-1.0, shape=(40, 3)), Block(h=L1(0.1), shape=(40, 3))])
 
 
-@pytest.mark.parametrize("build", [lasso, deviations, logistic, components])
+@pytest.mark.parametrize(
+    ("build", "tol"), [(lasso, 3e-4), (deviations, 2e-2), (logistic, 3e-4), (components, 3e-4)]
+)
 @pytest.mark.parametrize("method", ["auto", AcceleratedIPDS()])
-def test_single_precision_is_kept_and_suffices(build, method):
+def test_single_precision_is_kept_and_suffices(build, tol, method):
+    """The penalty of the deviations is 1/400 of the forces that it balances: single precision leaves few digits."""
     problem = build(np.float32)
     g = np.random.default_rng(0)
     x0 = [block.h.prox(g.standard_normal(block.shape), 1.0) for block in problem.blocks]
-    single = solve(problem, [xi.astype(np.float32) for xi in x0], method=method, tol=3e-4)
-    double = solve(build(float), x0, method=method, tol=3e-4)
+    single = solve(problem, [xi.astype(np.float32) for xi in x0], method=method, tol=tol)
+    double = solve(build(float), x0, method=method, tol=tol)
     assert single.success
     assert {array.dtype for array in (*single.x, single.z)} == {np.dtype("float32")}
     assert single.fun == pytest.approx(double.fun, rel=5e-3)
@@ -128,7 +131,13 @@ def test_a_feasible_point_of_sets_alone_is_certified(method):
 
 def test_certificates_hold_plain_floats():
     certificate = solve(lasso(float)).certificate
-    numbers = (certificate.feasibility, *certificate.stationarity, certificate.relative, *certificate.scales)
+    numbers = (
+        certificate.feasibility,
+        *certificate.stationarity,
+        certificate.relative,
+        certificate.work,
+        *certificate.blocks,
+    )
     assert {type(number) for number in numbers} == {float}
 
 

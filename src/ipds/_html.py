@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ if TYPE_CHECKING:
     from .problem import Problem
     from .result import Result
     from .theory.assumptions import Assumptions
-    from .theory.diagnostics import Certificate
+    from .theory.certificate import Certificate
 
 
 def table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
@@ -51,16 +50,20 @@ def result_html(result: Result) -> str:
 
 
 def certificate_html(certificate: Certificate) -> str:
-    """The terms of the bound and their scales."""
+    """The terms of the bound, and the same free of units."""
     values = (certificate.feasibility, *certificate.stationarity)
     names = ("feasibility", *(f"stationarity of block {i + 1}" for i in range(len(values) - 1)))
-    scales = certificate.scales or (math.nan,) * len(values)
+    relative = (certificate.rows, *certificate.blocks)
     rows = [
-        *((n, f"{v:.3e}", f"{s:.3g}") for n, v, s in zip(names, values, scales, strict=True)),
-        ("critical: their sum", f"{certificate.critical:.3e}", ""),
-        ("relative: each over its scale, summed", f"{certificate.relative:.3e}", ""),
+        *((n, f"{v:.3e}", f"{r:.2e}") for n, v, r in zip(names, values, relative, strict=True)),
+        ("work left in the objective", "", f"{certificate.work:.2e}"),
+        (
+            "critical: the sum; relative: the largest",
+            f"{certificate.critical:.3e}",
+            f"{certificate.relative:.2e}",
+        ),
     ]
-    return table("certificate", rows, ("", "at most", "scale"))
+    return table("certificate", rows, ("", "at most", "relative"))
 
 
 def problem_html(problem: Problem) -> str:

@@ -24,7 +24,7 @@ class Result(OptimizeResult):
     fun : objective; where some block can absorb the residual exactly, at that feasible point.
     success : whether the solve ended because the relative certificate is at most `tol`.
     status, message : why it ended, a `Status` and its text.
-    certificate : an `ipds.theory.diagnostics.Certificate`: feasibility, stationarity of each block, critical, relative.
+    certificate : an `ipds.theory.certificate.Certificate`: feasibility, stationarity of each block, critical, relative.
     history : arrays by name, one entry per check: iteration, seconds, objective, feasibility, critical, beta, mu, ...
     nit, seconds : iterations, and time without that of callbacks.
     method, parameters, state : how it was done, and the last `State`.

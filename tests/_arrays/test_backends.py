@@ -190,7 +190,7 @@ def test_numbers_are_floats_everywhere(library, request):
         state.beta,
         state.mu,
     ]
-    numbers += [*certificate.stationarity, *certificate.scales]
+    numbers += [*certificate.stationarity, certificate.rows, *certificate.blocks, certificate.work]
     assert {type(number) for number in numbers} == {float}
     assert type(result.nit) is int
     assert {result.history[name].dtype for name in result.history} <= {np.dtype("float64"), np.dtype("int64")}

@@ -29,7 +29,7 @@ from ipds.methods import AcceleratedIPDS
 from ipds.operators import DCT, Compose, FiniteDifference, Identity, Reshape, Stack
 from ipds.presolve import presolve
 from ipds.presolve.canonical import Canonical
-from ipds.theory.diagnostics import certificate, certify, subgradients
+from ipds.theory.certificate import certificate, certify, subgradients
 
 M, N = 30, 12
 rng = np.random.default_rng(0)

@@ -31,7 +31,7 @@ from ipds.methods import AcceleratedIPDS
 from ipds.operators import FiniteDifference, FlatStack, Identity, Matrix
 from ipds.presolve import presolve
 from ipds.presolve.equilibrate import equilibrated, piece
-from ipds.theory.diagnostics import certify, subgradients
+from ipds.theory.certificate import certify, subgradients
 
 rng = np.random.default_rng(3)
 M, N = 40, 12

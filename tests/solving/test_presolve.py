@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from ipds import Block, Checkpoint, Problem, iterate, solve
 from ipds.functions import L1, Affine, Cardinality, LeastSquares, Linear, NonNegative, Quadratic
 from ipds.methods import IPDS, AcceleratedIPDS
-from ipds.theory.diagnostics import certify
+from ipds.theory.certificate import certify
 
 rng = np.random.default_rng(5)
 M, N = 60, 25

@@ -13,7 +13,7 @@ from ipds.functions import L1, LeastSquares, smooth
 from ipds.methods import IPDS, AcceleratedIPDS, Method
 from ipds.methods.base import State
 from ipds.solving.stopping import Check, Stagnation
-from ipds.theory.diagnostics import Certificate
+from ipds.theory.certificate import Certificate
 
 SOUND = IPDS("sound", beta0=50.0)
 UNSTABLE = IPDS(Parameters(xi=0.5, delta=0.25, sigma=1.618, theta2=0.6))
@@ -199,7 +199,7 @@ def test_an_interrupt_returns_the_lowest_objective_where_a_method_may_smooth():
 
 def test_a_multiplier_is_held_only_while_nothing_moves():
     def check(t, relative):
-        certificate = Certificate(0.0, (relative,), relative, (1.0, 1.0))
+        certificate = Certificate(0.0, (relative,), relative, 0.0, (relative,), 0.0)
         return Check(t, certificate, 1.0), np.full(2, float(t))
 
     watcher = Stagnation()

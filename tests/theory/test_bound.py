@@ -12,7 +12,7 @@ from ipds import Block, Parameters, Problem, iterate
 from ipds.functions import L1, Linear, Zero
 from ipds.methods import IPDS
 from ipds.theory.bound import bound, lower_bound
-from ipds.theory.diagnostics import certify
+from ipds.theory.certificate import certify
 
 
 @pytest.mark.parametrize("kappa", [1.0, 4.0])

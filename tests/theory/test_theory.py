@@ -12,7 +12,7 @@ from ipds.functions import L1, Stiefel
 from ipds.methods import IPDS
 from ipds.methods.schedules import penalty
 from ipds.theory.descent import decreases
-from ipds.theory.diagnostics import decrease, envelope, lagrangian, potential
+from ipds.theory.potential import decrease, envelope, lagrangian, potential
 from problems import start_of, take
 
 ITERATIONS = 1000

@@ -152,3 +152,25 @@ def kth_largest(x: Array, k: int) -> Any:
     place = x.shape[-1] - k
     ordered = np.partition(x, place) if type(x) is np.ndarray else namespace(x).sort(x, axis=-1)
     return ordered[..., place : place + 1]
+
+
+def larger(own: Array, x: Any) -> Array:
+    """max(own, x), where `own` is a temporary of the caller's: in place in NumPy."""
+    if _fits(own, x):
+        return np.maximum(own, x, out=own)
+    return namespace(own).maximum(own, x)
+
+
+def multiplied(own: Array, x: Any) -> Array:
+    """own · x, where `own` is a temporary of the caller's: in place in NumPy."""
+    return np.multiply(own, x, out=own) if _fits(own, x) else own * x
+
+
+def without_sign(own: Array) -> Array:
+    """|own|, where `own` is a temporary of the caller's: in place in NumPy."""
+    return np.abs(own, out=own) if type(own) is np.ndarray else abs(own)
+
+
+def product(x: Array, y: Array, room: Array | None) -> Array:
+    """x · y, in the place of `room` where that is a NumPy array of their shape and type."""
+    return np.multiply(x, y, out=room) if room is not None and _fits(room, x) and _fits(room, y) else x * y

@@ -14,8 +14,9 @@ from ..methods import IPDS, State
 from ..parameters import Parameters
 from ..problem import Problem
 from ..solving.solve import iterate
+from ..theory.certificate import certify
 from ..theory.descent import decreases
-from ..theory.diagnostics import Decrease, certify, decrease
+from ..theory.potential import Decrease, decrease
 from .figures import canvas
 from .instance import Instance, instance
 

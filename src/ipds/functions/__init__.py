@@ -9,7 +9,6 @@ from .composed import Composed, SmoothSum
 from .cones import SecondOrderCone
 from .derivatives import check_curvature, check_gradient, check_jacobian
 from .diagonal import DiagonalEquals
-from .differentiable import Differentiable
 from .domain import Domain
 from .exponential import Exponential, LogisticLoss
 from .exponential_cone import ExponentialCone
@@ -55,7 +54,6 @@ __all__ = [
     "ColumnSimplex",
     "Composed",
     "DiagonalEquals",
-    "Differentiable",
     "Domain",
     "ElasticNet",
     "Entropy",

@@ -79,9 +79,10 @@ class Sum(Nonsmooth):
         self._prox, self._jacobian, self._made = rule
 
     @property
-    def domain(self) -> Domain | None:  # type: ignore[override]
+    def domain(self) -> Domain | None:
         """That of the one which has one."""
-        return self.penalty.domain if self.penalty.domain is not None else self.constraint.domain
+        found = getattr(self.penalty, "domain", None)
+        return found if found is not None else getattr(self.constraint, "domain", None)
 
     def __call__(self, x: Array) -> float:
         return self.penalty(x) + self.constraint(x)

@@ -12,7 +12,6 @@ from ..errors import AssumptionError
 from ..methods import IPDS, State
 from ..problem import Problem
 from ..status import Status
-from ..theory.scales import units
 from ..theory.state import known_to_jax
 from .options import Options, check_options, check_problem
 from .run import Run
@@ -85,10 +84,9 @@ def solve_batch(
         check_problem(problem)
         _require_lipschitz(problem)
         start = Start(problem, None if x0 is None else x0[k], None, None if seeds is None else seeds[k])
-        scales = units(problem, start.natural)
         x, z = jax.tree.map(jax.numpy.asarray, start.take())
         problems.append(problem)
-        runs.append(Run.begin(problem, x, z, scales, may_smooth=False))
+        runs.append(Run.begin(problem, x, z, may_smooth=False))
         begun.append(method.init(problem, x, z))
     batch = _Batch(make_problem, parameters, method, begun)
     while any(run.status is None for run in runs):

@@ -95,7 +95,6 @@ class Leg(NamedTuple):
     best: Point
     end: Point
     """The point of the last check."""
-    largest: tuple[float, ...]
     watcher: Stagnation
     history: np.ndarray
     seconds: float
@@ -105,14 +104,14 @@ class Leg(NamedTuple):
     @classmethod
     def of(cls, run: Run, end: Point) -> Leg:
         """The run, whose last check was at `end`."""
-        held = run.largest, run.watcher, run.history.table(), run.seconds
+        held = run.watcher, run.history.table(), run.seconds
         return cls(run.last, run.best, end, *held, "" if run.status is None else run.status.name)
 
     def onto(self, run: Run) -> None:
         """Take a fresh run here."""
         if not 1 <= self.best.t <= self.end.t == self.last.t:
             raise ValueError("its iterations are out of order")
-        run.last, run.best, run.end, run.largest = self.last, self.best, self.end, self.largest
+        run.last, run.best, run.end = self.last, self.best, self.end
         run.watcher, run.history = self.watcher, History.of(self.history)
         run.seconds, run.status = self.seconds, Status[self.status] if self.status else None
 

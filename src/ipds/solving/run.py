@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .._arrays import Array
 from ..problem import Problem
 from ..status import Status
-from ..theory.diagnostics import Certificate, certify, objective, uncertified
+from ..theory.certificate import Certificate, certify, uncertified
+from ..theory.objective import objective
 from ..theory.state import State, start_of
 from .history import History
 from .options import Options
@@ -38,8 +38,6 @@ class Point(NamedTuple):
 class Run:
     """A run as it goes on from check to check."""
 
-    caps: tuple[float, ...]
-    """The scale of a certificate may be as large as this where larger ones were seen before (`scales.units`)."""
     smooths: bool
     """Whether the method may smooth on purpose."""
     last: Check
@@ -48,8 +46,6 @@ class Run:
     """The point of lowest objective where the method may smooth on purpose, else of lowest relative certificate.
 
     The only point that a run holds on to: for ends between two checks, and those at a smoothed point."""
-    largest: tuple[float, ...]
-    """The largest scales of certificates so far."""
     end: Point | None = None
     """The point of the last check, where the run ended there."""
     state: State | None = None
@@ -61,19 +57,16 @@ class Run:
     """Why the run ended; None while it goes on."""
 
     @classmethod
-    def begin(
-        cls, problem: Problem, x0: tuple[Array, ...], z0: Array, caps: tuple[float, ...], may_smooth: bool
-    ) -> Run:
+    def begin(cls, problem: Problem, x0: tuple[Array, ...], z0: Array, may_smooth: bool) -> Run:
         """The run at t = 0."""
         start, smooths = start_of(x0, z0), may_smooth and problem.restorable is not None
-        certificate = replace(uncertified(problem, start), scales=(math.inf,) * len(caps))
-        check = Check(0, certificate, float(objective(problem, start)))
-        return cls(caps, smooths, check, Point.of(start, check), (0.0,) * len(caps))
+        check = Check(0, uncertified(problem, start), float(objective(problem, start)))
+        return cls(smooths, check, Point.of(start, check))
 
     def check(self, problem: Problem, state: State, options: Options, clock: Stopwatch) -> None:
         """Certify a State and take note of it; sets the status where the run ends there."""
         fun = objective(problem, state)  # a number still to come is there with those of the certificate
-        certificate = certify(problem, state, self.largest)
+        certificate = certify(problem, state)
         rest = state.beta, state.mu, state.settled, state.transient
         check = Check(state.t, certificate, float(fun), *rest)
         if not check.finite:
@@ -84,9 +77,8 @@ class Run:
 
     def record(self, check: Check, point: Point, seconds: float) -> None:
         """Take a finite check into account."""
-        certificate, seen = check.certificate, check.certificate.scales
+        certificate = check.certificate
         self.last, self.seconds = check, seconds
-        self.largest = tuple(map(min, self.caps, map(max, seen, self.largest)))
         lowest = check.fun < self.best.fun
         nearest = certificate.relative <= self.best.certificate.relative
         if self.best.t == 0 or (lowest if self.smooths else nearest):

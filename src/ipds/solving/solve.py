@@ -18,7 +18,6 @@ from ..presolve import Presolved, as_stated
 from ..presolve import presolve as rewrite
 from ..problem import Problem
 from ..status import Status
-from ..theory.scales import units
 from .advance import Advance
 from .checkpoint import Checkpoint, Journal, journal
 from .history import joined
@@ -94,10 +93,9 @@ def solve(
         done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
         choices = candidates(problem, done.problem) if chosen is None else [chosen]
         start = Start(problem, x0, z0, log.entropy)
-        scales = units(problem, start.natural)
         if chosen is not None:
-            return _run(done, start, chosen, options, scales, log)
-        return _first_answer(done, start, choices, options, scales, log)
+            return _run(done, start, chosen, options, log)
+        return _first_answer(done, start, choices, options, log)
 
 
 def _why(presolve: bool, method: Method | None) -> str:
@@ -110,7 +108,6 @@ def _first_answer(
     start: Start,
     choices: Sequence[Method],
     options: Options,
-    scales: tuple[float, ...],
     log: Journal,
 ) -> Result:
     """One method after the other until one neither stalls nor diverges; else the best of what they found."""
@@ -123,7 +120,7 @@ def _first_answer(
             continue
         try:
             own = done if choice.presolves else as_stated(done.stated, f"{choice.name} takes it so")
-            result = _run(own, start, choice, left, scales, log)
+            result = _run(own, start, choice, left, log)
         except AssumptionError:  # this one has no say here; another one may have
             if not tried and following is None:
                 raise
@@ -164,7 +161,7 @@ def iterate(
     Yields
     ------
     State : t, x, x_breve, z, beta, mu after iteration t = 1, 2, ... Where the data are Dask arrays, long blocks stay on
-        the workers, as the solver holds them: `ipds.theory.diagnostics` takes
+        the workers, as the solver holds them: `ipds.theory.certificate` takes
         them, `numpy.asarray(state.x[i])` fetches one.
 
     >>> from ipds import Block, Problem, iterate
@@ -191,17 +188,16 @@ def _run(
     start: Start,
     method: Method,
     options: Options,
-    scales: tuple[float, ...],
     log: Journal,
 ) -> Result:
-    """A method from its start, or from where it was saved, to its end; `scales` cap those of the certificate."""
+    """A method from its start, or from where it was saved, to its end."""
     begun = Stopwatch()
     options = options.checking(method.check_every)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
         x0, z0 = start.take()
         setup, carry = method.init(done.problem, *done.start(x0, z0, start.gives_multiplier))
         parameters = method.parameters_of(setup)
-        run = Run.begin(done.stated, x0, z0, scales, method.may_smooth(setup))
+        run = Run.begin(done.stated, x0, z0, method.may_smooth(setup))
         run, carry = log.resume(run, carry)
         advance = Advance(done.problem, method, setup, z0)
         held = [carry]

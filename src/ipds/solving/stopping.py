@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from .._arrays import Array, norm, precision
 from ..status import Status
-from ..theory.diagnostics import Certificate
+from ..theory.certificate import Certificate
 
 
 class Stopwatch:
@@ -93,7 +93,7 @@ class Stagnation:
         self.z = z if self.z is None else self.z
         if self.count < self.CHECKS or check.t - since.t < self.ITERATIONS:
             return None
-        if check.certificate.feasibility <= tol * check.certificate.scales[0]:
+        if check.certificate.rows <= tol:
             return Status.STALLED_FEASIBLE
         if norm(z - self.z) > 0.01 * norm(self.z):
             # not feasible, and the multiplier still on its way: all else may be waiting for it (x̆_n = 0, say)

@@ -26,7 +26,7 @@ from ..errors import AssumptionError
 from ..operators import Operator
 from ..parameters import Parameters
 from ..problem import Problem
-from .diagnostics import Decrease, lagrangian
+from .potential import Decrease, lagrangian
 from .state import State
 
 

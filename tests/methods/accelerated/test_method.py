@@ -32,7 +32,7 @@ from ipds.methods.accelerated.method import CEILING, LAG, grow
 from ipds.methods.accelerated.reduced import DualStepNorms, evaluate
 from ipds.operators import DCT, Sampling
 from ipds.solving.starting import starting_point
-from ipds.theory.diagnostics import certificate, certify, subgradients
+from ipds.theory.certificate import certificate, certify, subgradients
 from problems import lowrank_data, regression_data, subspace_data
 
 RNG = np.random.default_rng(3)

@@ -9,7 +9,7 @@ from ipds import AssumptionError, Block, Problem, iterate, solve
 from ipds.functions import L0, L1, Box, Cardinality, LeastSquares, Quadratic, Stiefel, smooth
 from ipds.methods import FixedPenaltyADMM
 from ipds.methods.baselines.fixed_penalty import OutsideTheoremWarning
-from ipds.theory.diagnostics import certify
+from ipds.theory.certificate import certify
 from ipds.theory.theorems import PRESETS
 
 

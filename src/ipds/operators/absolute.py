@@ -1,0 +1,155 @@
+"""|A|, the map with the absolute values of A's entries: how large the terms of a product are before they cancel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, Shape, asarray
+from ..distributed import Rows
+from .base import Compose, Operator, Scaled, Sum, Transpose
+from .differences import FiniteDifference
+from .maps import Diagonal, Identity, Matrix
+from .rows import RowMatrix
+from .sampling import Grouping, Sampling
+from .stacking import FlatStack, Reshape, Segment, Stack, ZeroMap
+from .transforms import Convolution
+
+SMALL = 4_000_000
+"""Entries of a dense matrix of which a copy is kept; of larger ones the absolute values are taken piece by piece."""
+PIECE = 32_768
+"""Entries of such a piece."""
+
+
+def absolute(op: Operator) -> Operator:
+    """|A| for arrays with entries ≥ 0: exact where the entries of A are known, else an estimate by random signs.
+
+    Exact for numbers, matrices, diagonals, samplings, differences and convolutions, and for stacks of them. For a
+    composition |A||B| ≥ |A B|, for a sum Σ|A_k|: still what is added up before anything cancels.
+
+    >>> absolute(Matrix([[1.0, -1.0]])).apply(np.array([2.0, 2.0]))
+    array([4.])
+    """
+    if isinstance(op, Identity):
+        return Identity(abs(op.scale))
+    if isinstance(op, Scaled):
+        return Scaled(absolute(op.inner), abs(op.scale))
+    if isinstance(op, Matrix):
+        small = op.matrix.shape[0] * op.matrix.shape[1] <= SMALL or not isinstance(op.matrix, np.ndarray)
+        return Matrix(abs(op.matrix)) if small else AbsoluteMatrix(op.matrix)
+    if isinstance(op, Diagonal):
+        return Diagonal(abs(op.diagonal))
+    if isinstance(op, RowMatrix):
+        return AbsoluteRows(op)
+    if isinstance(op, Sampling | Grouping | Reshape | Segment | ZeroMap):  # entries 0 and 1
+        return op
+    if isinstance(op, Convolution):
+        return Convolution(abs(op.kernel), op.mode)
+    if isinstance(op, Compose):
+        return Compose(absolute(op.left), absolute(op.right))
+    if isinstance(op, Sum):
+        return Sum([absolute(term) for term in op.terms])
+    if isinstance(op, Stack):
+        return Stack([absolute(part) for part in op.parts], op.shape)
+    if isinstance(op, FlatStack):
+        return FlatStack([absolute(part) for part in op.parts], op.shape)
+    if isinstance(op, Transpose):
+        return Transpose(absolute(op.inner))
+    return BySigns(op, chessboard=isinstance(op, FiniteDifference))
+
+
+class _Sizes(Operator):
+    """What |A| shares with A: the shapes. Its norm is not needed."""
+
+    def __init__(self, inner: Operator):
+        self.inner = inner
+
+    def output_shape(self, shape: Shape) -> Shape:
+        return self.inner.output_shape(shape)
+
+    def input_shape(self, shape: Shape) -> Shape:
+        return self.inner.input_shape(shape)
+
+    def norm(self) -> float:
+        raise NotImplementedError("only products with |A| are of use")
+
+
+class AbsoluteMatrix(_Sizes):
+    """|M| of a large dense matrix, of which no copy is made: a few rows at a time, while they are in the cache."""
+
+    def __init__(self, matrix: np.ndarray):
+        super().__init__(Matrix(matrix))
+        self.matrix = matrix
+        self._rows = max(1, PIECE // matrix.shape[1])
+
+    def _pieces(self) -> Any:
+        for begin in range(0, self.matrix.shape[0], self._rows):
+            here = slice(begin, begin + self._rows)
+            yield here, np.abs(self.matrix[here])
+
+    def apply(self, x: Array) -> Array:
+        flat = x.reshape(x.shape[0], -1)
+        out = np.empty((self.matrix.shape[0], flat.shape[1]), np.result_type(self.matrix, x))
+        for here, piece in self._pieces():
+            np.matmul(piece, flat, out=out[here])
+        return out.reshape(-1, *x.shape[1:])
+
+    def adjoint(self, y: Array) -> Array:
+        flat = y.reshape(y.shape[0], -1)
+        out = np.zeros((self.matrix.shape[1], flat.shape[1]), np.result_type(self.matrix, y))
+        for here, piece in self._pieces():
+            out += piece.T @ flat[here]
+        return out.reshape(-1, *y.shape[1:])
+
+
+class AbsoluteRows(_Sizes):
+    """|(M - 1·meanᵀ)/scale| of a distributed matrix: every chunk by itself."""
+
+    inner: RowMatrix
+
+    def apply(self, x: Array) -> Array:
+        return self.inner.matrix.map(_product, self.inner.mean, (x.T / self.inner.scale).T)
+
+    def adjoint(self, y: Array) -> Array:
+        found = self.inner.matrix.reduce(_adjoint, np.add, self.inner.mean, y)
+        return (found.T / self.inner.scale).T
+
+
+def _product(chunk: np.ndarray, mean: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.abs(chunk - mean) @ x
+
+
+def _adjoint(chunk: np.ndarray, mean: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.abs(chunk - mean).T @ y
+
+
+class BySigns(_Sizes):
+    """|A| x estimated by |A (σ x)| with signs σ: random ones (always the same), or a chessboard's.
+
+    The mean square of A (σ x) over all signs is Σ_j A_kj² x_j². Single entries may come out too small by chance: take
+    the larger of this and of another product of A that is at hand. Neighbours on a chessboard differ in sign, so that
+    it is exact for differences along axes.
+    """
+
+    def __init__(self, inner: Operator, *, chessboard: bool = False):
+        super().__init__(inner)
+        self.exact = self._chessboard = chessboard
+        self._drawn: dict[Shape, np.ndarray] = {}
+
+    def apply(self, x: Array) -> Array:
+        return abs(self.inner.apply(self._signed(x)))
+
+    def adjoint(self, y: Array) -> Array:
+        return abs(self.inner.adjoint(self._signed(y)))
+
+    def _signed(self, x: Array) -> Array:
+        if isinstance(x, Rows):
+            return x
+        shape = tuple(x.shape)
+        if shape not in self._drawn:
+            odd = np.random.default_rng(0).integers(0, 2, shape)
+            if self._chessboard:
+                odd = sum(np.indices(shape, sparse=True), np.zeros(shape, int)) % 2
+            self._drawn[shape] = (1 - 2 * odd).astype(np.int8)
+        return x * asarray(self._drawn[shape], x)

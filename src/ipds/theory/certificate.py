@@ -1,0 +1,223 @@
+"""The certificate of a point: how far it is from critical, in absolute and in relative terms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from .._arrays import Array, dot, fetch, increased, magnitude, namespace, norm, precision
+from .._arrays import larger as larger_of
+from ..operators import Identity
+from ..problem import Block, Problem, sum_products
+from .entries import Carried, Forces, carried, has_price, over, pieces
+from .sizes import (
+    BALANCE,
+    ROUNDING,
+    Balance,
+    Fixed,
+    fixed_of,
+    is_priced,
+    priced_balance,
+    smallest,
+    unpriced_balance,
+    verdict,
+)
+from .slopes import nearest
+from .state import State, measured, product_of, residual_of
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A rigorous upper bound on the ε-criticality of a point (q, z), and the same free of units.
+
+    Crit ≤ critical = ‖A q - b‖ + Σ_i ‖∇f_i(q_i) + s_i + A_iᵀ z‖ with s_i ∈ ∂h_i(q_i), rounding included.
+    """
+
+    feasibility: float
+    """‖A q - b‖."""
+    stationarity: tuple[float, ...]
+    """‖∇f_i(q_i) + s_i + A_iᵀ z‖ of every block."""
+    relative: float
+    """What the tolerance is compared with: the largest of `rows`, `blocks` and `work`."""
+    rows: float
+    """Root mean square over the rows of the equation of |(A q - b)_k| over what row k adds up."""
+    blocks: tuple[float, ...]
+    """The residual of every block's forces over the smallest of its own forces."""
+    work: float
+    """What the residuals could still change in the objective, over the objective's terms."""
+
+    @property
+    def critical(self) -> float:
+        """‖A q - b‖ + Σ_i ‖∇f_i(q_i) + s_i + A_iᵀ z‖."""
+        return self.feasibility + sum(self.stationarity)
+
+    def __str__(self) -> str:
+        blocks = ", ".join(f"{value:.2e}" for value in self.stationarity)
+        own = ", ".join(f"{value:.0e}" for value in self.blocks)
+        return (
+            f"relative {self.relative:.2e} (rows {self.rows:.0e}; blocks {own}; work {self.work:.0e}); "
+            f"critical {self.critical:.3e} = feasibility {self.feasibility:.2e} + stationarity ({blocks})"
+        )
+
+    def _repr_html_(self) -> str:
+        from .._html import certificate_html
+
+        return certificate_html(self)
+
+
+def certificate(
+    problem: Problem,
+    q: Sequence[Array],
+    z: Array,
+    s: Sequence[Array],
+) -> Certificate:
+    """The certificate at (q, z) with subgradients s_i ∈ ∂h_i(q_i), taken as exact."""
+    fixed = fixed_of(problem, q)
+
+    def forces(i: int) -> Forces:
+        block, pull = problem.blocks[i], problem.operators[i].adjoint(z)
+        value, gradient = (0.0, None) if block.f is None else block.f.value_and_grad(q[i])
+        rest = s[i] + pull if gradient is None else s[i] + pull + gradient
+        curved, larger = curvature(block, q[i], gradient), fixed.absolute[i].adjoint(abs(z))
+        larger = larger if fixed.exact[i] else larger_of(larger, abs(pull))
+        known = value, gradient, fixed.at_zero[i], curved
+        return Forces(block, q[i], *known, None, None, 1.0, rest, Carried(pull), larger)
+
+    def products(i: int) -> Array:
+        return problem.operators[i].apply(q[i])
+
+    return _certificate(problem, fixed, fetch(_numbers(problem, fixed, q, z, forces, products)))
+
+
+def certify(problem: Problem, state: State) -> Certificate:
+    """The certificate of a state, using whatever the state carries already."""
+    fixed = fixed_of(problem, state.q)  # made here, not while JAX compiles
+    return _certificate(problem, fixed, fetch(measured(_numbers_at, problem, state)))
+
+
+def uncertified(problem: Problem, state: State) -> Certificate:
+    """The certificate of a starting point: no prox has been taken yet, so nothing is known of stationarity."""
+    unknown = (math.inf,) * len(state.x)
+    return Certificate(norm(residual_of(problem, state)), unknown, math.inf, math.inf, unknown, math.inf)
+
+
+def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
+    """The s_i ∈ ∂h_i(q_i) that the certificate of a state uses.
+
+    The element nearest to -(∇f_i + A_iᵀz) where ∂h_i is known: of piecewise linear h_i, on manifolds. For any other h_i
+    the prox residual divided by its step, s_i = (v_i - q_i)/step_i, or -A_iᵀz where the state has no v_i.
+    """
+    fixed, found = fixed_of(problem, state.q), []
+    for block, op, slopes, q, (v, step) in zip(
+        problem.blocks, problem.operators, fixed.slopes, state.q, state.prox_points, strict=True
+    ):
+        g = op.adjoint(state.z) if block.f is None else op.adjoint(state.z) + block.f.grad(q)
+        if slopes is not None:
+            found.append(nearest(slopes, q, -g))
+        elif block.h.is_manifold:
+            found.append(block.h.tangent(q, g) - g)
+        else:
+            found.append(-op.adjoint(state.z) if v is None else (v - q) * (1 / step))
+    return tuple(found)
+
+
+def _numbers_at(problem: Problem, state: State) -> list[Any]:
+    """The numbers of the certificate of a state."""
+    q, known, j = state.q, list(state.products), state.last % len(state.x)
+    known[j] = None  # that of x, not of x̆
+    fixed = fixed_of(problem, q)
+
+    def products(i: int) -> Array:
+        return product_of(problem.operators[i], q[i], known[i])
+
+    return _numbers(problem, fixed, q, state.z, partial(_forces_at, problem, fixed, state), products)
+
+
+def _forces_at(problem: Problem, fixed: Fixed, state: State, i: int) -> Forces:
+    """The forces on block i."""
+    block, op, q, (v, step) = problem.blocks[i], problem.operators[i], state.q[i], state.prox_points[i]
+    gradient = None if state.gradients is None else state.gradients[i]
+    value = None if state.values is None else state.values[i]
+    if block.f is None:
+        value, gradient = 0.0, None
+    elif gradient is None:
+        value, gradient = block.f.value_and_grad(q)
+    elif value is None:
+        value = block.f(q)
+    pull = carried(op, state.z, None if state.adjoints is None else state.adjoints[i])
+    rest = None
+    if block.h.is_manifold:
+        v, p = None, pull.array if pull.scale == 1.0 else pull.scale * pull.array
+        rest = block.h.tangent(q, p if gradient is None else gradient + p)
+    larger = None if isinstance(op, Identity) else fixed.absolute[i].adjoint(abs(state.z))
+    if larger is not None and not fixed.exact[i]:
+        larger = larger_of(larger, abs(pull.array))
+    curved = curvature(block, q, gradient)
+    known = value, gradient, fixed.at_zero[i], curved, fixed.slopes[i]
+    return Forces(block, q, *known, v, step, rest, pull, larger)
+
+
+def curvature(block: Block, q: Array, gradient: Array | None) -> Array | None:
+    """∇²f(q) q by a difference of gradients, where nothing else gives the block a force at a minimum of f.
+
+    A quadratic f has ∇f(q) - ∇f(0) instead; where h has a price, its slope is there.
+    """
+    if block.f is None or block.f.is_quadratic or has_price(block):
+        return None
+    step = precision(q) ** 0.4
+    change, xp = (block.f.grad(q + step * q) - gradient) / step, namespace(q)
+    return xp.where(xp.isfinite(change), change, xp.zeros_like(change))
+
+
+def _numbers(
+    problem: Problem,
+    fixed: Fixed,
+    q: Sequence[Array],
+    z: Array,
+    forces: Callable[[int], Forces],
+    products: Callable[[int], Array],
+) -> list[Any]:
+    """‖r‖, rms(r/R), |z|ᵀ|r|, and the `Balance` of every block; one block after another, to hold little at a time."""
+    rows: Any = abs(problem.b)
+    found: list[Any] = []
+    for i, (block, larger) in enumerate(zip(problem.blocks, fixed.absolute, strict=True)):
+        if is_priced(block):
+            balance, reach = priced_balance(forces(i))
+            found.append(balance)
+        else:
+            found.append(None)
+            reach = abs(q[i])
+        term = larger.apply(reach)
+        if not fixed.exact[i]:
+            term = larger_of(term, abs(products(i)))
+        rows = increased(term, rows)
+        del reach, term
+    least = smallest([balance.energy for balance in found if balance is not None])
+    for i, larger in enumerate(fixed.absolute):
+        if found[i] is None:
+            found[i] = unpriced_balance(forces(i), larger, rows, least)
+    residual = sum_products([products(i) for i in range(len(q))], problem.b)
+    return [*_of_rows(residual, rows, z), *[number for balance in found for number in balance]]
+
+
+def _of_rows(residual: Array, rows: Array, z: Array) -> list[Any]:
+    """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added."""
+    units, count = ROUNDING * precision(residual), max(1, math.prod(residual.shape))
+    share = lost = 0.0
+    for r, R, size in pieces(residual, rows, z):
+        r, size = abs(r), abs(size)
+        W = over(1.0, R) * r
+        share, lost = share + dot(W, W), lost + dot(size, r) + units * dot(size, R)
+    return [magnitude(residual), (share / count) ** 0.5 + units, lost]
+
+
+def _certificate(problem: Problem, fixed: Fixed, numbers: Sequence[float]) -> Certificate:
+    feasibility, rows, lost, *rest = numbers
+    balances = [Balance(*rest[k : k + BALANCE]) for k in range(0, len(rest), BALANCE)]
+    found = verdict(problem, fixed.free, rows, lost, balances)
+    stationarity = tuple([b.left + b.rounding for b in balances])
+    relative = found.relative if math.isfinite(feasibility + sum(stationarity)) else math.inf
+    return Certificate(feasibility, stationarity, relative, found.rows, found.blocks, found.work)

@@ -1,0 +1,249 @@
+"""The forces on a block, entry by entry: what is left of them, how large they are, how large the entry is.
+
+Large NumPy arrays are taken in pieces that stay in the cache, so that a check needs no room of its own; arrays of other
+libraries are one piece. Nothing here branches on a number that comes out of an array: all of it can be compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import (
+    Array,
+    decreased,
+    dot,
+    greatest,
+    increased,
+    is_array,
+    larger,
+    multiplied,
+    namespace,
+    product,
+    scalar,
+    without_sign,
+)
+from ..functions import Zero
+from ..operators import Identity, Operator
+from ..problem import Block
+from .slopes import Slopes, nearest
+
+PIECE = 4096
+"""Entries of a piece: a dozen arrays of this length are held at a time."""
+
+
+class Carried(NamedTuple):
+    """A x for a map A and an array x: the product, or, where A = c·I, x itself and c."""
+
+    array: Array
+    scale: float = 1.0
+
+
+def carried(op: Operator, y: Array, product: Array | None = None) -> Carried:
+    """Aᵀy; `product` where it is known."""
+    if product is not None:
+        return Carried(product)
+    return Carried(y, op.scale) if isinstance(op, Identity) else Carried(op.adjoint(y))
+
+
+class Forces(NamedTuple):
+    """What acts on a block at q: arrays of one shape, some of them None."""
+
+    block: Block
+    q: Array
+    value: Any
+    """f(q), 0 where there is no f."""
+    gradient: Array | None
+    at_zero: Array | None
+    """∇f(0) of a quadratic f; then ∇f(q) - ∇f(0) is the force of f before its parts cancel."""
+    curved: Array | None
+    """∇²f(q) q of another f, where it is needed."""
+    slopes: Slopes | None
+    """∂h of a piecewise linear h: then s is the element of ∂h(q) nearest to -(∇f + Aᵀz)."""
+    v: Array | None
+    """Prox point: s = (v - q)/step; None where s = -Aᵀz, or where `rest` is given."""
+    step: Any
+    rest: Array | None
+    """∇f + s + Aᵀz, where that says what s is (on a manifold)."""
+    pull: Carried
+    """Aᵀz."""
+    larger: Array | None
+    """|A|ᵀ|z|; None where it is |Aᵀz|."""
+
+
+class Piece(NamedTuple):
+    """The same for some entries, with what follows from it."""
+
+    q: Array
+    s: Array
+    rest: Array
+    """ρ = ∇f(q) + s + Aᵀz."""
+    own: Array | None
+    """max(|∇f|, |∇²f q|)."""
+    larger: Array
+    """|A|ᵀ|z|."""
+    force: Array
+    """T, the largest of |s|, `own` and `larger`."""
+
+
+def has_price(block: Block) -> bool:
+    """Whether h adds to the objective: it is no set, and not 0."""
+    return not (block.h.is_set or isinstance(block.h, Zero))
+
+
+def pieces(*arrays: Any) -> Iterator[list[Any]]:
+    """The arrays as they are, or, where they are large NumPy arrays, the same part of each after another.
+
+    The first one is an array; the others may be numbers or None, which every piece shares.
+    """
+    first = arrays[0]
+    long = [is_array(x) and x.ndim > 0 for x in arrays]
+    alike = type(first) is np.ndarray and all(
+        type(x) is np.ndarray and x.flags.c_contiguous and x.size == first.size
+        for x, cut in zip(arrays, long, strict=True)
+        if cut
+    )
+    if not alike or first.size <= PIECE:
+        yield list(arrays)
+        return
+    flat = [x.reshape(-1) if cut else x for x, cut in zip(arrays, long, strict=True)]
+    for begin in range(0, first.size, PIECE):
+        here = slice(begin, begin + PIECE)
+        yield [x[here] if cut else x for x, cut in zip(flat, long, strict=True)]
+
+
+def look(forces: Forces) -> Iterator[Piece]:
+    """The forces, piece by piece."""
+    f = forces
+    known = f.slopes or (None,) * len(Slopes._fields)
+    for q, g, g0, curved, v, step, rest, p, P, *slopes in pieces(
+        f.q, f.gradient, f.at_zero, f.curved, f.v, f.step, f.rest, f.pull.array, f.larger, *known
+    ):
+        p = p if f.pull.scale == 1.0 else f.pull.scale * p
+        P = abs(p) if P is None else P
+        if f.slopes is not None:
+            y = -p if g is None else decreased(-p, g)
+            s = nearest(Slopes(*slopes), q, y)
+            left = s - y
+        elif v is not None:
+            s = multiplied(v - q, inverse(step))
+            left = s + p if g is None else increased(s + p, g)
+        elif rest is not None:
+            s, left = rest - p if g is None else decreased(rest - p, g), rest
+        else:
+            s, left = -p, 0.0 * p if g is None else g
+        force, own = larger(abs(s), P), None
+        if g is not None:
+            own, bent = abs(g), curved if g0 is None else g - g0
+            if bent is not None:
+                own = larger(own, abs(bent) if bent is curved else without_sign(bent))
+            force = larger(force, own)
+        yield Piece(q, s, left, own, P, force)
+
+
+def inverse(step: Any) -> Any:
+    """1/step; where a step of a diverging method has vanished, ∞, and nothing is certified."""
+    return math.inf if type(step) is float and step == 0.0 else 1 / step
+
+
+def strongest(forces: Forces) -> Any:
+    """The largest of |∇f| and |A|ᵀ|z| on any entry."""
+    f = forces
+    top = abs(f.pull.scale) * _top(f.pull.array) if f.larger is None else _top(f.larger)
+    return top if f.gradient is None else greatest(top, _top(f.gradient))
+
+
+def _top(x: Array) -> Any:
+    """max |x_i|, without an array of its own."""
+    xp = namespace(x)
+    return greatest(scalar(xp.max(x)), -scalar(xp.min(x)))
+
+
+def bent(forces: Forces) -> Any:
+    """⟨q, ∇²f q⟩."""
+    if forces.at_zero is not None:
+        return dot(forces.q, forces.gradient) - dot(forces.q, forces.at_zero)
+    return 0.0 if forces.curved is None else dot(forces.q, forces.curved)
+
+
+class Weights(NamedTuple):
+    """What the sizes of entries depend on beside the forces there."""
+
+    floor: Any
+    """No force counts as less."""
+    share: Any
+    """Energy of an entry: X = max(|q|, share/T)."""
+    felt: Carried | None = None
+    """In a block without a price |A|ᵀ(1/R): X = max(|q|, 1/felt),"""
+    least: Any = 0.0
+    """and T ≥ least/X."""
+
+
+class Sums(NamedTuple):
+    """Sums over the entries of a block, with W = 1/T."""
+
+    rest: Any
+    """Σ ρ²."""
+    force: Any
+    """Σ T²."""
+    error: Any
+    """Σ (ρ W)²."""
+    weight: Any
+    """Σ W²."""
+    own: Any
+    """Σ (t W)² for the force of f, of h, of the equation."""
+    normal: Any
+    larger: Any
+    far: Any
+    """Σ T X."""
+    work: Any
+    """Σ |ρ q|."""
+
+
+def weigh(forces: Forces, weights: Weights) -> tuple[Sums, Array]:
+    """The sums, and the sizes X of the entries (of a block with a price)."""
+    sums, sizes, felt, done = Sums(*[0.0] * len(Sums._fields)), None, weights.felt, 0
+    parts = pieces(forces.q, None if felt is None else felt.array)
+    for piece, (_, mark) in zip(look(forces), parts, strict=True):
+        q, T = abs(piece.q), larger(piece.force, weights.floor)
+        if felt is None:
+            X = larger(weights.share / T, q)
+        else:
+            X = larger(over(1.0, mark if felt.scale == 1.0 else felt.scale * mark), q)
+            T = larger(T, over(weights.least, X))
+        W, far, force = 1 / T, dot(T, X), dot(T, T)
+        more = Sums(
+            dot(piece.rest, piece.rest),
+            force,
+            _square(product(piece.rest, W, T)),
+            dot(W, W),
+            0.0 if piece.own is None else _square(product(piece.own, W, T)),
+            _square(product(piece.s, W, T)),
+            _square(product(piece.larger, W, T)),
+            far,
+            scalar(namespace(T).sum(without_sign(product(piece.rest, q, T)))),
+        )
+        if piece.q is forces.q:
+            return more, X
+        sums = Sums(*[a + b for a, b in zip(sums, more, strict=True)])
+        if felt is None:
+            sizes = np.empty(forces.q.size, X.dtype) if sizes is None else sizes
+            sizes[done : done + X.size], done = X, done + X.size
+    return sums, None if sizes is None else sizes.reshape(forces.q.shape)
+
+
+def _square(x: Array) -> Any:
+    return dot(x, x)
+
+
+def over(number: Any, x: Array) -> Array:
+    """number/x entry by entry for x ≥ 0; very large, but finite, where x is 0."""
+    xp = namespace(x)
+    least = 1e6 * float(xp.finfo(x.dtype).smallest_normal)
+    if xp is not np:
+        return number / xp.clip(x, least, None)
+    large = np.maximum(x, least)
+    return np.divide(number, large, out=large)

@@ -1,0 +1,69 @@
+"""The subgradient of a piecewise linear h that balances the other forces best, entry by entry.
+
+Where h has kinks and bounds alone (`h.kinks`), ∂h(q) is a product of intervals, and its element nearest to a given y is
+known without a prox: y cut off at the ends of the interval. It has no rounding of its own, whatever the step was.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Array, asarray, namespace, precision, to_numpy
+from ..problem import Block
+
+SLACK = 4.0
+"""Units of rounding within which a point counts as on a kink or a bound."""
+
+
+class Slopes(NamedTuple):
+    """∂h(q) of every entry: {left} for q < below, {right} for q > above, [left, right] between; bounds add rays.
+
+    Numbers, or arrays like q. Slopes to the left of `lower` reach down to -∞, to the right of `upper` up to ∞.
+    """
+
+    left: Any
+    right: Any
+    below: Any
+    above: Any
+    lower: Any
+    upper: Any
+
+
+def slopes_of(block: Block, q: Array) -> Slopes | None:
+    """∂h for blocks like q, where h is piecewise linear with one kink; else None."""
+    kinks = block.h.kinks(block.shape)
+    if kinks is None:
+        return None
+    units = SLACK * precision(q)
+    left, right, place, lower, upper = (np.asarray(to_numpy(value), float) for value in kinks)
+    with np.errstate(invalid="ignore"):  # infinite bounds stay where they are
+        lower = np.where(np.isfinite(lower), lower + units * np.abs(lower), lower)
+        upper = np.where(np.isfinite(upper), upper - units * np.abs(upper), upper)
+    near = units * np.abs(place)
+    found = (left, right, place - near, place + near, lower, upper)
+    return Slopes(*[_like(value, block, q) for value in found])
+
+
+def _like(value: np.ndarray, block: Block, q: Array) -> Any:
+    if value.size and np.all(value == value.flat[0]):
+        return float(value.flat[0])
+    return asarray(np.ascontiguousarray(np.broadcast_to(value, block.shape)), q)
+
+
+def nearest(slopes: Slopes, q: Array, y: Array) -> Array:
+    """The element of ∂h(q) nearest to y."""
+    left, right, below, above, lower, upper = slopes
+    xp = namespace(q)
+    if type(left) is float and left == right:
+        s = xp.full_like(q, left)
+    else:
+        s = xp.minimum(xp.maximum(y, left), right) if xp is np else xp.clip(y, left, right)
+        s = xp.where(q > above, right, xp.where(q < below, left, s))
+    if lower != -math.inf if type(lower) is float else True:
+        s = xp.where(q <= lower, xp.minimum(s, y), s)
+    if upper != math.inf if type(upper) is float else True:
+        s = xp.where(q >= upper, xp.maximum(s, y), s)
+    return s
