@@ -24,6 +24,7 @@ def smooth(
     *,
     value_and_grad: Callable[[Array], tuple[Any, Array]] | None = None,
     quadratic: bool = False,
+    convex: bool | None = None,
 ) -> Smooth:
     """The function x ↦ fun(x) with gradient `grad`.
 
@@ -36,6 +37,8 @@ def smooth(
     fun, grad : x ↦ f(x), x ↦ ∇f(x).
     lipschitz : the constant of the gradient; leave it out where there is none or it is not known.
     value_and_grad : x ↦ (f(x), ∇f(x)), where both together take less work than one after the other.
+    convex : whether f is convex, where it is known: a convex problem may be solved by Newton steps, and its certificate
+        has a gap.
     quadratic : whether f is a quadratic: then f(x) = f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩, and a gradient gives the value too.
 
     >>> f = smooth(lambda x: 0.5 * (x**2).sum(), grad=lambda x: x, lipschitz=1.0)
@@ -53,14 +56,20 @@ def smooth(
         if isinstance(lipschitz, str) or not math.isfinite(lipschitz) or lipschitz < 0:
             raise ValueError(f"smooth: lipschitz must be a finite number ≥ 0 or None, got {lipschitz!r}")
         lipschitz = float(lipschitz)
+    if convex not in (None, True, False):
+        raise TypeError(f"smooth: convex must be True, False or None, got {convex!r}")
+    f: _Given | _Automatic
     if value_and_grad is not None:
         both = value_and_grad
-        return _Together(fun, grad or (lambda x: both(x)[1]), lipschitz, both)
-    if grad is None:
+        f = _Together(fun, grad or (lambda x: both(x)[1]), lipschitz, both)
+    elif grad is None:
         if quadratic:
             raise ValueError("smooth: quadratic=True needs grad, whose one product then serves the value too")
-        return _Automatic(fun, lipschitz)
-    return _Quadratic(fun, grad, lipschitz) if quadratic else _Given(fun, grad, lipschitz)
+        f = _Automatic(fun, lipschitz)
+    else:
+        f = _Quadratic(fun, grad, lipschitz) if quadratic else _Given(fun, grad, lipschitz)
+    f.is_convex = convex
+    return f
 
 
 class _Given(Smooth):
