@@ -32,6 +32,7 @@ ARGUMENTS = {
     "Quadratic": (np.eye(4),),
     "Linear": (np.ones(SHAPE),),
     **dict.fromkeys(["PCAVariance", "PCAReconstruction"], (np.eye(4),)),
+    "Differentiable": (ipds.functions.SumSquares(),),
     "Composed": (ipds.functions.Quadratic(np.eye(4)), 2.0),
     "Weighted": (ipds.functions.Quadratic(np.eye(4)), 2.0),
     "SmoothSum": ([ipds.functions.Quadratic(np.eye(4))],),

@@ -16,10 +16,13 @@ from ipds.functions import (
     L1,
     L2,
     Composed,
+    Differentiable,
+    Exponential,
     HuberLoss,
     LeastSquares,
     Linear,
     Logistic,
+    LogisticLoss,
     MoreauEnvelope,
     NonNegative,
     Nuclear,
@@ -29,6 +32,7 @@ from ipds.functions import (
     Quadratic,
     Smooth,
     SmoothSum,
+    SumSquares,
     Weighted,
     check_curvature,
     check_gradient,
@@ -70,6 +74,9 @@ def quartic(x: Any) -> Any:
 
 
 CASES: dict[str, tuple[Smooth, tuple[int, ...]]] = {
+    "exponential": (Differentiable(Exponential(np.array([0.3, 0.7, 1.0, 0.0]), -0.5)), (2, 4)),
+    "logistic of entries": (Differentiable(LogisticLoss(-1.0, 0.7, 2.0)), (4,)),
+    "squares of entries": (Differentiable(SumSquares(0.7, 0.3)), (2, 2)),
     "least squares": (LeastSquares(TALL, np.ones(6)), (4,)),
     "least squares, wide": (LeastSquares(WIDE, np.ones(3)), (5,)),
     "least squares, sparse": (LeastSquares(SPARSE, np.ones(7)), (5,)),
@@ -195,7 +202,7 @@ def test_what_is_said() -> None:
     for name, (f, _) in CASES.items():
         assert f.is_convex is (None if name in unknown else name not in nonconvex), name
     quadratic = {name for name, (f, _) in CASES.items() if f.is_quadratic}
-    kinds = ("least squares", "quadratic", "linear", "variance")
+    kinds = ("least squares", "squares", "quadratic", "linear", "variance")
     others = {"composed, wide", "sum, mixed", "weighted, concave", "weighted, sparse"}
     assert quadratic == {n for n in CASES if n.startswith(kinds)} | others
 

@@ -341,7 +341,7 @@ def test_other_libraries() -> None:
 
 
 ELSEWHERE = {"choices", "cones", "diagonal", "exponential", "exponential_cone", "log_det", "logarithmic"}
-ELSEWHERE |= {"piecewise_linear", "ratio", "simplexes", "squares"}
+ELSEWHERE |= {"differentiable", "piecewise_linear", "ratio", "simplexes", "squares"}
 """Files whose functions have tests of their own."""
 
 

@@ -9,6 +9,7 @@ from .composed import Composed, SmoothSum
 from .cones import SecondOrderCone
 from .derivatives import check_curvature, check_gradient, check_jacobian
 from .diagonal import DiagonalEquals
+from .differentiable import Differentiable
 from .domain import Domain
 from .exponential import Exponential, LogisticLoss
 from .exponential_cone import ExponentialCone
@@ -54,6 +55,7 @@ __all__ = [
     "ColumnSimplex",
     "Composed",
     "DiagonalEquals",
+    "Differentiable",
     "Domain",
     "ElasticNet",
     "Entropy",

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._arrays import Array, Shape, scalar
 from .base import Nonsmooth, Smooth
+from .domain import Domain
 from .hessians import as_map
 from .kinks import Groups, Kinks
 from .rescaling import one_unit
@@ -107,6 +108,10 @@ class UserSmooth(Smooth):
         convex = getattr(function, "is_convex", None)
         self.is_convex = None if convex is None else bool(convex)
         self.is_quadratic = bool(getattr(function, "is_quadratic", False))
+
+    @property
+    def domain(self) -> Domain | None:  # type: ignore[override]
+        return getattr(self.function, "domain", None)
 
     def __call__(self, x: Array) -> float:
         return scalar(self.function(x))

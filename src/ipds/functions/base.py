@@ -14,6 +14,7 @@ from typing import Any
 
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
 from .calling import OnExpressions
+from .domain import Domain
 from .hessians import Products, difference
 from .kinks import Groups, Kinks
 
@@ -32,6 +33,8 @@ class Nonsmooth(OnExpressions, ABC):
     h(u) + Σ (u_i - v_i)²/(2 step_i)."""
     is_manifold: bool = False
     """Whether h is the indicator of a smooth manifold, so that `tangent` is defined."""
+    domain: Domain | None = None
+    """The open set on which h is finite, for functions with logarithms."""
 
     @abstractmethod
     def __call__(self, x: Array) -> float:
@@ -119,6 +122,9 @@ class Smooth(OnExpressions, ABC):
     """Whether f is convex, None where that is not known."""
     is_quadratic: bool = False
     """Whether ∇²f is constant."""
+    domain: Domain | None = None
+    """The open set on which f is finite, None for everywhere: outside f(x) = ∞, and ∇f(x) is any finite array. Starts
+    lie inside, and searches turn back from infinite values."""
 
     @abstractmethod
     def __call__(self, x: Array) -> float:

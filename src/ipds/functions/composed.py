@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from .._arrays import Array, asarray, is_array
+from .._arrays import Array, asarray, is_array, namespace
 from ..operators import as_operator
 from ._arguments import bound
 from .adapters import required_smooth
 from .base import Smooth
+from .domain import Domain
 from .hessians import added, between
 from .rescaling import after_units, units
 
@@ -60,6 +61,22 @@ class Composed(Smooth):
     def is_quadratic(self) -> bool:  # type: ignore[override]
         """Whether f is."""
         return self.f.is_quadratic
+
+    @property
+    def domain(self) -> Domain | None:  # type: ignore[override]
+        """{x : A x + shift in the domain of f}; starts inside are looked for among x, all ones, and all minus ones."""
+        own = self.f.domain
+        if own is None:
+            return None
+
+        def contains(x: Array) -> bool:
+            return own.contains(self.inner(x))
+
+        def inside(x: Array) -> Array:
+            ones = namespace(x).ones_like(x)
+            return next((trial for trial in (x, ones, -ones) if contains(trial)), x)
+
+        return Domain(contains, inside, f"of A x + shift, {own.text}")
 
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]
@@ -111,6 +128,23 @@ class SmoothSum(Smooth):
     def is_quadratic(self) -> bool:  # type: ignore[override]
         """Whether all terms are."""
         return all(f.is_quadratic for f in self.terms)
+
+    @property
+    def domain(self) -> Domain | None:  # type: ignore[override]
+        """Where all of the f_k are finite."""
+        own = [f.domain for f in self.terms if f.domain is not None]
+        if not own:
+            return None
+
+        def contains(x: Array) -> bool:
+            return all(domain.contains(x) for domain in own)
+
+        def inside(x: Array) -> Array:
+            for domain in own:
+                x = domain.inside(x)
+            return x
+
+        return Domain(contains, inside, "; ".join(domain.text for domain in own))
 
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]

@@ -11,7 +11,6 @@ import numpy as np
 from .._arrays import Array, Shape, is_traced, magnitude, namespace, scalar, to_numpy
 from ._arguments import bound, weight
 from .base import Nonsmooth
-from .domain import Domain
 from .scalar import fit, own_step
 
 
@@ -25,11 +24,8 @@ class Entrywise(Nonsmooth):
 
     is_convex = True
     is_entrywise = True
-
-    @property
-    def domain(self) -> Domain | None:
-        """Where h is finite, None where that is everywhere."""
-        return None
+    is_differentiable: bool = False
+    """Whether every φ_i is differentiable where it is finite: then `Differentiable` makes a smooth f of h."""
 
     @abstractmethod
     def terms(self, x: Array) -> Array:
@@ -46,6 +42,14 @@ class Entrywise(Nonsmooth):
     @abstractmethod
     def _recession(self, xp: Any, d: Array) -> Array:
         """lim φ(x + t d)/t for t → ∞, for each entry."""
+
+    def bend(self, x: Array) -> Array:
+        """φ_i''(x_i) for x inside the domain, where `is_differentiable`."""
+        raise NotImplementedError(f"{type(self).__name__} has kinks")
+
+    def largest_bend(self) -> float | None:
+        """sup φ'', None where there is none."""
+        return None
 
     def __call__(self, x: Array) -> float:
         return scalar(namespace(x).sum(self.terms(x)))

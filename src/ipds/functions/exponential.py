@@ -25,6 +25,8 @@ class Exponential(Entrywise):
     array([0.])
     """
 
+    is_differentiable = True
+
     def __init__(self, lam: float | Array = 1.0, rate: float | Array = 1.0) -> None:
         self.lam, self.rate = weight("Exponential", "lam", lam), finite("Exponential", "rate", rate)
         if not is_traced(self.rate) and not np.all(to_numpy(self.rate)):
@@ -58,6 +60,9 @@ class Exponential(Entrywise):
     def subgradient(self, x: Array) -> Array:
         return fit(self.rate, x) * self.terms(x)
 
+    def bend(self, x: Array) -> Array:
+        return fit(self.rate, x) ** 2 * self.terms(x)
+
     def rescaled(self, d: float | Array) -> Exponential:
         """u ↦ h(d·u), d > 0: the rates times d."""
         return Exponential(self.lam, self.rate * d)
@@ -75,6 +80,8 @@ class LogisticLoss(Entrywise):
     >>> LogisticLoss().prox(np.array([-0.5]), 1.0)
     array([0.])
     """
+
+    is_differentiable = True
 
     def __init__(
         self, labels: float | Array = 1.0, lam: float | Array = 1.0, scale: float | Array = 1.0
@@ -112,6 +119,15 @@ class LogisticLoss(Entrywise):
 
     def lipschitz(self, shape: Shape) -> float:
         return size_over(self.lam * self.scale, shape)
+
+    def bend(self, x: Array) -> Array:
+        """λa² t/(1 + t)² with t = exp(-|a x|)."""
+        xp, a = namespace(x), self._slopes(x)
+        t = xp.exp(-xp.abs(a * x))
+        return fit(self.lam, x) * a * a * t / (1.0 + t) ** 2
+
+    def largest_bend(self) -> float:
+        return 0.25 * float(np.max(to_numpy(self.lam * self.scale**2), initial=0.0))
 
     def rescaled(self, d: float | Array) -> LogisticLoss:
         """u ↦ h(d·u), d > 0: the scale times d."""

@@ -40,7 +40,7 @@ class Clipped(Nonsmooth):
         self.h, self.box = h, box
 
     @property
-    def domain(self) -> Any:
+    def domain(self) -> Any:  # type: ignore[override]
         return self.h.domain
 
     def terms(self, x: Array) -> Array:

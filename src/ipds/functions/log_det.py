@@ -38,7 +38,7 @@ class LogDet(Nonsmooth):
         self.unit = number("LogDet", "unit", unit, above=0.0)
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Domain:  # type: ignore[override]
         """Symmetric matrices with eigenvalues > 0."""
 
         def contains(x: Array) -> bool:

@@ -8,12 +8,28 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._arrays import Array, namespace
+from .._arrays import Array, namespace, truth
 from ._arguments import weight
-from .domain import Domain, positive
+from .domain import Domain
 from .entrywise import Entrywise, positive_weight
 from .omega import logarithm, omega
 from .scalar import fit
+
+
+def positive(unit: float | Array = 1.0, counts: float | Array = 1.0) -> Domain:
+    """{x : x > 0}, and x ≥ 0 for entries whose `counts` are 0; entries outside start at `unit`."""
+
+    def contained(x: Array) -> Array:
+        return (x > 0) | ((x == 0) & (fit(counts, x) == 0))
+
+    def contains(x: Array) -> bool:
+        return truth(namespace(x).all(contained(x)))
+
+    def inside(x: Array) -> Array:
+        xp = namespace(x)
+        return xp.where(contained(x), x, fit(unit, x) * xp.ones_like(x))
+
+    return Domain(contains, inside, "every entry must be > 0")
 
 
 class Entropy(Entrywise):
@@ -27,12 +43,14 @@ class Entropy(Entrywise):
     array([0.567143, 1.      ])
     """
 
+    is_differentiable = True
+
     def __init__(self, lam: float | Array = 1.0, reference: float | Array = 1.0) -> None:
         self.lam = weight("Entropy", "lam", lam)
         self.reference = positive_weight("Entropy", "reference", reference)
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Domain:  # type: ignore[override]
         return positive(self.reference)
 
     def terms(self, x: Array) -> Array:
@@ -62,6 +80,9 @@ class Entropy(Entrywise):
         slope = fit(self.lam, x) * (1.0 + xp.log(xp.where(x > 0, x, 1.0) / fit(self.reference, x)))
         return xp.where(x > 0, slope, -math.inf)
 
+    def bend(self, x: Array) -> Array:
+        return fit(self.lam, x) / x
+
     def rescaled(self, d: float | Array) -> Entropy:
         """u ↦ h(d·u), d > 0: the weights times d, the reference divided by d."""
         return Entropy(self.lam * d, self.reference / d)
@@ -88,14 +109,16 @@ class Poisson(Entrywise):
     array([2.      , 0.316625])
     """
 
+    is_differentiable = True
+
     def __init__(self, y: float | Array, lam: float | Array = 1.0, exposure: float | Array = 1.0) -> None:
         name = type(self).__name__
         self.y, self.lam = weight(name, "y", y), weight(name, "lam", lam)
         self.exposure = positive_weight(name, "exposure", exposure)
 
     @property
-    def domain(self) -> Domain:
-        return positive(1.0 / self.exposure)
+    def domain(self) -> Domain:  # type: ignore[override]
+        return positive(1.0 / self.exposure, self.y)
 
     def terms(self, x: Array) -> Array:
         xp, lam, y = namespace(x), fit(self.lam, x), fit(self.y, x)
@@ -123,6 +146,9 @@ class Poisson(Entrywise):
         xp, lam, y = namespace(x), fit(self.lam, x), fit(self.y, x)
         slope = lam * (fit(self.exposure, x) - y / xp.where(x > 0, x, 1.0))
         return xp.where((x > 0) | (lam * y == 0), slope, -math.inf)
+
+    def bend(self, x: Array) -> Array:
+        return fit(self.lam, x) * fit(self.y, x) / (x * x)
 
     def rescaled(self, d: float | Array) -> Poisson:
         """u ↦ h(d·u), d > 0: the exposure times d."""
@@ -163,12 +189,14 @@ class NegativeLog(Entrywise):
     array([1., 2.])
     """
 
+    is_differentiable = True
+
     def __init__(self, lam: float | Array = 1.0, unit: float | Array = 1.0) -> None:
         self.lam = weight("NegativeLog", "lam", lam)
         self.unit = positive_weight("NegativeLog", "unit", unit)
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Domain:  # type: ignore[override]
         return positive(self.unit)
 
     def terms(self, x: Array) -> Array:
@@ -190,6 +218,9 @@ class NegativeLog(Entrywise):
         """-λ/x, -∞ at 0, where there is none."""
         xp, lam = namespace(x), fit(self.lam, x)
         return xp.where((x > 0) | (lam == 0), -lam / xp.where(x > 0, x, 1.0), -math.inf)
+
+    def bend(self, x: Array) -> Array:
+        return fit(self.lam, x) / (x * x)
 
     def rescaled(self, d: float | Array) -> NegativeLog:
         """u ↦ h(d·u), d > 0: the unit divided by d."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._arrays import Array, namespace
+import numpy as np
+
+from .._arrays import Array, namespace, to_numpy
 from ._arguments import weight
 from .entrywise import Entrywise, finite, sizes
 from .scalar import fit
@@ -20,6 +22,8 @@ class SumSquares(Entrywise):
     >>> SumSquares(0.5, target=1.0).prox(np.array([3.0]), 1.0)
     array([2.])
     """
+
+    is_differentiable = True
 
     def __init__(self, lam: float | Array = 1.0, target: float | Array = 0.0) -> None:
         self.lam, self.target = weight("SumSquares", "lam", lam), finite("SumSquares", "target", target)
@@ -44,6 +48,12 @@ class SumSquares(Entrywise):
     def subgradient(self, x: Array) -> Array:
         return 2.0 * fit(self.lam, x) * (x - fit(self.target, x))
 
+    def bend(self, x: Array) -> Array:
+        return 2.0 * fit(self.lam, x) + 0.0 * x
+
+    def largest_bend(self) -> float:
+        return 2.0 * float(np.max(to_numpy(self.lam), initial=0.0))
+
     def rescaled(self, d: float | Array) -> SumSquares:
         """u ↦ h(d·u), d > 0: the weights times d², the target divided by d."""
         return SumSquares(self.lam * d * d, self.target / d)
@@ -54,6 +64,8 @@ class SquaredHinge(Entrywise):
 
     Chang, Hsieh & Lin, Coordinate descent method for large-scale L2-loss linear SVM, JMLR 9 (2008).
     """
+
+    is_differentiable = True
 
     def __init__(self, lam: float | Array = 1.0, margin: float | Array = 1.0) -> None:
         self.lam, self.margin = weight("SquaredHinge", "lam", lam), finite("SquaredHinge", "margin", margin)
@@ -78,6 +90,12 @@ class SquaredHinge(Entrywise):
 
     def subgradient(self, x: Array) -> Array:
         return -2.0 * fit(self.lam, x) * namespace(x).clip(fit(self.margin, x) - x, 0.0, None)
+
+    def bend(self, x: Array) -> Array:
+        return 2.0 * fit(self.lam, x) * namespace(x).astype(x < fit(self.margin, x), x.dtype)
+
+    def largest_bend(self) -> float:
+        return 2.0 * float(np.max(to_numpy(self.lam), initial=0.0))
 
     def rescaled(self, d: float | Array) -> SquaredHinge:
         """u ↦ h(d·u), d > 0: the weights times d², the margin divided by d."""

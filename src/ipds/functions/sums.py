@@ -79,10 +79,9 @@ class Sum(Nonsmooth):
         self._prox, self._jacobian, self._made = rule
 
     @property
-    def domain(self) -> Domain | None:
+    def domain(self) -> Domain | None:  # type: ignore[override]
         """That of the one which has one."""
-        found = getattr(self.penalty, "domain", None)
-        return found if found is not None else getattr(self.constraint, "domain", None)
+        return self.penalty.domain if self.penalty.domain is not None else self.constraint.domain
 
     def __call__(self, x: Array) -> float:
         return self.penalty(x) + self.constraint(x)

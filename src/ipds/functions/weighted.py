@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
-from .._arrays import Array
+from .._arrays import Array, choose
 from ._arguments import number
 from .adapters import required_smooth
 from .base import Smooth
+from .domain import Domain
 
 
 class Weighted(Smooth):
@@ -27,15 +29,24 @@ class Weighted(Smooth):
             number("Weighted", "constant", constant),
         )
 
+    @property
+    def domain(self) -> Domain | None:  # type: ignore[override]
+        """That of f: outside of it the value is ∞, whatever the sign of the weight."""
+        return self.f.domain
+
+    def _value(self, value: float) -> float:
+        found = self.weight * value + self.constant
+        return found if self.f.domain is None else choose(value == math.inf, math.inf, found)
+
     def __call__(self, x: Array) -> float:
-        return self.weight * self.f(x) + self.constant
+        return self._value(self.f(x))
 
     def grad(self, x: Array) -> Array:
         return self.weight * self.f.grad(x)
 
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         value, slope = self.f.value_and_grad(x)
-        return self.weight * value + self.constant, self.weight * slope
+        return self._value(value), self.weight * slope
 
     def curvature(self, x: Array, d: Array) -> Array:
         return self.weight * self.f.curvature(x, d)

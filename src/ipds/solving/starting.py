@@ -149,7 +149,8 @@ def invented(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ..
     """A feasible start where one is at hand: every block in its domain, the restorable one solved for.
 
     Blocks start at the prox of zero; on a manifold, or where the gradient of f vanishes at zero (a saddle of
-    phase retrieval, say), at the prox of a seeded Gaussian of unit norm.
+    phase retrieval, say), at the prox of a seeded Gaussian of unit norm. Where f is not finite everywhere, that point
+    is moved into its domain before the prox.
     """
 
     def at_random(block: Block, zero: Array) -> bool:
@@ -170,9 +171,17 @@ def drawn(
         v = zeros(block.shape, own)
         if at_random(block, v):
             v = asarray(rng.standard_normal(block.shape) / math.sqrt(max(1, math.prod(block.shape))), own)
+        if block.f is not None and block.f.domain is not None:
+            v = block.f.domain.inside(v)
         x.append(_prox(name, block, v))
     restored = problem.restore(x)
-    return tuple(x) if restored is None else restored
+    return tuple(x) if restored is None or _outside(problem, restored) else restored
+
+
+def _outside(problem: Problem, x: Sequence[Array]) -> bool:
+    """Whether a block lies outside the domain of its f."""
+    domains = [None if block.f is None else block.f.domain for block in problem.blocks]
+    return any(own is not None and not own.contains(xi) for own, xi in zip(domains, x, strict=True))
 
 
 def _flat(block: Block, zero: Array) -> bool:
@@ -210,7 +219,8 @@ def _gradient(name: str, block: Block, x: Array) -> Array | None:
             f"block {name!r}: f.grad returns shape {shape}, but the block has shape {block.shape}"
         )
     if not math.isfinite(value) or not all_finite(gradient):
-        raise ValueError(f"block {name!r}: f or its gradient is not finite at the starting point")
+        where = "" if block.f.domain is None else f": {block.f.domain.text}; pass an x0 inside"
+        raise ValueError(f"block {name!r}: f or its gradient is not finite at the starting point{where}")
     return gradient
 
 
