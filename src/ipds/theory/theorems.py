@@ -73,7 +73,7 @@ IM = Requirement("Im A_i in Im A_n", lambda p: p.images_included)
 ELIMINABLE = Requirement(
     "a block with A = c·I or an isometry, h convex", lambda p: eliminable(p.problem) is not None
 )
-SOLVABLE = Requirement("a block with A = c·I, f = 0, h convex Lipschitz", lambda p: p.solvable is not None)
+SOLVABLE = Requirement("a block with A = c·I, h convex Lipschitz", lambda p: p.solvable is not None)
 OTHERS_ZERO = Requirement("other h_i = 0", lambda p: all(map(is_zero, p.others)))
 OTHERS_SMOOTH_SETS = Requirement(
     "other h_i convex or Stiefel", lambda p: all(h.is_convex or is_stiefel(h) for h in p.others)

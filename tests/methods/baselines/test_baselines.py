@@ -154,11 +154,11 @@ def test_radmm_is_ipds_with_a_fixed_schedule(gradient, A):
 def test_what_cannot_be_treated_is_refused(method):
     f = Quadratic(np.eye(4))
     for blocks in [
-        [Block(h=Box(), shape=4), Block(f=f, h=L1(1.0), shape=4)],
+        [Block(h=Box(), shape=4), Block(h=Box(), A=2.0, shape=4), Block(f=f, h=L1(1.0), shape=4)],
         [Block(f=f, A=np.eye(4) + 0.1, shape=4), Block(h=L1(1.0), A=np.eye(4), shape=4)],
         [Block(f=f, h=Cardinality(2), shape=4), Block(h=Box(), shape=4, name="v")],
     ]:
-        with pytest.raises(AssumptionError, match="A = c·I, f = 0 and convex Lipschitz h"):
+        with pytest.raises(AssumptionError, match="A = c·I and convex Lipschitz h"):
             solve(Problem(blocks), method=method)
 
 
@@ -303,3 +303,50 @@ def test_radmm_where_a_block_is_not_in_the_equation(rule):
     problem = Problem([Block(f=f, A=np.zeros((2, 3)), shape=3), Block(h=L1(1.0), shape=2)], b=1.0)
     state = next(iterate(problem, method=RADMM(rule), seed=0))
     assert all(np.all(np.isfinite(x)) for x in state.x)
+
+
+def stated(on_sparse, rng):
+    """Sparse PCA with the smooth term on V, which carries the ℓ1 norm, as the paper writes it; or on Y."""
+    D = rng.standard_normal((40, 12))
+    f = PCAVariance(D)
+    Y = Block(f=None if on_sparse else f, h=Stiefel(), A=-1.0, shape=(12, 3), name="Y")
+    V = Block(f=f if on_sparse else None, h=L1(0.1), shape=(12, 3), name="V")
+    return Problem([Y, V])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        SPGM("tuned"),
+        Subgradient("tuned"),
+        RADMM("tuned"),
+        RiemannianALM(),
+        ManPG(),
+        SPGM(),
+        RADMM(),
+        Subgradient(),
+    ],
+    ids=lambda m: m.name,
+)
+def test_the_papers_own_statement_is_taken_and_gives_the_same_path(method):
+    """f counts to the other block: the same iterates, and a certificate of the problem as stated."""
+    rng = np.random.default_rng(0)
+    start = np.linalg.qr(rng.standard_normal((12, 3)))[0]
+    papers, usual = (stated(on, np.random.default_rng(1)) for on in (True, False))
+    for _, ours, theirs in zip(
+        range(40),
+        iterate(papers, [start, start], method=method),
+        iterate(usual, [start, start], method=method),
+        strict=False,
+    ):
+        np.testing.assert_allclose(ours.x[0], theirs.x[0], atol=1e-8)
+        np.testing.assert_allclose(ours.x_breve, theirs.x_breve, atol=1e-8)
+        gradient = papers.blocks[1].f.grad(ours.x[0])
+        np.testing.assert_allclose(ours.z, theirs.z - gradient, atol=1e-6)
+
+
+def test_the_papers_own_statement_is_certified_by_a_baseline():
+    papers = stated(True, np.random.default_rng(1))
+    result = solve(papers, method=RADMM("tuned"), seed=0, max_iter=5000)
+    assert result.success
+    assert papers.infeasibility(result.x) < 1e-3

@@ -59,6 +59,8 @@ class ReducedProblem:
     blocks: tuple[Block, ...]
     """The others."""
     operators: tuple[Operator, ...]
+    moved: Smooth | None = None
+    """An f_j that was counted to the other block before: the multiplier of the problem as stated has its force."""
     soft: bool = False
     """Whether h_j is smoothed by its own `soften` instead of its Moreau envelope."""
 
@@ -307,6 +309,8 @@ def snapshot(
 ) -> State:
     """The State of a point of the reduced problem, block j put back; x̆ is a prox with step `s`."""
     place = point.place
+    if R.moved is not None:
+        return _with_force(t, R, point, prox_points, s, beta, mu)
     # z was made from x̆ and its prox point, which can be made from them again, unless f_j has moved
     u = None
     if place.force is not None:
@@ -327,6 +331,19 @@ def snapshot(
         settled=settled,
         transient=transient,
     )
+
+
+def _with_force(
+    t: int, R: ReducedProblem, point: Point, prox_points: Sequence[Any], s: float, beta: float, mu: float
+) -> State:
+    """The State where f_j was counted to the other block: z = z⁺ - A_j⁻ᵀ∇f_j(y), and no gradient is that of an f_i."""
+    assert R.moved is not None
+    y = block_from_equation(R, point.place)
+    z = point.z + R.force(1.0 * R.moved.grad(y))  # of a copy: the gradient is f_j's own
+    u = add_scaled(point.x_breve, -s, R.A.adjoint(point.reduced_multiplier))
+    blocks, points = insert(point.x, R.j, point.x_breve), insert(tuple(prox_points), R.j, (u, s))
+    products = insert(point.place.products, R.j, None)
+    return State(t, blocks, point.x_breve, z, beta, mu, products, points, last=R.j)
 
 
 def without(items: tuple[Any, ...], j: int) -> tuple[Any, ...]:

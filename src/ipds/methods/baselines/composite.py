@@ -1,8 +1,10 @@
 """What the primal methods share: the problem with one block solved for, and its smoothing.
 
-With A_j = c·I, f_j = 0 and h = h_j convex and Lipschitz, the constraint gives x_j = y(x) = (b - Σ_{i≠j} A_i x_i)/c and
+With A_j = c·I and h = h_j convex and Lipschitz, the constraint gives x_j = y(x) = (b - Σ_{i≠j} A_i x_i)/c and
 
     F(x) = Σ_{i≠j} [f_i(x_i) + h_i(x_i)] + h(y(x)).
+
+Where f_j ≠ 0, as in the paper's own statement of sparse PCA, it counts to the other block: f_1(x) + f_j(y(x)).
 
 Its smoothing F_μ has h's Moreau envelope in place of h: `reduced.evaluate` with z = 0, s = μ.
 """
@@ -10,12 +12,14 @@ Its smoothing F_μ has h's Moreau envelope in place of h: `reduced.evaluate` wit
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from ..._arrays import Array, dot, fetch, magnitude
 from ...errors import AssumptionError
-from ...functions import Zero
-from ...problem import Problem
+from ...functions import Composed, SmoothSum, Zero
+from ...operators import Identity, Scaled
+from ...problem import Block, Problem
 from ...theory.structure import solvable
 from ..accelerated.reduced import Arrays, ReducedProblem, eliminate, kink_width, without
 from ..base import lipschitz_at
@@ -42,9 +46,12 @@ def composite(problem: Problem, who: str, *, on_manifold: bool = False) -> Reduc
     j = solvable(problem)
     if j is None:
         raise AssumptionError(
-            f"{who} needs a block with A = c·I, f = 0 and convex Lipschitz h to solve the constraint for; "
-            "state the problem so that one exists (its f may stand on another block), or use IPDS"
+            f"{who} needs a block with A = c·I and convex Lipschitz h to solve the constraint for, and f = 0 there "
+            "unless there are two blocks; state the problem so that one exists, or use IPDS"
         )
+    moved = problem.blocks[j].f
+    if moved is not None:
+        problem = _with_f_moved(problem, j)
     for name, other, op in zip(problem.names, problem.blocks, problem.operators, strict=True):
         if op.is_zero and (other.f is None or other.f.lipschitz == 0):
             raise AssumptionError(f"block {name!r} has A = 0 and no f that could move it; leave it out")
@@ -54,7 +61,28 @@ def composite(problem: Problem, who: str, *, on_manifold: bool = False) -> Reduc
                 raise AssumptionError(
                     f"{who} moves on manifolds: h of block {name!r} must be one (e.g. Stiefel) or zero, got {other.h!r}"
                 )
-    return eliminate(problem, j)
+    return replace(eliminate(problem, j), moved=moved)
+
+
+def _with_f_moved(problem: Problem, j: int) -> Problem:
+    """The problem of two blocks with f_j counted to the other one, as f_j((b - A_i x_i)/c)."""
+    i, A_j = 1 - j, problem.operators[j]
+    assert isinstance(A_j, Identity)
+    other, own = problem.blocks[i], problem.blocks[j]
+    assert own.f is not None
+    shift = problem.b / A_j.scale
+    seen = Composed(own.f, Scaled(problem.operators[i], -1 / A_j.scale), shift)
+    blocks = [
+        Block(h=own.h, A=A_j, shape=own.shape, name=problem.names[j]),
+        Block(
+            f=seen if other.f is None else SmoothSum([other.f, seen]),
+            h=other.h,
+            A=problem.operators[i],
+            shape=other.shape,
+            name=problem.names[i],
+        ),
+    ]
+    return Problem(blocks if j == 0 else blocks[::-1], problem.b)
 
 
 def slope(problem: Problem, R: ReducedProblem) -> float:

@@ -114,16 +114,12 @@ def _snapshot(setup: Setup, carry: Carry, Z: Array, V: Array, f: float, step: fl
     u, q = (R.b - a * V) / R.c, (R.b - a * Z) / R.c
     s = (a / R.c) ** 2 * step
     z = (q - u) / (R.c * s)
+    blocks, products = insert((X,), R.j, q), insert((a * X,), R.j, None)
+    prox_points = insert(((X, 1.0),), R.j, (u, s))
+    if R.moved is not None:  # f_j was counted to X: what is known of f is not what the problem states
+        z = z - R.moved.grad((R.b - a * X) / R.c) / R.c
+        return State(carry.t, blocks, q, z, 0.0, step, products, prox_points, last=R.j)
+    gradients, values = insert((carry.gradient,), R.j, None), insert((f,), R.j, 0.0)
     return State(
-        carry.t,
-        insert((X,), R.j, q),
-        q,
-        z,
-        0.0,
-        step,
-        insert((a * X,), R.j, None),
-        insert(((X, 1.0),), R.j, (u, s)),
-        last=R.j,
-        gradients=insert((carry.gradient,), R.j, None),
-        values=insert((f,), R.j, 0.0),
+        carry.t, blocks, q, z, 0.0, step, products, prox_points, last=R.j, gradients=gradients, values=values
     )

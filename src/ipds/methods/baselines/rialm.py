@@ -8,7 +8,17 @@ from typing import NamedTuple
 from ..._arrays import Array, dot, norm
 from ...problem import Problem
 from ...theory.state import State
-from ..accelerated.reduced import Arrays, Place, ReducedProblem, evaluate, resmooth, snapshot, total, without
+from ..accelerated.reduced import (
+    Arrays,
+    Place,
+    Point,
+    ReducedProblem,
+    evaluate,
+    resmooth,
+    snapshot,
+    total,
+    without,
+)
 from ..accelerated.search import Reference, barzilai_borwein
 from ..base import Method, require_positive
 from .composite import composite, descend, length, lipschitz, slope, square
@@ -116,19 +126,19 @@ class RiemannianALM(Method):
         )
         solved = length(p.gradient) <= carry.tolerance
         if solved or carry.inner >= carry.allowance:
-            carry = self._dual_step(setup, carry, state, solved)
+            carry = self._dual_step(setup, carry, p, solved)
         return carry, state
 
-    def _dual_step(self, setup: Setup, carry: Carry, state: State, solved: bool) -> Carry:
-        """z ← the state's multiplier; β grows if the constraint lags; Φ anew without any product A_i x_i."""
+    def _dual_step(self, setup: Setup, carry: Carry, point: Point, solved: bool) -> Carry:
+        """z ← the point's multiplier; β grows if the constraint lags; Φ anew without any product A_i x_i."""
         R, place = setup.reduced, carry.place
-        feasibility = norm(total(R, place) + R.c * state.x_breve - R.b)
+        feasibility = norm(total(R, place) + R.c * point.x_breve - R.b)
         lags = feasibility > LAG * carry.feasibility
         beta = min(self.growth * carry.beta, CEILING * setup.beta0) if lags else carry.beta
-        p = resmooth(R, place, R.b - state.z / beta, 1 / (beta * R.c**2))
+        p = resmooth(R, place, R.b - point.z / beta, 1 / (beta * R.c**2))
         return carry._replace(
             gradient=p.gradient,
-            z=state.z,
+            z=point.z,
             beta=beta,
             reference=Reference(float(p.value)),
             tolerance=carry.tolerance * TIGHTEN if solved else carry.tolerance,
