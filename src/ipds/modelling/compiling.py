@@ -155,18 +155,16 @@ class _Draft:
             if made is None:
                 made = as_smooth_of(term.function, at_least_1d(e.maps[variables[0]]), unfolded(e.constant))
                 term.made["smooth"] = made
-            if made is not None:
-                holding = self.holdings[variables[0]]
-                holding.smooth.append((term.coefficient * made[0], made[1]))
-                holding.smooth_notes.append(f"`{term}`")
-                return
+            holding = self.holdings[variables[0]]
+            holding.smooth.append((term.coefficient * made[0], made[1]))
+            holding.smooth_notes.append(f"`{term}`")
+            return
         if term.coefficient > 0 and isinstance(term.function, Nonsmooth):
             self.rows.append(Row(_times(term.function, term.coefficient), e, f"`{term}`"))
             return
         w = self._split_off(term)
-        made = as_smooth_of(term.function, at_least_1d(w.maps[w]), 0.0)
-        assert made is not None  # every smooth function has a face on a variable
-        self.holdings[w].smooth.append((term.coefficient * made[0], made[1]))
+        weight, f = as_smooth_of(term.function, at_least_1d(w.maps[w]), 0.0)
+        self.holdings[w].smooth.append((term.coefficient * weight, f))
 
     def _place_nonsmooth(self, term: Term) -> None:
         assert isinstance(term.function, Nonsmooth)

@@ -1,8 +1,10 @@
 """Functions that are known by a prox and smooth as well: as h in the last block, or as f of a linear model.
 
-Σ λ(u - t)²             as f, u = M x + c:   2λ · ½‖M x - (t - c)‖²
-Σ λ H_δ(u)              as f:                λ Σ H_δ(M x + c)
-Σ λ log(1 + exp(-a u))  as f:                λ Σ log(1 + exp(-a M x)), for c = 0
+    Σ λ(u - t)²             as f, u = M x + c:   2λ · ½‖M x - (t - c)‖²
+    Σ λ H_δ(u)              as f:                λ Σ H_δ(M x + c)
+    Σ λ log(1 + exp(-a u))  as f:                λ Σ log(1 + exp(-a M x)), for c = 0 and labels a
+
+and others that are differentiable everywhere, with a Lipschitz gradient, composed with M x + c.
 """
 
 from __future__ import annotations
@@ -12,32 +14,44 @@ from typing import Any
 import numpy as np
 
 from .._arrays import is_array
-from ..functions import Composed, Huber, HuberLoss, LeastSquares, Logistic, LogisticLoss, Smooth, SumSquares
+from ..functions import (
+    Composed,
+    Differentiable,
+    Huber,
+    HuberLoss,
+    LeastSquares,
+    Logistic,
+    LogisticLoss,
+    Smooth,
+    SumSquares,
+)
+from ..functions.entrywise import Entrywise
 from .maps import Map
 
 
 def is_smooth(function: Any) -> bool:
     """Whether a function may stand as a smooth f, and so be negated."""
-    if isinstance(function, SumSquares | Huber):
+    if isinstance(function, Huber):
         return isinstance(function.lam, float)
-    if isinstance(function, LogisticLoss):
-        return isinstance(function.lam, float) and isinstance(function.scale, float) and function.scale == 1.0
+    if isinstance(function, Entrywise):
+        return function.is_differentiable and function.domain is None and function.largest_bend() is not None
     return isinstance(function, Smooth)
 
 
-def as_smooth_of(function: Any, map_: Map, constant: Any) -> tuple[float, Smooth] | None:
-    """(w, f) with w·f(x) = function(M x + constant), None where there is no such f."""
+def as_smooth_of(function: Any, map_: Map, constant: Any) -> tuple[float, Smooth]:
+    """(w, f) with w·f(x) = function(M x + constant), for a function that `is_smooth`."""
     zero = not is_array(constant) and constant == 0.0
-    if isinstance(function, SumSquares):
-        target = function.target - constant
-        return 2.0 * float(function.lam), LeastSquares(map_.operator, target)
+    if isinstance(function, SumSquares) and isinstance(function.lam, float):
+        return 2.0 * function.lam, LeastSquares(map_.operator, function.target - constant)
     if isinstance(function, Huber):
         return float(function.lam), HuberLoss(map_.operator, 0.0 - constant, function.delta)
-    if isinstance(function, LogisticLoss):
-        if not zero:
-            return None
+    if isinstance(function, LogisticLoss) and zero and _is_plain(function):
         labels = np.broadcast_to(function.labels, map_.outputs) + 0.0
         return float(function.lam), Logistic(map_.operator, labels)
-    if zero and map_.multiple == 1.0:
-        return 1.0, function
-    return 1.0, Composed(function, map_.operator, constant)
+    f = Differentiable(function) if isinstance(function, Entrywise) else function
+    return 1.0, f if zero and map_.multiple == 1.0 else Composed(f, map_.operator, constant)
+
+
+def _is_plain(loss: LogisticLoss) -> bool:
+    """Whether all entries have one weight and the scale 1."""
+    return isinstance(loss.lam, float) and isinstance(loss.scale, float) and loss.scale == 1.0
