@@ -7,8 +7,16 @@ import pytest
 import scipy.sparse as sp
 
 import problems
-from ipds import Block, Problem
-from ipds.functions import L0, L1, Box, Quadratic, Stiefel, smooth
+from ipds import AssumptionError, Block, Problem, solve
+from ipds.functions import (
+    L0,
+    L1,
+    Box,
+    LeastSquares,
+    Quadratic,
+    Stiefel,
+    smooth,
+)
 from ipds.operators import Identity, Matrix
 
 
@@ -197,3 +205,28 @@ def test_a_single_block_without_an_equation_is_unconstrained():
         assert not given.unconstrained
         assert given.shape == (3,)
     assert not Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(shape=3)]).unconstrained
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Problem([Block(A=1e200, shape=3), Block(shape=3)]),
+        lambda: Problem([Block(A=-1e-200, shape=3), Block(shape=3)]),
+        lambda: Quadratic(1e300),
+        lambda: LeastSquares(1e200 * np.eye(3), np.ones(3)),
+    ],
+)
+def test_squares_out_of_range_are_refused_with_a_remedy(build):
+    with pytest.raises(ValueError, match=r"whose square (overflows|vanishes); use other units"):
+        build()
+
+
+@pytest.mark.parametrize("shape", [0, (0,), (3, 0), (0, 0)])
+def test_empty_blocks_are_refused(shape):
+    with pytest.raises(ValueError, match="at least 1"):
+        Block(shape=shape)
+
+
+def test_an_empty_constraint_is_refused():
+    with pytest.raises(AssumptionError, match="A = 0: leave it out"):
+        solve(Problem([Block(A=np.zeros((0, 3)), shape=3)]), method="ipds")

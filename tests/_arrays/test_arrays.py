@@ -6,7 +6,7 @@ import pytest
 
 import problems
 from ipds import Block, Problem, solve
-from ipds._arrays import absolute_sum
+from ipds._arrays import PIECE, absolute_sum, products_of_differences
 from ipds.functions import L1, Cardinality, LeastSquares, Stiefel
 from ipds.methods import IPDS
 
@@ -85,3 +85,21 @@ def test_a_sum_does_not_depend_on_where_in_memory_the_entries_lie(size):
         found.add(absolute_sum(room[offset : offset + size]))
     assert len(found) == 1
     assert found.pop() == pytest.approx(np.abs(x).sum(), rel=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [5, PIECE, PIECE + 1, 3 * PIECE - 7])
+def test_products_of_differences_piece_by_piece(size, dtype):
+    a, b, c, d = np.random.default_rng(0).standard_normal((4, size)).astype(dtype)
+    kept = [x.copy() for x in (a, b, c, d)]
+    move, change = a - b, c - d
+    expected = [np.vdot(move, move), np.vdot(move, change), np.vdot(change, change)]
+    scale = [expected[0], np.sqrt(expected[0] * expected[2]), expected[2]]
+    error = np.abs(np.subtract(products_of_differences(a, b, c, d), expected)) / scale
+    assert error.max() <= 10 * np.finfo(dtype).eps
+    assert all(np.array_equal(x, y) for x, y in zip((a, b, c, d), kept, strict=True))
+
+
+def test_products_of_differences_of_a_transposed_array():
+    a = np.random.default_rng(0).standard_normal((200, 300))
+    assert products_of_differences(a.T, 0 * a.T, a.T, 0 * a.T) == pytest.approx([np.vdot(a, a)] * 3)

@@ -9,7 +9,15 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 
-from ipds.functions import smooth, wrap
+from ipds import Block, Problem, solve
+from ipds.functions import (
+    L1,
+    LeastSquares,
+    Stiefel,
+    check_gradient,
+    smooth,
+    wrap,
+)
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_JAX = importlib.util.find_spec("jax") is not None
@@ -128,3 +136,119 @@ def test_invalid_arguments(arguments, error, fragment):
     with pytest.raises(error) as caught:
         smooth(*arguments)
     assert fragment in str(caught.value)
+
+
+def squared_hinge(n: int):
+    """½‖(1 - x)₊‖²: quadratic for x ≤ 1, zero beyond."""
+    return smooth(
+        lambda x: 0.5 * float((np.maximum(0, 1 - x) ** 2).sum()),
+        lambda x: -np.maximum(0, 1 - x),
+        lipschitz=1.0,
+    )
+
+
+def huber(n: int):
+    """Quadratic in [-1, 1], linear beyond."""
+    return smooth(
+        lambda x: float(np.where(abs(x) <= 1, 0.5 * x**2, abs(x) - 0.5).sum()),
+        lambda x: np.clip(x, -1, 1),
+        lipschitz=1.0,
+    )
+
+
+@pytest.mark.parametrize("loss", [squared_hinge, huber])
+@pytest.mark.parametrize("tol", [1e-4, 1e-12])
+def test_a_piecewise_quadratic_given_as_two_callables_is_not_taken_for_a_quadratic(loss, tol):
+    G = np.random.default_rng(0).standard_normal((40, 6))
+    pull = LeastSquares(G, G @ np.full(6, 4.0))
+    problem = Problem([Block(f=loss(6), A=-1.0, shape=6), Block(f=pull, h=L1(0.01), shape=6)])
+    result = solve(problem, [np.full(6, 0.1)] * 2, tol=tol, max_iter=500)
+    at_restored = problem.objective(problem.restore(result.x))
+    assert result.fun == pytest.approx(at_restored, rel=1e-12)
+    assert result.history["objective"][-1] == result.fun
+    reference = solve(problem, method="ipds", tol=1e-9)
+    assert result.fun == pytest.approx(reference.fun, rel=1e-4)
+
+
+def indefinite(n=5):
+    """(M, g) of the quadratic ½⟨x, Mx⟩ + ⟨g, x⟩ + 3."""
+    rng = np.random.default_rng(3)
+    M = rng.standard_normal((n, n))
+    return M + M.T, rng.standard_normal(n)
+
+
+def test_the_gradient_of_a_stated_quadratic_gives_its_value():
+    M, g = indefinite()
+    calls = {"fun": 0, "grad": 0}
+
+    def fun(x):
+        calls["fun"] += 1
+        return 0.5 * x @ M @ x + g @ x + 3.0
+
+    def grad(x):
+        calls["grad"] += 1
+        return M @ x + g
+
+    f = smooth(fun, grad, quadratic=True)
+    check_gradient(f, (5,))
+    x = np.random.default_rng(0).standard_normal(5)
+    f.value_and_grad(x)
+    before = dict(calls)
+    value, gradient = f.value_and_grad(2 * x)
+    assert value == pytest.approx(float(fun(2 * x)), rel=1e-13)
+    np.testing.assert_array_equal(gradient, grad(2 * x))
+    assert (calls["fun"] - before["fun"], calls["grad"] - before["grad"]) == (
+        1,
+        2,
+    )  # those of this test but one
+
+
+def test_a_quadratic_that_is_none_is_refused():
+    f = smooth(quartic, quartic_gradient, quadratic=True)
+    with pytest.raises(ValueError, match="quadratic=True, but"):
+        f.value_and_grad(np.ones(3))
+    with pytest.raises(ValueError, match="quadratic=True needs grad"):
+        smooth(quartic, quadratic=True)
+
+
+def test_value_and_gradient_together():
+    calls = []
+
+    def both(x):
+        calls.append(1)
+        return quartic(x), quartic_gradient(x)
+
+    f = smooth(quartic, value_and_grad=both)
+    check_gradient(f, (3,))
+    before = len(calls)
+    value, gradient = f.value_and_grad(np.ones(3))
+    assert (type(value), len(calls)) == (float, before + 1)
+    np.testing.assert_array_equal(f.grad(np.ones(3)), gradient)
+    with pytest.raises(TypeError, match="value_and_grad must be callable or None"):
+        smooth(quartic, value_and_grad=3)
+
+
+def test_one_product_serves_value_and_gradient_in_a_solve():
+    M, _ = indefinite()
+    products = []
+
+    def product(V):
+        products.append(1)
+        return M @ V
+
+    def problem(quadratic):
+        f = smooth(
+            lambda V: 0.5 * float(np.vdot(V, product(V))),
+            product,
+            lipschitz=np.linalg.norm(M, 2),
+            quadratic=quadratic,
+        )
+        return Problem([Block(f=f, h=Stiefel(), A=-1.0, shape=(5, 2)), Block(h=L1(0.2), shape=(5, 2))])
+
+    found, counts = [], []
+    for quadratic in (False, True):
+        products.clear()
+        found.append(solve(problem(quadratic), seed=0, max_iter=60, tol=0.0))
+        counts.append(len(products))
+    np.testing.assert_allclose(found[0].x[0], found[1].x[0], atol=1e-9)
+    assert counts[1] <= 0.65 * counts[0]

@@ -9,9 +9,12 @@ import pytest
 import problems
 from ipds import Block, DivergenceError, Parameters, Problem, Result, Status, solve
 from ipds import solve as solve_function
-from ipds.functions import L1, LeastSquares, smooth
-from ipds.methods import IPDS, AcceleratedIPDS, Method
-from ipds.methods.base import State
+from ipds.functions import (
+    L1,
+    LeastSquares,
+    smooth,
+)
+from ipds.methods import IPDS, AcceleratedIPDS, Method, State
 from ipds.solving.stopping import Check, Stagnation
 from ipds.theory.certificate import Certificate
 
@@ -338,3 +341,14 @@ def test_a_solution_at_zero_is_certified():
     assert result.success
     np.testing.assert_allclose(result.x[1], 0.0, atol=1e-3)
     np.testing.assert_allclose(result.x[0], 0.0, atol=1e-2)
+
+
+def test_a_callback_may_insist_on_its_keyword():
+    seen = []
+
+    def watch(*, intermediate_result):
+        seen.append(intermediate_result.nit)
+
+    problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(h=L1(2.0), shape=3)], b=1.0)
+    assert solve(problem, callback=watch).success
+    assert seen

@@ -1,0 +1,136 @@
+"""Errors of the caller's functions, operators and callbacks come through, say whose they are, and carry the result."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as spla
+
+import problems
+from ipds import Block, Problem, Status, iterate, multistart, solve
+from ipds.functions import L1, LeastSquares, smooth
+from ipds.methods import IPDS
+
+
+class Broken(Exception):
+    """An error of the caller's own kind, with a constructor of its own."""
+
+    def __init__(self, code, why):
+        super().__init__(code, why)
+        self.code = code
+
+
+class Fuse:
+    """Passes calls on, and breaks after a number of them."""
+
+    def __init__(self, calls):
+        self.left = calls
+
+    def __call__(self, value):
+        self.left -= 1
+        if self.left < 0:
+            raise Broken(7, "the machine behind this function is gone")
+        return value
+
+
+class OwnL1:
+    is_convex, lipschitz = True, 3.0
+
+    def __init__(self, fuse):
+        self.fuse = fuse
+
+    def __call__(self, x):
+        return float(np.abs(x).sum())
+
+    def prox(self, v, step):
+        return self.fuse(np.sign(v) * np.maximum(np.abs(v) - step, 0.0))
+
+
+def breaking(where, calls):
+    """A problem one of whose parts breaks after a number of calls."""
+    fuse, G = Fuse(calls), problems.rng().standard_normal((9, 5))
+    f, h, A = LeastSquares(G, np.ones(9)), L1(1.0), 1.0
+    if where == "f.grad":
+        f = smooth(
+            lambda x: 0.5 * float(np.sum((G @ x - 1) ** 2)), lambda x: fuse(G.T @ (G @ x - 1)), lipschitz=30.0
+        )
+    elif where == "f":
+        f = smooth(lambda x: fuse(0.5 * float(np.sum((G @ x - 1) ** 2))), lambda x: G.T @ (G @ x - 1))
+    elif where == "h.prox":
+        h = OwnL1(fuse)
+    elif where == "A.apply":
+        A = spla.LinearOperator(
+            (5, 5), matvec=lambda x: fuse(x * 1.0), rmatvec=lambda y: y * 1.0, dtype=float
+        )
+    return Problem([Block(f=f, A=-1.0, shape=5, name="left"), Block(h=h, A=A, shape=5, name="right")])
+
+
+@pytest.mark.parametrize("method", [IPDS("sound"), IPDS("practical"), "auto"])
+@pytest.mark.parametrize("where", ["f", "f.grad", "h.prox", "A.apply"])
+def test_an_error_in_a_function_names_the_block_and_carries_the_best_result(where, method):
+    with pytest.raises(Broken) as caught:
+        solve(breaking(where, 200), method=method, check_every=1, tol=0.0)
+    error = caught.value
+    assert error.code == 7
+    assert error.args == (7, "the machine behind this function is gone")
+    name = "left" if where.startswith("f") else "right"
+    assert error.__notes__ == [f"ipds: raised by {where} of block {name!r}"]
+    assert any(entry.name == "__call__" and entry.path == Path(__file__) for entry in caught.traceback)
+    result = error.result
+    assert (result.status, result.success) == (Status.FAILED, False)
+    assert len(result.history["iteration"]) > 5
+    assert result.certificate.relative == result.history["relative"].min() < math.inf
+
+
+@pytest.mark.parametrize("where", ["f.grad", "h.prox", "A.apply"])
+def test_an_error_before_the_first_iteration_names_the_block_too(where):
+    with pytest.raises(Broken) as caught:
+        solve(breaking(where, 0))
+    assert "of block 'left'" in caught.value.__notes__[0] or "of block 'right'" in caught.value.__notes__[0]
+
+
+def test_iterate_names_the_block():
+    with pytest.raises(Broken) as caught:
+        for _ in iterate(breaking("h.prox", 20), method="sound"):
+            pass
+    assert caught.value.__notes__ == ["ipds: raised by h.prox of block 'right'"]
+
+
+def test_a_function_shared_by_blocks_names_them_all():
+    h = OwnL1(Fuse(20))
+    from ipds.functions.adapters import as_nonsmooth
+
+    shared = as_nonsmooth(h, "")
+    problem = Problem([Block(h=shared, A=-1.0, shape=3, name="a"), Block(h=shared, shape=3, name="b")], b=1.0)
+    with pytest.raises(Broken) as caught:
+        solve(problem, method=IPDS("sound"))
+    assert caught.value.__notes__ == ["ipds: raised by h.prox of block 'a' or 'b'"]
+
+
+def test_an_error_in_the_callback_carries_the_result_of_that_check():
+    def callback(now):
+        if now.nit == 30:
+            raise Broken(3, "no more room for plots")
+
+    with pytest.raises(Broken) as caught:
+        solve(problems.sparse_pca(), callback=callback, tol=0.0)
+    assert caught.value.__notes__ == ["ipds: raised by the callback at iteration 30"]
+    assert caught.value.result.nit == 30
+
+
+def test_an_error_that_has_no_room_for_a_result_still_comes_through():
+    class Narrow(Exception):
+        result = property(lambda self: None)
+
+    def callback(now):
+        raise Narrow
+
+    with pytest.raises(Narrow):
+        solve(problems.sparse_pca(), callback=callback)
+
+
+def test_errors_in_other_processes_come_through():
+    with pytest.raises(Broken) as caught:
+        multistart(breaking("h.prox", 100), 2, n_jobs=1, tol=0.0)
+    assert caught.value.result.nit > 0

@@ -1,0 +1,79 @@
+"""Starts: where functions are defined, of any size, and at solutions that are not left again."""
+
+import numpy as np
+import pytest
+
+from ipds import Block, Problem, solve
+from ipds.functions import (
+    L1,
+    Box,
+    LeastSquares,
+    Logistic,
+    Quadratic,
+    Simplex,
+    smooth,
+)
+
+
+def test_a_start_whose_last_block_is_rounding_does_not_set_the_scale():
+    """A portfolio that starts at what it holds: x_n = w - w_0 = 1e-17, and β⁰ = C_h/‖x_n‖ was 1e16."""
+    n, g = 40, np.random.default_rng(1)
+    G, gain = g.standard_normal((60, n)), 0.1 * g.standard_normal(n)
+    f = Quadratic(G.T @ G / 60, -gain)
+    held = np.full(n, 1 / n)
+    problem = Problem([Block(f=f, h=Simplex(), shape=n), Block(h=L1(0.02), A=-1.0, shape=n)], b=held)
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    reference = solve(problem, [np.eye(n)[0], np.eye(n)[0] - held], method="ipds", tol=1e-6)
+    assert result.fun == pytest.approx(reference.fun, rel=1e-5)
+
+
+def test_a_function_undefined_at_zero_starts_in_its_domain():
+    f = smooth(lambda x: float((2 * x - np.log(x)).sum()), lambda x: 2 - 1 / x)
+    problem = Problem([Block(f=f, h=Box(1e-3, 10), A=-1.0, shape=4), Block(h=L1(0.1), shape=4)])
+    result = solve(problem)
+    assert result.success
+    np.testing.assert_allclose(result.x[0], 1 / 2.1, rtol=1e-3)
+
+
+def data(dtype=float):
+    g = np.random.default_rng(1)
+    G = g.standard_normal((60, 40))
+    truth = np.zeros(40)
+    truth[:5] = 3 * g.standard_normal(5)
+    return G.astype(dtype), (G @ truth + 0.1 * g.standard_normal(60)).astype(dtype)
+
+
+def lasso(dtype):
+    return Problem([Block(f=LeastSquares(*data(dtype)), A=-1.0, shape=40), Block(h=L1(3.0), shape=40)])
+
+
+def logistic(dtype):
+    G, y = data(dtype)
+    return Problem([Block(f=Logistic(G, np.sign(y)), A=-1.0, shape=40), Block(h=L1(2.0), shape=40)])
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+@pytest.mark.parametrize("method", ["auto", "ipds"])
+def test_a_restart_from_a_solution_stays_there(method, tol):
+    f = LeastSquares(np.eye(100), np.repeat([0, 2, -1, 1.0], 25) + np.sin(np.arange(100)))
+    D = np.diff(np.eye(100), axis=0)
+    fused = Problem([Block(f=f, A=-D, shape=100), Block(h=L1(1.0), shape=99)])
+    for problem in (fused, lasso(float), logistic(float)):
+        first = solve(problem, method=method, tol=tol)
+        again = solve(problem, first.x, first.z, method, tol=tol)
+        assert first.success
+        assert again.success
+        assert again.nit <= 10
+
+
+def test_a_restart_stays_where_the_eliminated_block_has_an_f():
+    g = np.random.default_rng(1)
+    G, H, y = g.standard_normal((12, 8)), g.standard_normal((12, 8)), 5 * g.standard_normal(12)
+    blocks = [
+        Block(f=LeastSquares(G, y), h=L1(0.5), shape=8),
+        Block(f=LeastSquares(H, -y), h=L1(0.7), shape=8),
+    ]
+    problem = Problem(blocks, b=1.0)
+    first = solve(problem, tol=1e-8, method=AcceleratedIPDS())
+    assert solve(problem, first.x, first.z, tol=1e-8, method=AcceleratedIPDS()).nit == 1

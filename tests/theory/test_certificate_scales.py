@@ -1,0 +1,63 @@
+"""What the terms of a certificate are compared with."""
+
+import numpy as np
+import pytest
+from ipds.theory.certificate import certificate
+
+from ipds import Block, Problem, solve
+from ipds.functions import (
+    L1,
+    Box,
+    LeastSquares,
+)
+
+
+@pytest.mark.parametrize("method", ["auto", "ipds"])
+def test_a_feasible_point_of_sets_alone_is_certified(method):
+    """No force acts anywhere, so no scale exists for the bound on rounding."""
+    problem = Problem([Block(h=Box(0, 1), A=0.5, shape=3), Block(shape=3)], b=np.ones(3))
+    result = solve(problem, method=method)
+    assert result.success
+    assert problem.infeasibility(result.x) < 1e-4
+
+
+def data(dtype=float):
+    g = np.random.default_rng(1)
+    G = g.standard_normal((60, 40))
+    truth = np.zeros(40)
+    truth[:5] = 3 * g.standard_normal(5)
+    return G.astype(dtype), (G @ truth + 0.1 * g.standard_normal(60)).astype(dtype)
+
+
+def lasso(dtype):
+    return Problem([Block(f=LeastSquares(*data(dtype)), A=-1.0, shape=40), Block(h=L1(3.0), shape=40)])
+
+
+def test_certificates_hold_plain_floats():
+    certificate = solve(lasso(float)).certificate
+    numbers = (
+        certificate.feasibility,
+        *certificate.stationarity,
+        certificate.relative,
+        certificate.work,
+        *certificate.blocks,
+    )
+    assert {type(number) for number in numbers} == {float}
+
+
+def test_a_block_almost_in_the_kernel_of_its_operator_does_not_inflate_the_scales_of_others():
+    """A constant signal under differences: ‖Dx‖/‖x‖ is tiny, and the other block passed with a wrong subgradient."""
+    g = np.random.default_rng(0)
+    signal, D = g.standard_normal(50) + 3, np.diff(np.eye(50), axis=0)
+    problem = Problem(
+        [
+            Block(f=LeastSquares(np.eye(50), signal), A=-D, shape=50),
+            Block(h=L1(100.0), shape=49),
+        ]
+    )
+    x = np.full(50, signal.mean()) + 1e-9 * g.standard_normal(50)
+    z = np.linalg.lstsq(D.T, x - signal, rcond=None)[0]
+    right = certificate(problem, (x, D @ x), z, (np.zeros(50), -z))
+    assert right.relative < 1e-6
+    wrong = certificate(problem, (x, D @ x), z, (np.zeros(50), 100.0 * np.sign(D @ x)))
+    assert wrong.relative > 0.1
