@@ -102,6 +102,8 @@ class _Together(_Given):
 class _Quadratic(_Given):
     """A value and a gradient of a quadratic: f(x) = f(0) + ½⟨x, ∇f(x) + ∇f(0)⟩."""
 
+    is_quadratic = True
+
     def __init__(self, fun: Any, grad: Any, lipschitz: float | None):
         super().__init__(fun, grad, lipschitz)
         self._at_zero: dict[Any, tuple[float, Array]] = {}
