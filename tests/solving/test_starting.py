@@ -13,6 +13,7 @@ from ipds.functions import (
     Simplex,
     smooth,
 )
+from ipds.methods import AcceleratedIPDS
 
 
 def test_a_start_whose_last_block_is_rounding_does_not_set_the_scale():
