@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from ipds.theory.certificate import certify
 
 from ipds import Block, Problem, Status, solve
 from ipds import solve as solve_function
@@ -12,6 +11,7 @@ from ipds.functions import (
     LeastSquares,
 )
 from ipds.methods import IPDS, Method, State
+from ipds.theory.certificate import certify
 
 
 def data(dtype=float):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from ipds.theory.certificate import certificate
 
 from ipds import Block, Problem, solve
 from ipds.functions import (
@@ -10,6 +9,7 @@ from ipds.functions import (
     Box,
     LeastSquares,
 )
+from ipds.theory.certificate import certificate
 
 
 @pytest.mark.parametrize("method", ["auto", "ipds"])
