@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
 from .calling import OnExpressions
 from .domain import Domain
 from .hessians import Products, difference
 from .kinks import Groups, Kinks
+
+if TYPE_CHECKING:
+    from .faces import Face
 
 
 class Nonsmooth(OnExpressions, ABC):
@@ -35,6 +38,8 @@ class Nonsmooth(OnExpressions, ABC):
     """Whether h is the indicator of a smooth manifold, so that `tangent` is defined."""
     domain: Domain | None = None
     """The open set on which h is finite, for functions with logarithms."""
+    has_faces: bool = False
+    """Whether `face` may answer with free entries (`faces.Coordinates`)."""
 
     @abstractmethod
     def __call__(self, x: Array) -> float:
@@ -61,6 +66,10 @@ class Nonsmooth(OnExpressions, ABC):
         An array where h is entrywise: the diagonal of J. Else a symmetric `Operator` on arrays like v. For convex h,
         0 ≼ J ≼ I. For nonconvex h it is the derivative of the branch that the prox takes.
         """
+        return None
+
+    def face(self, x: Array) -> Face | None:
+        """What is decided at a point x of a nonconvex h (`ipds.functions.faces`); None where nothing is."""
         return None
 
     def rescaled(self, d: float | Array) -> Nonsmooth | None:

@@ -27,6 +27,8 @@ class MCP(ScalarPenalty):
     Zhang, Nearly unbiased variable selection under minimax concave penalty, Ann. Statist. 38 (2010).
     """
 
+    is_piecewise_quadratic = True
+
     def __init__(self, lam: float | Array = 1.0, gamma: float | Array = 3.0) -> None:
         super().__init__(lam)
         self.gamma = weight("MCP", "gamma", gamma, positive=True)
@@ -80,6 +82,8 @@ class SCAD(ScalarPenalty):
     |v| = T, v above, with T = λ(a+1+s)/2 while s ≤ a + 1, then λ√(s(a+1)).
     Fan & Li, Variable selection via nonconcave penalized likelihood, JASA 96 (2001).
     """
+
+    is_piecewise_quadratic = True
 
     def __init__(self, lam: float | Array = 1.0, a: float = 3.7) -> None:
         super().__init__(lam)

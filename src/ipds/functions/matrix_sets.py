@@ -12,6 +12,7 @@ from .._arrays import Array, either, increased, magnitude, namespace, precision,
 from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
+from .faces import FixedRank, Frame, fixed_rank
 from .jacobians import Conjugated, Spectral
 from .rescaling import one_unit, units
 from .row_rank import truncate_rows
@@ -65,6 +66,10 @@ class Stiefel(Indicator):
         """Projection on the tangent space at x: g - x sym(xᵀg)."""
         cross = x.T @ g
         return increased(x @ (-0.5 * (cross + cross.T)), g)
+
+    def face(self, x: Array) -> Frame:
+        """The manifold itself."""
+        return Frame(self, x)
 
     def rescaled(self, d: float | Array) -> Stiefel | None:
         """Itself for d = 1, else None."""
@@ -147,6 +152,10 @@ class Rank(Indicator):
         """A basis of zeros, which `prox_warm` takes for none; None where it would return none."""
         short, block = min(x.shape), self.s + OVERSAMPLING
         return np.zeros((short, block), order="F") if type(x) is np.ndarray and has_basis(x, self.s) else None
+
+    def face(self, x: Array) -> FixedRank | None:
+        """The matrices of rank s, where x is one."""
+        return fixed_rank(x, self.s)
 
     def rescaled(self, d: float | Array) -> Rank | None:
         """Itself for one number, or where d_ij = r_i c_j: rows and columns have units of their own; else None."""

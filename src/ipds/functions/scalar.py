@@ -11,6 +11,7 @@ import numpy as np
 from .._arrays import Array, Shape, asarray, divided, greatest, increased, is_array, least, namespace, scalar
 from ._arguments import weight
 from .base import Nonsmooth
+from .faces import Face, Signs
 
 
 def fit(lam: float | Array, x: Array) -> float | Array:
@@ -98,6 +99,8 @@ class ScalarPenalty(Nonsmooth):
 
     lam: float | Array
     is_entrywise = True
+    is_piecewise_quadratic: bool = False
+    """Whether φ consists of finitely many quadratic, linear or constant pieces."""
     _kink_at_zero = True
     """Whether φ'(0+) > 0, so that the prox stays at 0 for small v."""
 
@@ -155,6 +158,26 @@ class ScalarPenalty(Nonsmooth):
         return xp.asarray(
             xp.where(moves, 1.0 / xp.where(moves, bent, xp.ones_like(bent)), xp.zeros_like(bent))
         )
+
+    @property
+    def has_faces(self) -> bool:  # type: ignore[override]
+        """Where φ is not convex: zeros and signs."""
+        return not self.is_convex
+
+    def face(self, x: Array) -> Face | None:
+        """Zeros and signs."""
+        return None if self.is_convex else Signs(self, x)
+
+    def slope_at_zero(self, shape: Shape) -> Array:
+        """φ'(0+), entry by entry: ∂h(0) is the interval up to it."""
+        zero = np.zeros(shape)
+        with np.errstate(divide="ignore"):
+            return np.broadcast_to(np.asarray(self._slope(np, zero, fit(self.lam, zero))), shape)
+
+    def second_derivative(self, x: Array) -> Array:
+        """φ''(|x_i|) for entries x_i ≠ 0; of one side where φ' has a kink."""
+        xp = namespace(x)
+        return self._bend(xp, xp.abs(x), fit(self.lam, x)) + 0.0 * x
 
     def lipschitz(self, shape: Shape) -> float:
         steepest = self._steepest()

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._arrays import Array, kth_largest, namespace, truth
 from ._arguments import count, number
+from .faces import Support, Vertex
 from .groups import row_norms
 from .rescaling import one_unit
 from .scalar import keep
@@ -23,6 +24,8 @@ class Cardinality(Indicator):
     >>> Cardinality(1).prox(np.array([1.0, -3.0, 3.0]), 1.0)
     array([ 0., -3.,  0.])
     """
+
+    has_faces = True
 
     def __init__(self, s: int) -> None:
         self.s = count("Cardinality", "s", s)
@@ -45,6 +48,11 @@ class Cardinality(Indicator):
         """Which entries to keep, when keeping one earns its score ≥ 0."""
         xp = namespace(score)
         return xp.reshape(largest(xp, xp.reshape(score, (-1,)), self.s), score.shape)
+
+    def face(self, x: Array) -> Support | None:
+        """The nonzeros, once there are s of them."""
+        full = np.count_nonzero(x) == min(self.s, x.size)
+        return Support(x, exchange=np.zeros(x.shape, np.int8)) if full else None
 
     def rescaled(self, d: float | Array) -> Cardinality:
         """Itself: the nonzeros stay the same."""
@@ -71,6 +79,8 @@ def largest(xp: Any, a: Array, s: int) -> Array:
 class RowCardinality(Indicator):
     """{x : at most s nonzero entries in each row x[i, ...]}; prox keeps the s largest of each row."""
 
+    has_faces = True
+
     def __init__(self, s: int) -> None:
         self.s = count("RowCardinality", "s", s)
 
@@ -94,6 +104,13 @@ class RowCardinality(Indicator):
         rows = xp.reshape(score, (score.shape[0], -1))
         return xp.reshape(largest(xp, rows, self.s), score.shape)
 
+    def face(self, x: Array) -> Support | None:
+        """The nonzeros, once there are s of them in every row."""
+        rows = x.reshape(len(x), -1)
+        if not np.all(np.count_nonzero(rows, axis=1) == min(self.s, rows.shape[1])):
+            return None
+        return Support(x, exchange=np.repeat(np.arange(len(x)), rows.shape[1]))
+
     def rescaled(self, d: float | Array) -> RowCardinality:
         """Itself: the nonzeros stay the same."""
         return self
@@ -102,6 +119,7 @@ class RowCardinality(Indicator):
 class NonzeroRows(Indicator):
     """{x : at most s rows x[i, ...] differ from 0}; prox keeps the s rows of largest norm."""
 
+    has_faces = True
     _axis = 0
 
     def __init__(self, s: int) -> None:
@@ -127,6 +145,15 @@ class NonzeroRows(Indicator):
         """1 on what is kept, else 0."""
         xp = namespace(v)
         return keep(xp, self._mask(v), xp.ones_like(v))
+
+    def face(self, x: Array) -> Support | None:
+        """The rows that differ from 0, once there are s of them."""
+        used = self._norms(x) > 0
+        if np.count_nonzero(used) != min(self.s, used.size):
+            return None
+        shape = [1] * x.ndim
+        shape[self._axis] = -1
+        return Support(x, support=used.reshape(shape))
 
     def rescaled(self, d: float | Array) -> NonzeroRows:
         """Itself: the nonzeros stay the same."""
@@ -164,6 +191,10 @@ class Binary(Indicator):
     def prox_jacobian(self, v: Array, step: float | Array) -> Array:
         """0 everywhere."""
         return namespace(v).zeros_like(v)
+
+    def face(self, x: Array) -> Vertex:
+        """Which of the two values each entry has."""
+        return Vertex(x, x > 0.5 * (self.lo + self.hi))
 
     def rescaled(self, d: float | Array) -> Binary | None:
         """Both values divided by d; None where d is not one number."""

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
+from .._arrays import Array, Shape
 from ._arguments import weight
+from .faces import Support
 from .rescaling import units
 from .scalar import ScalarPenalty, fit, keep, select
 
@@ -44,6 +45,10 @@ class L0(ScalarPenalty):
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         return [x]
+
+    def face(self, x: Array) -> Support:
+        """The nonzeros."""
+        return Support(x, exchange=np.zeros(x.shape, np.int8))
 
     def rescaled(self, d: float | Array) -> L0:
         """Itself: the nonzeros stay the same."""
@@ -84,6 +89,9 @@ class _Power(ScalarPenalty):
 
     def _steepest(self) -> float | Array:
         return math.inf
+
+    def slope_at_zero(self, shape: Shape) -> Array:
+        return np.full(shape, math.inf)
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         # At a tie with 0 the other minimiser is u = (2(1-p)c)^(1/(2-p)), c = sλ, p = 1 - 1/k.
@@ -141,6 +149,8 @@ class CappedL1(ScalarPenalty):
     T = θ + sλ/2 while sλ ≤ 2θ, then √(2sλθ).
     Zhang, Analysis of multi-stage convex relaxation for sparse regularization, JMLR 11 (2010).
     """
+
+    is_piecewise_quadratic = True
 
     def __init__(self, lam: float | Array = 1.0, theta: float | Array = 1.0) -> None:
         super().__init__(lam)

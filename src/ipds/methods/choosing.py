@@ -19,7 +19,7 @@ from .baselines.rialm import RiemannianALM
 from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
 from .ipds import IPDS
-from .newton import NewtonALM
+from .newton import NewtonALM, OnFaces, has_flat_faces
 from .reordered import Reordered
 
 _NAMES: dict[str, Callable[[], Method]] = {
@@ -53,6 +53,8 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
         # interior-point steps settle equations and kinks at once; a prox of each variable alone is hard to beat
         at_once = _is_described(given) and not _is_composite(given)
         tried = [NewtonALM(), *tried] if at_once else [*tried, NewtonALM(), *tried]
+    elif tried and has_flat_faces(given):
+        tried = [OnFaces(tried[0])]
     if tried and problem.operators[-1].is_zero:
         return tried
     practical = IPDS("practical")

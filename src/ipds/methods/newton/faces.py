@@ -1,0 +1,166 @@
+"""OnFaces: a first-order method, and once it has found the face of the solution, the solution on that face.
+
+    first        steps of the method it was given; every `LOOK` of them, h_i.face(x_i) of the nonconvex h_i
+    settled      unchanged at `PATIENCE` looks in a row:
+                     solve what is left there to the end (`restricted`: exchanges or Newton steps),
+                     try the neighbouring faces (`swaps`), solve there
+    accepted     where the certificate falls to rounding and the objective does not rise: the answer from then on
+    refused      else the first-order steps go on, and it takes twice as many looks until the next attempt
+
+A face is never held on to before it is solved: the steps of the first method do not depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._arrays import Array
+from ...functions.faces import Coordinates
+from ...operators import Identity
+from ...problem import Problem
+from ...theory.certificate import certify, subgradients
+from ...theory.objective import objective
+from ...theory.state import State
+from ..base import Method
+from .restricted import Restricted, assembled
+from .swaps import column_norms, improve
+
+LOOK = 5
+"""Iterations between looks at the faces."""
+PATIENCE = 4
+"""Looks in a row at which the faces agree; with 2, most supports of correlated designs were solved too soon."""
+EXACT = 1e-9
+"""Relative certificate up to which an answer is held on to."""
+RISE = 1e-9
+"""Relative rise of the objective that counts as none."""
+
+
+class Carry(NamedTuple):
+    """Where the next step starts."""
+
+    t: int
+    first: Any
+    """Of the first-order method."""
+    labels: tuple[np.ndarray, ...]
+    """Of the faces at the last look."""
+    seen: int
+    """Looks in a row with these labels."""
+    wait: int
+    """Looks that an attempt takes."""
+    holds: int
+    """1 where a face was solved, and x, slopes and z are the answer."""
+    x: tuple[Array, ...]
+    slopes: tuple[Array, ...]
+    """s_i ∈ ∂h_i(x_i)."""
+    z: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What stays fixed during a run."""
+
+    problem: Problem
+    first: Any
+    """Of the first-order method."""
+    at: tuple[int, ...]
+    """The blocks whose faces are looked at; none where the problem is not of the form that can be solved there."""
+
+    @cached_property
+    def norms(self) -> dict[int, np.ndarray]:
+        """‖A_i e_j‖ of the blocks whose faces are looked at."""
+        return {i: column_norms(self.problem, i) for i in self.at}
+
+
+class OnFaces(Method):
+    """A method that finds a face, and the exact solution on it; see the module for the steps.
+
+    Parameters
+    ----------
+    first : the method that finds it.
+    """
+
+    def __init__(self, first: Method):
+        self.first = first
+        self.presolves = first.presolves
+        self.name = f"{first.name}, finished on its face"
+
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
+        """That of the first method, and what the looks compare."""
+        setup, carry = self.first.init(problem, x0, z0)
+        at = tuple(i for i, block in enumerate(problem.blocks) if block.h.has_faces)
+        numeric = all(type(x) is np.ndarray and x.dtype == np.float64 for x in (*x0, z0))
+        if not (numeric and has_flat_faces(problem)):
+            at = ()
+        labels = tuple(np.zeros(problem.blocks[i].shape, np.int8) for i in at)
+        room = tuple(np.zeros(x.shape) for x in x0) if at else ()
+        z = np.zeros(z0.shape) if at else np.zeros(0)
+        return Setup(problem, setup, at), Carry(0, carry, labels, 0, PATIENCE, 0, room, room, z)
+
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
+        """One step of the first method, and where the faces have settled the solution there."""
+        t = carry.t + 1
+        if carry.holds:
+            state = assembled(setup.problem, t, carry.x, carry.slopes, carry.z)
+            assert state is not None
+            return carry._replace(t=t), state
+        first, state = self.first.step(setup.first, carry.first)
+        carry = carry._replace(t=t, first=first)
+        if not setup.at or t % LOOK or state.transient or not state.settled:
+            return carry, state
+        found = [setup.problem.blocks[i].h.face(state.q[i]) for i in setup.at]
+        faces = {i: face for i, face in zip(setup.at, found, strict=True) if isinstance(face, Coordinates)}
+        if len(faces) < len(setup.at) or not any(face.dimension for face in faces.values()):
+            return carry._replace(seen=0), state
+        labels = tuple(face.label.astype(np.int8) for face in faces.values())
+        if not all(map(np.array_equal, labels, carry.labels)):
+            return carry._replace(labels=labels, seen=1), state
+        carry = carry._replace(seen=carry.seen + 1)
+        if carry.seen < carry.wait:
+            return carry, state
+        solved = finish(setup, state, faces)
+        if solved is None:
+            return carry._replace(seen=0, wait=2 * carry.wait), state
+        slopes = subgradients(setup.problem, solved)
+        return carry._replace(holds=1, x=solved.x, slopes=slopes, z=solved.z), solved
+
+    def may_smooth(self, setup: Setup) -> bool:
+        """Whether the first method may."""
+        return self.first.may_smooth(setup.first)
+
+    def parameters_of(self, setup: Setup) -> Any:
+        """Those of the first method."""
+        return self.first.parameters_of(setup.first)
+
+
+def has_flat_faces(problem: Problem) -> bool:
+    """Whether all that is not convex are faces with free entries, and the last block is u of u = M v + c."""
+    *others, last = problem.blocks
+    op = problem.operators[-1]
+    return (
+        any(block.h.has_faces for block in others)
+        and all(block.h.is_convex or block.h.has_faces for block in others)
+        and all(block.f is None or block.f.is_convex is not False for block in others)
+        and (last.h.is_convex and last.f is None and isinstance(op, Identity) and op.scale != 0)
+    )
+
+
+def finish(setup: Setup, state: State, faces: dict[int, Coordinates]) -> State | None:
+    """The solution on the faces and on their neighbours, where it is better than `state`; else None."""
+    problem = setup.problem
+    restricted = Restricted(problem, faces)
+    found = restricted.solve(state.q, state.z)
+    if found is None:
+        return None
+    restricted, found = improve(restricted, found, setup.norms)
+    solved = restricted.state(state.t, found)
+    if solved is None:
+        return None
+    solved = replace(solved, beta=state.beta)
+    before = float(objective(problem, state))
+    accepted = float(objective(problem, solved)) <= before + RISE * abs(before)
+    relative = certify(problem, solved).relative
+    return solved if accepted and relative <= min(EXACT, certify(problem, state).relative) else None

@@ -1,0 +1,116 @@
+"""Exact answers to small problems of least absolute deviations, from vertex to vertex.
+
+    min_v Σ max(left_i r_i, right_i r_i),   r = M v + c,   M with few columns
+
+A vertex has as many rows with r_i = 0 as M has columns, the basis T. There y_T = -M_T⁻ᵀ Σ_{i∉T} y_i M_i, y_i being the
+slope of row i; the vertex is a solution where left ≤ y_T ≤ right. Else the row that breaks this the most leaves the
+basis: v moves along M_T⁻¹e_j until the slope of the objective, which grows at every row that is crossed, is no longer
+negative, and the row crossed there takes its place.
+Barrodale & Roberts, An improved algorithm for discrete l1 linear approximation, SIAM J. Numer. Anal. 10 (1973).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+PIVOTS = 300
+"""Exchanges at most: more than three for each column at a usual start; a cycle ends here."""
+REFRESH = 40
+"""Exchanges after which the inverse of the basis is computed afresh; between, it is updated."""
+SLACK = 1e-9
+"""By how much y_T may miss its bounds, in units of the slopes, by rounding."""
+
+
+class Vertex(NamedTuple):
+    """A solution."""
+
+    v: np.ndarray
+    r: np.ndarray
+    """M v + c, with exact zeros in the basis."""
+    y: np.ndarray
+    """Slopes with Mᵀy = 0 and left ≤ y ≤ right, each one-sided where r_i ≠ 0."""
+
+
+def least_deviations(
+    M: np.ndarray, c: np.ndarray, left: np.ndarray, right: np.ndarray, v: np.ndarray
+) -> Vertex | None:
+    """A solution, from the rows of smallest |r| at v; None where a basis is singular or the exchanges do not end.
+
+    >>> M, c = np.ones((5, 1)), -np.array([1.0, 2.0, 3.0, 10.0, 50.0])
+    >>> least_deviations(M, c, -np.ones(5), np.ones(5), np.zeros(1)).v            # the median
+    array([3.])
+    """
+    m, k = M.shape
+    if k > m:
+        return None
+    basis = np.argpartition(np.abs(M @ v + c), k - 1)[:k]
+    width = right - left
+    room = SLACK * width
+    for pivot in range(PIVOTS):
+        if pivot % REFRESH == 0:
+            start = _vertex(M, c, basis)
+            if start is None:
+                return None
+            inverse, r = start
+        above = r >= 0
+        y = np.where(above, right, left)
+        y[basis] = 0.0
+        own = -(y @ M) @ inverse
+        low, high = left[basis], right[basis]
+        excess = np.maximum(own - high, low - own) - room[basis]
+        j = int(excess.argmax())
+        if not excess[j] > 0:
+            return _solution(M, c, left, right, basis)
+        up = own[j] > high[j]
+        d = inverse[:, j] if up else -inverse[:, j]
+        along = M @ d
+        along[basis] = 0.0
+        crossed = np.flatnonzero(np.where(above, along < 0, along > 0))
+        rates = along[crossed]
+        times = -r[crossed] / rates
+        order = times.argsort(kind="stable")
+        slope = high[j] - own[j] if up else own[j] - low[j]
+        grown = slope + np.cumsum((width[crossed] * np.abs(rates))[order])
+        last = int(grown.searchsorted(0.0))
+        if last == len(order):  # the objective falls for ever
+            return None
+        new, length = crossed[order[last]], times[order[last]]
+        r = r + length * along
+        r[basis[j]] = length if up else -length
+        r[new] = 0.0
+        row = M[new] @ inverse  # B⁻¹ after row j of B was replaced: B⁻¹ - B⁻¹e_j (row - e_jᵀ)/row_j
+        row[j] -= 1.0
+        inverse = inverse - np.outer(inverse[:, j], row / (row[j] + 1.0))
+        basis[j] = new
+    return None
+
+
+def _vertex(M: np.ndarray, c: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """(M_T⁻¹, r) at the vertex; None where the basis is singular."""
+    try:
+        inverse = np.linalg.inv(M[basis])
+    except np.linalg.LinAlgError:
+        return None
+    r = c - M @ (inverse @ c[basis])
+    r[basis] = 0.0
+    return (inverse, r) if np.all(np.isfinite(r)) else None
+
+
+def _solution(
+    M: np.ndarray, c: np.ndarray, left: np.ndarray, right: np.ndarray, basis: np.ndarray
+) -> Vertex | None:
+    """The vertex, with everything computed afresh; None where rounding had made it look like a solution."""
+    start = _vertex(M, c, basis)
+    if start is None:
+        return None
+    inverse, r = start
+    y = np.where(r >= 0, right, left)
+    y[basis] = 0.0
+    own = -(y @ M) @ inverse
+    low, high = left[basis], right[basis]
+    if np.any(np.maximum(own - high, low - own) > 100 * SLACK * (high - low)):
+        return None
+    y[basis] = np.clip(own, low, high)
+    return Vertex(-inverse @ c[basis], r, y)

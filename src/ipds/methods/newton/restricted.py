@@ -1,0 +1,214 @@
+"""A problem on faces of its nonconvex h_i: only the free entries of these blocks are left.
+
+With x_i = embed(y_i) the blocks become f_i(embed(y)) + h_i on its face, A_i restricted to the free columns. What is
+found there is a point of the whole problem, with s_i = the subgradient of h_i nearest to -(∇f_i + A_iᵀz) as a witness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from ...errors import AssumptionError
+from ...functions import Composed, Smooth, Zero
+from ...functions.composed import total
+from ...functions.faces import Coordinates, Support, prox_point
+from ...operators import Compose, Identity, Matrix, Operator, Transpose
+from ...operators.sampling import Sampling
+from ...problem import Block, Problem
+from ...theory.certificate import certify, subgradients
+from ...theory.state import State
+from .method import NewtonALM
+from .pivots import least_deviations
+
+STEPS = 80
+"""Newton steps at most."""
+PATIENCE = 12
+"""Newton steps without a better certificate at most."""
+ENOUGH = 1e-13
+"""A relative certificate below which rounding is all that is left."""
+
+
+class Deviations(NamedTuple):
+    """Σ max(left·r, right·r) with r = M y + c; the last block is r + place."""
+
+    M: np.ndarray
+    c: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    place: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Restricted:
+    """The problem on `faces`, by block."""
+
+    whole: Problem
+    faces: Mapping[int, Coordinates]
+
+    @cached_property
+    def problem(self) -> Problem:
+        """In the free entries."""
+        b, blocks = self.whole.b, []
+        for i, (block, op) in enumerate(zip(self.whole.blocks, self.whole.operators, strict=True)):
+            face = self.faces.get(i)
+            if face is None:
+                blocks.append(Block(f=block.f, h=block.h, A=op, shape=block.shape))
+                continue
+            fixed = face.embed(np.zeros(face.dimension))
+            if np.any(fixed):
+                b = b - op.apply(fixed)
+            terms = [own for own in (_inside(block.f, face, fixed), face.smooth()) if own is not None]
+            blocks.append(Block(f=total(terms), A=_columns(op, block.shape, face), shape=(face.dimension,)))
+        return Problem(blocks, b)
+
+    def start(self, x: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The free entries of x."""
+        own = [xi if i not in self.faces else xi.ravel()[self.faces[i].free] for i, xi in enumerate(x)]
+        return tuple(own)
+
+    def solve(self, x: tuple[Any, ...], z: Any) -> State | None:
+        """A solution of `problem` as its State: by exchanges for least absolute deviations, else by Newton steps."""
+        return self._exactly(self.start(x)) or self._by_newton(self.start(x), z)
+
+    def value(self, y: tuple[Any, ...]) -> float:
+        """The objective of `problem` where the last block meets the equation."""
+        if self._deviations is not None:
+            d = self._deviations
+            r = d.M @ np.concatenate([np.ravel(yi) for yi in y[:-1]]) + d.c
+            return float(np.sum(np.maximum(d.left * r, d.right * r)))
+        *others, last = self.problem.blocks
+        left, result = self.problem.b, 0.0
+        for block, op, yi in zip(others, self.problem.operators, y, strict=False):
+            left = left - op.apply(yi)
+            result += (0.0 if block.f is None else float(block.f(yi))) + float(block.h(yi))
+        return result + float(last.h((left / self._scale).reshape(last.shape)))
+
+    @property
+    def _scale(self) -> float:
+        return float(self.whole.operators[-1].scale)  # type: ignore[attr-defined]
+
+    @cached_property
+    def _deviations(self) -> Deviations | None:
+        """The problem as one of least absolute deviations, where it is one with dense columns."""
+        *others, last = self.whole.blocks
+        kinks = last.h.kinks(last.shape)
+        if kinks is None or any(block.f is not None for block in others):
+            return None
+        if any(np.isfinite(bound).any() for bound in (kinks.lower, kinks.upper)):
+            return None
+        columns = []
+        for i, (block, op) in enumerate(zip(others, self.whole.operators, strict=False)):
+            face, matrix = self.faces.get(i), op.as_matrix(block.shape)
+            constant = isinstance(face, Support) or isinstance(block.h, Zero)
+            if not constant or type(matrix) is not np.ndarray:
+                return None
+            columns.append(matrix if face is None else matrix[:, face.free])
+        left, right, place = (np.ravel(a) for a in kinks.filled(last.shape)[:3])
+        c = (np.zeros(len(left)) + np.ravel(self.whole.b)) / self._scale - place
+        return Deviations(np.hstack(columns) * (-1 / self._scale), c, left, right, place)
+
+    def _exactly(self, y: tuple[Any, ...]) -> State | None:
+        d, whole = self._deviations, self.whole
+        if d is None:
+            return None
+        found = least_deviations(d.M, d.c, d.left, d.right, np.concatenate([np.ravel(yi) for yi in y[:-1]]))
+        if found is None:
+            return None
+        parts = []
+        for yi in y[:-1]:
+            parts.append(found.v[sum(part.size for part in parts) :][: yi.size].reshape(yi.shape))
+        u, slope = (found.r + d.place).reshape(y[-1].shape), found.y.reshape(y[-1].shape)
+        step = _step(u, slope)
+        points = (*((part, 1.0) for part in parts), (u + step * slope, step))
+        z = slope.reshape(whole.shape) * (-1 / self._scale)
+        return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(y), points)
+
+    def _by_newton(self, y: tuple[Any, ...], z: Any) -> State | None:
+        method, problem = NewtonALM(), self.problem
+        try:
+            setup, carry = method.init(problem, y, z)
+        except AssumptionError:
+            return None
+        best, found, since = math.inf, None, 0
+        for _ in range(STEPS):
+            try:
+                carry, state = method.step(setup, carry)
+                relative = certify(problem, state).relative
+            except np.linalg.LinAlgError:
+                break
+            since += 1
+            if relative < best:
+                best, found, since = relative, state, 0
+            if best <= ENOUGH or since > PATIENCE or not math.isfinite(relative):
+                break
+        return found
+
+    def state(self, t: int, found: State) -> State | None:
+        """A State of `problem` as one of the whole problem; None where a point lies on another face."""
+        x = [xi if i not in self.faces else self.faces[i].embed(xi) for i, xi in enumerate(found.q)]
+        slopes = subgradients(self.problem, found)
+        witnesses = []
+        for i, face in self.faces.items():
+            now = self.whole.blocks[i].h.face(x[i])
+            if now is None or not np.array_equal(now.label, face.label):
+                return None
+        for i, (block, op) in enumerate(zip(self.whole.blocks, self.whole.operators, strict=True)):
+            if i not in self.faces:
+                witnesses.append(slopes[i])
+                continue
+            g = op.adjoint(found.z) + (0.0 if block.f is None else block.f.grad(x[i]))
+            witnesses.append(block.h.face(x[i]).subgradient(-g))  # type: ignore[union-attr]
+        return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z)
+
+
+def assembled(
+    problem: Problem, t: int, x: tuple[Any, ...], slopes: tuple[Any, ...], z: Any, beta: float = 1.0
+) -> State | None:
+    """The State at (x, z) with witnesses s_i ∈ ∂h_i(x_i); None where a nonconvex h_i does not have x_i as a prox."""
+    points: list[tuple[Any, float]] = []
+    for block, xi, si in zip(problem.blocks, x, slopes, strict=True):
+        if block.h.is_convex:
+            step = _step(xi, si)
+            points.append((xi + step * si, step))
+            continue
+        found = prox_point(block.h, xi, si)
+        if found is None:
+            return None
+        points.append(found)
+    return State(t, x, x[-1], z, beta, 0.0, (None,) * len(x), tuple(points))
+
+
+def _step(x: np.ndarray, s: np.ndarray) -> float:
+    """A step at which x and step·s are of one size."""
+    size, length = float(np.linalg.norm(x)), float(np.linalg.norm(s))
+    return size / length if size > 0 and length > 0 else 1.0
+
+
+def _inside(f: Smooth | None, face: Coordinates, fixed: np.ndarray) -> Smooth | None:
+    """f as a function of the free entries."""
+    if f is None:
+        return None
+    k, n = face.dimension, fixed.size
+    if fixed.ndim == 1:
+        pick = scipy.sparse.csr_array((np.ones(k), (face.free, np.arange(k))), shape=(n, k))
+        return Composed(f, Matrix(pick), fixed if np.any(fixed) else 0.0)
+    mask = np.zeros(fixed.shape, bool)
+    mask.flat[face.free] = True
+    return Composed(f, Transpose(Sampling(mask)), fixed if np.any(fixed) else 0.0)
+
+
+def _columns(op: Operator, shape: tuple[int, ...], face: Coordinates) -> Any:
+    """A on the free entries."""
+    if isinstance(op, Matrix) and len(shape) == 1 and type(op.matrix) is np.ndarray:
+        return op.matrix[:, face.free]
+    mask = np.zeros(shape, bool)
+    mask.flat[face.free] = True
+    embed = Transpose(Sampling(mask))
+    return embed if isinstance(op, Identity) and op.scale == 1.0 else Compose(op, embed)

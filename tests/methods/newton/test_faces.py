@@ -1,0 +1,181 @@
+"""The finish on faces: exact answers, never a worse one than first order, one certificate, one checkpoint."""
+
+import numpy as np
+import pytest
+import scipy
+
+import ipds
+from ipds import Block, Problem, solve
+from ipds.functions import L0, L1, MCP, CappedL1, Cardinality, Huber, LeastSquares, NonzeroRows, Quantile
+from ipds.methods import AcceleratedIPDS
+from ipds.methods.newton import OnFaces
+from ipds.methods.newton.pivots import least_deviations
+from ipds.theory.certificate import certify
+
+AUTO = OnFaces(AcceleratedIPDS())
+
+
+def design(rng, kind, m, d):
+    """Gaussian columns: independent, or each correlated with the one before."""
+    Z = rng.standard_normal((m, d))
+    rho = {"independent": 0.0, "correlated": 0.5, "collinear": 0.9}[kind]
+    for j in range(1, d):
+        Z[:, j] = rho * Z[:, j - 1] + np.sqrt(1 - rho**2) * Z[:, j]
+    return Z
+
+
+def regression(seed, kind="independent", m=60, d=30, s=4, h=None, loss=None):
+    """Few columns explain y, but for noise and a fifth of the rows."""
+    rng = np.random.default_rng([7, seed])
+    G, x = design(rng, kind, m, d), np.zeros(d)
+    x[rng.choice(d, s, replace=False)] = rng.choice([-1, 1], s) * (0.5 + np.abs(rng.standard_normal(s)))
+    y = G @ x + 0.01 * rng.standard_normal(m)
+    y[rng.choice(m, m // 5, replace=False)] += 10 * rng.standard_normal(m // 5)
+    blocks = [Block(h=h or Cardinality(s), A=-G, shape=d), Block(h=loss or L1(1.0), shape=m)]
+    return Problem(blocks, b=-y), G, y
+
+
+def best_deviations(A, y):
+    """min ‖A v - y‖₁ by its dual, max yᵀu with Aᵀu = 0, |u| ≤ 1."""
+    found = scipy.optimize.linprog(-y, A_eq=A.T, b_eq=np.zeros(A.shape[1]), bounds=(-1, 1), method="highs")
+    return -found.fun
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_exchanges_find_what_linear_programming_finds(seed):
+    rng = np.random.default_rng(seed)
+    M, c = rng.standard_normal((40, 5)), rng.standard_normal(40)
+    left, right = -rng.uniform(0.1, 1, 40), rng.uniform(0.1, 1, 40)
+    found = least_deviations(M, c, left, right, rng.standard_normal(5))
+    dual = scipy.optimize.linprog(
+        -c, A_eq=M.T, b_eq=np.zeros(5), bounds=np.stack([left, right], 1), method="highs"
+    )
+    assert np.isclose(np.maximum(left * found.r, right * found.r).sum(), -dual.fun)
+    assert np.allclose(M @ found.v + c, found.r, atol=1e-12) and np.abs(M.T @ found.y).max() < 1e-11
+    assert np.all((left <= found.y) & (found.y <= right))
+    assert np.all(
+        np.where(found.r > 0, found.y == right, True) & np.where(found.r < 0, found.y == left, True)
+    )
+
+
+def test_exchanges_give_up_on_what_they_cannot_treat():
+    assert least_deviations(np.ones((4, 2)), np.arange(4.0), -np.ones(4), np.ones(4), np.zeros(2)) is None
+    assert least_deviations(np.ones((1, 2)), np.ones(1), -np.ones(1), np.ones(1), np.zeros(2)) is None
+
+
+def test_a_regression_is_solved_exactly():
+    problem, G, y = regression(0)
+    result = solve(problem, tol=1e-12)
+    support = np.flatnonzero(result.x[0])
+    assert result.success and result.nit <= 100 and "face" in result.method
+    assert np.isclose(result.fun, best_deviations(G[:, support], y), rtol=1e-12)
+    assert np.count_nonzero(result.x[1]) == len(y) - 4  # a vertex
+    assert certify(problem, result.state).relative <= 1e-12
+    assert np.all(np.diff(result.history["iteration"]) > 0)
+
+
+@pytest.mark.parametrize("kind", ["independent", "correlated", "collinear"])
+def test_never_worse_than_first_order(kind):
+    worse, better = [], 0
+    for seed in range(70):
+        problem, G, y = regression(seed, kind)
+        ours = solve(problem, tol=1e-6, max_iter=600)
+        first = solve(problem, tol=1e-6, max_iter=600, method=AcceleratedIPDS())
+        x = np.asarray(first.x[0])
+        reference = best_deviations(G[:, np.flatnonzero(x)], y)  # what first order would end at
+        value = np.abs(G @ ours.x[0] - y).sum()
+        if value > reference * (1 + 1e-6):
+            worse.append((seed, value / reference))
+        better += value < reference * (1 - 1e-6)
+    assert not worse
+    assert better >= (10 if kind == "collinear" else 0)
+
+
+CASES = {
+    "quantile": dict(loss=Quantile(0.3)),
+    "huber": dict(loss=Huber(1.0, 0.5)),
+    "l0": dict(h=L0(3.0)),
+    "mcp": dict(h=MCP(5.0, 0.2)),
+    "capped": dict(h=CappedL1(5.0, 0.3)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_other_penalties_and_losses(name):
+    for seed in range(4):
+        problem, *_ = regression(seed, **CASES[name])
+        ours = solve(problem, tol=1e-8, max_iter=3000)
+        first = solve(problem, tol=1e-8, max_iter=3000, method=AcceleratedIPDS())
+        assert ours.success
+        assert ours.fun <= first.fun * (1 + 1e-6)
+        assert certify(problem, ours.state).relative <= 1e-8
+
+
+def test_least_squares_and_rows_of_a_matrix():
+    rng = np.random.default_rng(0)
+    G, truth = rng.standard_normal((80, 30)), np.zeros((30, 3))
+    truth[:4] = rng.standard_normal((4, 3))
+    Y = G @ truth + 0.01 * rng.standard_normal((80, 3))
+    Y[::7] += 5.0
+    problem = Problem([Block(h=NonzeroRows(4), A=-G, shape=(30, 3)), Block(h=L1(1.0), shape=(80, 3))], b=-Y)
+    result = solve(problem, tol=1e-9)
+    assert result.success and set(np.flatnonzero(np.abs(result.x[0]).sum(1))) == set(range(4))
+    y = G @ truth[:, 0]
+    problem = Problem(
+        [Block(f=LeastSquares(G, y), h=Cardinality(4), A=-1.0, shape=30), Block(h=L1(0.1), shape=30)]
+    )
+    result = solve(problem, tol=1e-10)
+    assert result.success and result.certificate.relative <= 1e-10
+
+
+def test_a_wrong_finish_is_refused(monkeypatch):
+    problem, *_ = regression(1)
+    monkeypatch.setattr(ipds.methods.newton.faces, "EXACT", 0.0)  # nothing is exact enough
+    refused = solve(problem, tol=1e-4)
+    first = solve(problem, tol=1e-4, method=AcceleratedIPDS())
+    assert refused.nit == first.nit and np.array_equal(refused.x[0], first.x[0])
+
+
+def test_what_is_held_stays_and_a_carry_keeps_its_structure():
+    problem, *_ = regression(2)
+    x0, z0 = (np.zeros(30), np.zeros(60)), np.zeros(60)
+    setup, carry = AUTO.init(problem, x0, z0)
+    shapes = [a.shape for a in (*carry.labels, *carry.x, *carry.slopes, carry.z)]
+    for _ in range(200):
+        carry, state = AUTO.step(setup, carry)
+        assert [a.shape for a in (*carry.labels, *carry.x, *carry.slopes, carry.z)] == shapes
+        if carry.holds:
+            break
+    kept = carry
+    again, later = AUTO.step(setup, carry)
+    assert carry is kept and again.t == carry.t + 1 == later.t
+    assert all(np.array_equal(a, b) for a, b in zip(state.x, later.x, strict=True))
+    assert certify(problem, later).relative <= 1e-9
+
+
+def test_a_checkpoint_resumes_to_the_same_bits(tmp_path):
+    problem, *_ = regression(3)
+    whole = solve(problem, tol=1e-9, seed=0)
+    solve(problem, tol=1e-9, seed=0, max_iter=10, checkpoint=tmp_path / "run")
+    resumed = solve(problem, tol=1e-9, seed=0, checkpoint=tmp_path / "run")
+    assert resumed.success and resumed.nit == whole.nit and np.array_equal(resumed.x[0], whole.x[0])
+
+
+def test_a_caller_s_own_set_and_duplicate_columns_need_no_face():
+    problem, G, y = regression(4)
+    twice = np.hstack([G, G])
+    both = Problem([Block(h=Cardinality(4), A=-twice, shape=60), Block(h=L1(1.0), shape=60)], b=-y)
+    assert solve(both, tol=1e-6).success
+
+    class Few:
+        is_convex = False
+        is_set = True
+
+        def __call__(self, x):
+            return 0.0 if np.count_nonzero(x) <= 4 else np.inf
+
+        def prox(self, v, step):
+            return Cardinality(4).prox(v, step)
+
+    own = Problem([Block(h=Few(), A=-G, shape=30), Block(h=L1(1.0), shape=60)], b=-y)
+    assert "face" not in solve(own, tol=1e-3).method
