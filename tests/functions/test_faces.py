@@ -105,7 +105,8 @@ def test_nothing_is_decided_where_entries_are_missing():
     x = np.zeros(SHAPE)
     x[0, 0] = 1.0
     assert all(h.face(x) is None for h in (Cardinality(2), RowCardinality(1), NonzeroRows(2), Rank(2)))
-    assert L1(1.0).face(x) is None and not L1(1.0).has_faces
+    assert L1(1.0).face(x) is None
+    assert not L1(1.0).has_faces
 
 
 def test_exchanges_stay_in_their_row():

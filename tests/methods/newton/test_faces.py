@@ -51,7 +51,8 @@ def test_exchanges_find_what_linear_programming_finds(seed):
         -c, A_eq=M.T, b_eq=np.zeros(5), bounds=np.stack([left, right], 1), method="highs"
     )
     assert np.isclose(np.maximum(left * found.r, right * found.r).sum(), -dual.fun)
-    assert np.allclose(M @ found.v + c, found.r, atol=1e-12) and np.abs(M.T @ found.y).max() < 1e-11
+    assert np.allclose(M @ found.v + c, found.r, atol=1e-12)
+    assert np.abs(M.T @ found.y).max() < 1e-11
     assert np.all((left <= found.y) & (found.y <= right))
     assert np.all(
         np.where(found.r > 0, found.y == right, True) & np.where(found.r < 0, found.y == left, True)
@@ -67,7 +68,9 @@ def test_a_regression_is_solved_exactly():
     problem, G, y = regression(0)
     result = solve(problem, tol=1e-12)
     support = np.flatnonzero(result.x[0])
-    assert result.success and result.nit <= 100 and "face" in result.method
+    assert result.success
+    assert result.nit <= 100
+    assert "face" in result.method
     assert np.isclose(result.fun, best_deviations(G[:, support], y), rtol=1e-12)
     assert np.count_nonzero(result.x[1]) == len(y) - 4  # a vertex
     assert certify(problem, result.state).relative <= 1e-12
@@ -92,11 +95,11 @@ def test_never_worse_than_first_order(kind):
 
 
 CASES = {
-    "quantile": dict(loss=Quantile(0.3)),
-    "huber": dict(loss=Huber(1.0, 0.5)),
-    "l0": dict(h=L0(3.0)),
-    "mcp": dict(h=MCP(5.0, 0.2)),
-    "capped": dict(h=CappedL1(5.0, 0.3)),
+    "quantile": {"loss": Quantile(0.3)},
+    "huber": {"loss": Huber(1.0, 0.5)},
+    "l0": {"h": L0(3.0)},
+    "mcp": {"h": MCP(5.0, 0.2)},
+    "capped": {"h": CappedL1(5.0, 0.3)},
 }
 
 
@@ -119,13 +122,15 @@ def test_least_squares_and_rows_of_a_matrix():
     Y[::7] += 5.0
     problem = Problem([Block(h=NonzeroRows(4), A=-G, shape=(30, 3)), Block(h=L1(1.0), shape=(80, 3))], b=-Y)
     result = solve(problem, tol=1e-9)
-    assert result.success and set(np.flatnonzero(np.abs(result.x[0]).sum(1))) == set(range(4))
+    assert result.success
+    assert set(np.flatnonzero(np.abs(result.x[0]).sum(1))) == set(range(4))
     y = G @ truth[:, 0]
     problem = Problem(
         [Block(f=LeastSquares(G, y), h=Cardinality(4), A=-1.0, shape=30), Block(h=L1(0.1), shape=30)]
     )
     result = solve(problem, tol=1e-10)
-    assert result.success and result.certificate.relative <= 1e-10
+    assert result.success
+    assert result.certificate.relative <= 1e-10
 
 
 def test_a_wrong_finish_is_refused(monkeypatch):
@@ -133,7 +138,8 @@ def test_a_wrong_finish_is_refused(monkeypatch):
     monkeypatch.setattr(ipds.methods.newton.faces, "EXACT", 0.0)  # nothing is exact enough
     refused = solve(problem, tol=1e-4)
     first = solve(problem, tol=1e-4, method=AcceleratedIPDS())
-    assert refused.nit == first.nit and np.array_equal(refused.x[0], first.x[0])
+    assert refused.nit == first.nit
+    assert np.array_equal(refused.x[0], first.x[0])
 
 
 def test_what_is_held_stays_and_a_carry_keeps_its_structure():
@@ -148,7 +154,8 @@ def test_what_is_held_stays_and_a_carry_keeps_its_structure():
             break
     kept = carry
     again, later = AUTO.step(setup, carry)
-    assert carry is kept and again.t == carry.t + 1 == later.t
+    assert carry is kept
+    assert again.t == carry.t + 1 == later.t
     assert all(np.array_equal(a, b) for a, b in zip(state.x, later.x, strict=True))
     assert certify(problem, later).relative <= 1e-9
 
@@ -158,11 +165,13 @@ def test_a_checkpoint_resumes_to_the_same_bits(tmp_path):
     whole = solve(problem, tol=1e-9, seed=0)
     solve(problem, tol=1e-9, seed=0, max_iter=10, checkpoint=tmp_path / "run")
     resumed = solve(problem, tol=1e-9, seed=0, checkpoint=tmp_path / "run")
-    assert resumed.success and resumed.nit == whole.nit and np.array_equal(resumed.x[0], whole.x[0])
+    assert resumed.success
+    assert resumed.nit == whole.nit
+    assert np.array_equal(resumed.x[0], whole.x[0])
 
 
 def test_a_caller_s_own_set_and_duplicate_columns_need_no_face():
-    problem, G, y = regression(4)
+    _problem, G, y = regression(4)
     twice = np.hstack([G, G])
     both = Problem([Block(h=Cardinality(4), A=-twice, shape=60), Block(h=L1(1.0), shape=60)], b=-y)
     assert solve(both, tol=1e-6).success

@@ -20,7 +20,7 @@ from .restricted import Restricted
 TRIALS, ROUNDS = 6, 10
 """Entries that are tried in a round, and exchanges at most."""
 FAR = 50
-"""A trial ends where the cheapest leaver costs, before others make up for it, this many times what the joiner earned."""
+"""A trial ends where the cheapest leaver costs, before others make up for it, this many times what joining earned."""
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
 
