@@ -121,7 +121,7 @@ class Restricted:
         found = least_deviations(d.M, d.c, d.left, d.right, np.concatenate([np.ravel(yi) for yi in y[:-1]]))
         if found is None:
             return None
-        parts = []
+        parts: list[np.ndarray] = []
         for yi in y[:-1]:
             parts.append(found.v[sum(part.size for part in parts) :][: yi.size].reshape(yi.shape))
         u, slope = (found.r + d.place).reshape(y[-1].shape), found.y.reshape(y[-1].shape)

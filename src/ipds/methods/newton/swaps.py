@@ -53,8 +53,8 @@ def _exchange(
     whole = restricted.whole
     for i, face in restricted.faces.items():
         x = tuple(xi if k != i else face.embed(xi) for k, xi in enumerate(found.q))
-        g = whole.operators[i].adjoint(found.z)
-        g = g if whole.blocks[i].f is None else g + whole.blocks[i].f.grad(x[i])
+        g, f = whole.operators[i].adjoint(found.z), whole.blocks[i].f
+        g = g if f is None else g + f.grad(x[i])
         score = np.abs(g) / np.where(norms[i] > 0, norms[i], np.inf)
         for j, rivals in face.neighbours(score, TRIALS):
             raise_if_late()
