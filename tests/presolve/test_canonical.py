@@ -26,7 +26,7 @@ from ipds.functions import (
     Zero,
 )
 from ipds.methods import AcceleratedIPDS
-from ipds.operators import DCT, Compose, FiniteDifference, Identity, Reshape, Stack
+from ipds.operators import DCT, Compose, FiniteDifference, Identity, Matrix, Reshape, Stack
 from ipds.presolve import presolve
 from ipds.presolve.canonical import Canonical
 from ipds.theory.certificate import certificate, certify, subgradients
@@ -319,3 +319,19 @@ def test_repeated_equations_are_left_out():
 def test_equations_that_contradict_stay():
     A, b = np.vstack([C, C[1], 0 * C[0]]), np.concatenate([RIGHT, [RIGHT[1] + 1, 1.0]])
     assert Canonical(Problem([Block(f=FIT, A=A, shape=N)], b=b)).problem.shape == (5,)
+
+
+def test_maps_stacked_by_the_user_stay_what_they_are():
+    """Rows of a stack are its parts, not copies in a sparse matrix."""
+    stack = Stack([Matrix(-G), Identity(-1.0)], shape=N)
+    problem = Problem(
+        [
+            Block(A=stack, shape=N),
+            Block(f=Quadratic(1.0), A=np.eye(M + N)[:, :M], shape=M),
+            Block(h=L1(2.0), A=np.eye(M + N)[:, M:], shape=N),
+        ],
+        b=np.concatenate([-Y, np.zeros(N)]),
+    )
+    inner = Canonical(problem).problem
+    assert isinstance(inner.blocks[0].f, LeastSquares)
+    assert inner.blocks[0].f.G.matrix is stack.parts[0].matrix

@@ -30,7 +30,8 @@ from ipds.functions import (
 from ipds.methods import AcceleratedIPDS
 from ipds.operators import FiniteDifference, FlatStack, Identity, Matrix
 from ipds.presolve import presolve
-from ipds.presolve.equilibrate import equilibrated, piece
+from ipds.presolve.equilibrate import equilibrated
+from ipds.presolve.table import piece
 from ipds.theory.certificate import certify, subgradients
 
 rng = np.random.default_rng(3)

@@ -12,70 +12,20 @@ Ruiz, A scaling algorithm to equilibrate both rows and columns norms in matrices
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy
 
 from .._arrays import Array, Shape
-from ..functions import Composed, Nonsmooth, Smooth, Stacked, Zero
-from ..operators import (
-    Compose,
-    Diagonal,
-    FlatStack,
-    Identity,
-    Matrix,
-    Operator,
-    Sampling,
-    Segment,
-    ZeroMap,
-)
+from ..functions import Composed, Nonsmooth, Smooth, Stacked
+from ..operators import Compose, Diagonal, FlatStack, Identity, Matrix, Operator, ZeroMap
 from ..problem import Block, Problem
 from ..theory.state import State
-from .slack import is_nothing, multiple
-from .squares import curvature, squared
-
-PASSES = 10
-SPREAD = 16.0
-"""Units are left alone where the largest is no more than this many times the smallest, of columns and of rows."""
-
-
-class Piece(NamedTuple):
-    """A variable, or a part of U, with a function that allows units of a certain shape."""
-
-    h: Nonsmooth
-    shape: Shape
-    units: Shape | None
-    """The shape of D: the piece's own, one number per row, () for one number, None for 1."""
-
-    def shared(self, size: Array) -> Array:
-        """Positive numbers for every entry as such units: their geometric mean over what shares one."""
-        if self.units is None:
-            return np.ones(())
-        logs = np.log(size)
-        axes = tuple(
-            k for k in range(len(self.shape)) if not self.units or self.units[k] == 1 != self.shape[k]
-        )
-        return np.exp(logs.mean(axis=axes, keepdims=bool(self.units))) if axes else size
-
-
-def piece(h: Nonsmooth, shape: Shape) -> Piece:
-    """h with the finest units that it allows."""
-    by_row = shape[:1] + (1,) * (len(shape) - 1)
-    for units in (shape, by_row, ()):
-        trial = 1.0 + np.arange(math.prod(units)).reshape(units) / max(1, math.prod(units))
-        if rescaled(h, trial if units else 2.0) is not None:
-            return Piece(h, shape, units)
-    return Piece(h, shape, None)
-
-
-def rescaled(h: Nonsmooth, d: Any) -> Nonsmooth | None:
-    """u ↦ h(d·u), None where h allows no such units."""
-    make = getattr(h, "rescaled", None)
-    return None if make is None else make(d)
+from .slack import multiple
+from .table import SPREAD, Piece, Table, piece, rescaled, spread
 
 
 class Equilibrated:
@@ -137,84 +87,17 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
     columns = [piece(b.h, b.shape) for b in blocks]
     parts = last.h.parts if isinstance(last.h, Stacked) else [(last.h, last.shape)]
     rows = [piece(h, shape) for h, shape in parts]
-    if all(p.units is None for p in columns):
+    table = Table(problem, columns, rows)
+    if all(p.units is None for p in columns) or table.is_even:
         return None
-    d, e = _ruiz(problem, columns, rows)
-    if max(_spread(d), _spread(e)) <= SPREAD:
+    d, e = table.equilibrate()
+    if max(spread(d), spread(e)) <= SPREAD:
         return None
     dtype = _precision(problem)
     d, e = [_power_of_two(D, dtype) for D in d], [_power_of_two(E, dtype) for E in e]
     own = list(zip(rows, e, strict=True))
     whole = np.concatenate([np.broadcast_to(E, p.shape).reshape(-1) for p, E in own]).reshape(last.shape)
     return Equilibrated(problem, d, whole, own)
-
-
-def _ruiz(problem: Problem, columns: list[Piece], rows: list[Piece]) -> tuple[list[Array], list[Array]]:
-    """D of every variable and E of every part of U: rows of norm one, columns of one norm.
-
-    Parts of U that are free, or pick single entries of a variable, follow the units of these and do not count.
-    """
-    maps = [squared(A, p.shape) for A, p in zip(problem.operators, columns, strict=False)]
-    bends = [curvature(b.f, b.shape) for b in problem.blocks[:-1]]
-    shape = problem.blocks[-1].shape
-    ends = np.cumsum([math.prod(p.shape) for p in rows])[:-1]
-    counts = [float(not _follows(problem, k, part)) for k, part in enumerate(rows)]
-    d, e = [np.ones(p.shape) for p in columns], [np.ones(p.shape) for p in rows]
-
-    def reaches() -> list[Array]:
-        reach: Any = sum(S.apply(np.square(D)) for S, D in zip(maps, d, strict=True))
-        return [
-            np.sqrt(r).reshape(p.shape)
-            for r, p in zip(np.split(np.reshape(reach, -1), ends), rows, strict=True)
-        ]
-
-    for _ in range(PASSES):
-        for k, (part, reach) in enumerate(zip(rows, reaches(), strict=True)):
-            e[k] = e[k] / np.sqrt(part.shared(_positive(e[k] * reach)))
-        weights = [np.square(E).reshape(-1) * count for E, count in zip(e, counts, strict=True)]
-        whole = np.concatenate(weights).reshape(shape)
-        linear = [np.square(D) * S.adjoint(whole) for S, D in zip(maps, d, strict=True)]
-        bent = [np.square(D) * H for H, D in zip(bends, d, strict=True)]
-        sizes = _balanced(linear, bent)
-        level = _level(sizes)
-        for j, (column, size) in enumerate(zip(columns, sizes, strict=True)):
-            d[j] = d[j] / np.sqrt(column.shared(_positive(np.sqrt(size / level))))
-    d = [p.shared(D) + np.zeros(p.shape) for p, D in zip(columns, d, strict=True)]
-    for k, (part, reach) in enumerate(zip(rows, reaches(), strict=True)):
-        e[k] = part.shared(e[k] if counts[k] else 1 / _positive(reach))
-    return [p.shared(D) for p, D in zip(columns, d, strict=True)], e
-
-
-def _follows(problem: Problem, k: int, part: Piece) -> bool:
-    """Whether part k of U is free, or picks entries of one variable."""
-    if isinstance(part.h, Zero):
-        return True
-    own = [A.parts[k] if isinstance(A, FlatStack) else A for A in problem.operators[:-1]]
-    present = [A for A in own if not is_nothing(A)]
-    return len(present) == 1 and isinstance(present[0], Identity | Diagonal | Sampling | Segment)
-
-
-def _positive(size: Array) -> Array:
-    return np.where(size > 0, size, 1.0)
-
-
-def _balanced(linear: list[Array], bent: list[Array]) -> list[Array]:
-    """Squares of columns of the equation plus curvatures, these in the unit in which both are alike on the whole."""
-    ratio = [np.log(H[(H > 0) & (N > 0)] / N[(H > 0) & (N > 0)]) for N, H in zip(linear, bent, strict=True)]
-    logs = np.concatenate([np.reshape(r, -1) for r in ratio])
-    unit = math.exp(-float(logs.mean())) if logs.size else 1.0
-    return [N + unit * H for N, H in zip(linear, bent, strict=True)]
-
-
-def _level(sizes: list[Array]) -> float:
-    """The geometric mean of what is positive."""
-    logs = np.concatenate([np.log(s[s > 0]) for s in sizes])
-    return math.exp(float(logs.mean())) if logs.size else 1.0
-
-
-def _spread(units: list[Array]) -> float:
-    lowest, highest = min(float(np.min(u)) for u in units), max(float(np.max(u)) for u in units)
-    return highest / lowest
 
 
 def _precision(problem: Problem) -> Any:

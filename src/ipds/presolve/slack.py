@@ -16,8 +16,23 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape, is_array, namespace
-from ..operators import Compose, Diagonal, Identity, Matrix, Operator, Reshape, Sampling, Scaled, ZeroMap
+from ..operators import (
+    Compose,
+    Diagonal,
+    FlatStack,
+    Identity,
+    Matrix,
+    Operator,
+    Reshape,
+    Sampling,
+    Scaled,
+    Stack,
+    ZeroMap,
+)
 from ..problem import Problem
+
+DENSE = 0.2
+"""Matrices with a larger share of entries than this are better dense."""
 
 
 class Slack(ABC):
@@ -132,22 +147,33 @@ def slacks(problem: Problem) -> list[Slack]:
 
 def _placement(problem: Problem, i: int) -> Placement | None:
     """Block i as a `Placement`, None where its A is none."""
-    shape = problem.blocks[i].shape
-    matrix = problem.operators[i].as_matrix(shape)
+    shape, op = problem.blocks[i].shape, problem.operators[i]
+    if _entries(op, shape) not in (math.prod(shape), None):
+        return None
+    matrix = op.as_matrix(shape)
     if matrix is None or matrix.shape[1] > matrix.shape[0]:
         return None
-    columns = scipy.sparse.csc_array(matrix) if scipy.sparse.issparse(matrix) else _few_entries(matrix)
-    if columns is None:
-        return None
+    columns = scipy.sparse.csc_array(matrix)
     columns.eliminate_zeros()
     if np.any(np.diff(columns.indptr) != 1) or np.unique(columns.indices).size < columns.indices.size:
         return None
     return Placement(i, shape, problem.shape, columns.indices.astype(int), columns.data.astype(float))
 
 
-def _few_entries(matrix: np.ndarray) -> Any:
-    """A dense matrix with no more entries than columns as a sparse one, else None."""
-    return scipy.sparse.csc_array(matrix) if np.count_nonzero(matrix) == matrix.shape[1] else None
+def _entries(A: Operator, shape: Shape) -> int | None:
+    """How many entries of the matrix of A differ from 0, None where that is not seen at once."""
+    if isinstance(A, Identity):
+        return math.prod(shape) if A.scale else 0
+    if isinstance(A, Matrix) and A.natural_shape() is not None:
+        matrix = A.matrix
+        count = matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix)
+        return int(count) * math.prod(shape[1:])
+    if isinstance(A, Scaled):
+        return _entries(A.inner, shape) if A.scale else 0
+    if isinstance(A, Stack | FlatStack):
+        parts = [_entries(part, shape) for part in A.parts]
+        return None if None in parts else sum(count for count in parts if count is not None)
+    return None
 
 
 def times(A: Operator, factor: float) -> Operator:
@@ -167,6 +193,11 @@ def taken(
     A: Operator, shape: Shape, equation: Shape, rows: np.ndarray, factors: Any, output: Shape
 ) -> Operator:
     """x ↦ factors · (A x)[rows] in the shape `output`: rows of A, for x of `shape`."""
+    part = _part(A, shape, rows)
+    if part is not None and np.all(factors == np.ravel(factors)[0]):
+        own = times(part, float(np.ravel(factors)[0]))
+        made = tuple(own.output_shape(shape))
+        return own if made == output else Compose(Reshape(made, output), own)
     matrix = A.as_matrix(shape)
     if matrix is None:
         picked: Operator = Compose(Sampling(rows, shape=equation), A)
@@ -185,8 +216,26 @@ def taken(
     return picked if len(output) == 1 else Compose(Reshape(rows.size, output), picked)
 
 
+def _part(A: Operator, shape: Shape, rows: np.ndarray) -> Operator | None:
+    """The map among those stacked in A whose rows these are, None where there is none."""
+    if isinstance(A, Scaled):
+        inner = _part(A.inner, shape, rows)
+        return None if inner is None else times(inner, A.scale)
+    if not isinstance(A, Stack | FlatStack):
+        return None
+    begin = 0
+    for part in A.parts:
+        end = begin + math.prod(part.output_shape(shape))
+        if rows.size == end - begin and np.array_equal(rows, np.arange(begin, end)):
+            return part
+        begin = end
+    return None
+
+
 def as_map(matrix: Any, shape: Shape) -> Operator:
     """The map of a matrix that acts on the flattened block of `shape`: zero and identity said as such."""
+    if scipy.sparse.issparse(matrix) and matrix.nnz > DENSE * math.prod(matrix.shape):
+        matrix = matrix.toarray()
     entries = matrix.data if scipy.sparse.issparse(matrix) else matrix
     if not np.any(entries):
         return ZeroMap(shape, matrix.shape[0])

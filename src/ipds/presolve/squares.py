@@ -93,6 +93,17 @@ def _of_matrix(matrix: Array) -> Matrix:
     return Matrix(matrix.multiply(matrix) if scipy.sparse.issparse(matrix) else np.square(matrix))
 
 
+def square_sums(A: Operator, shape: Shape) -> tuple[Array, Array]:
+    """(Σ_j a_ij² of every row, Σ_i a_ij² of every column), in the shapes of A x and x."""
+    output = A.output_shape(shape)
+    if isinstance(A, Matrix) and type(A.matrix) is np.ndarray:  # without a copy of the matrix
+        sums = (np.einsum(how, A.matrix, A.matrix) for how in ("ij,ij->i", "ij,ij->j"))
+        rows, columns = (np.reshape(s, (-1, *(1,) * (len(shape) - 1))) for s in sums)
+        return np.broadcast_to(rows, output), np.broadcast_to(columns, shape)
+    S = squared(A, shape)
+    return S.apply(np.ones(shape)), S.adjoint(np.ones(output))
+
+
 def curvature(f: Smooth | None, shape: Shape) -> Array:
     """The diagonal of the Hessian of f, or of a bound on it; zeros where nothing is known."""
     if isinstance(f, SmoothSum):
@@ -100,7 +111,7 @@ def curvature(f: Smooth | None, shape: Shape) -> Array:
     if isinstance(f, Composed):
         return squared(f.A, shape).adjoint(curvature(f.f, f.A.output_shape(shape)))
     if isinstance(f, LeastSquares | HuberLoss | Logistic):
-        found = squared(f.G, shape).adjoint(np.ones(f.G.output_shape(shape)))
+        found = square_sums(f.G, shape)[1]
         return found / 4 if isinstance(f, Logistic) else found
     if isinstance(f, Quadratic):
         return _diagonal(f.Q, shape)

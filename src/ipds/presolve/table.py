@@ -1,0 +1,171 @@
+"""The numbers that units are chosen by: entries of the equation by parts and variables, curvatures of variables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Array, Shape
+from ..functions import Nonsmooth, Zero
+from ..operators import Diagonal, FlatStack, Identity, Operator, Sampling, Segment
+from ..problem import Problem
+from .slack import is_nothing, taken
+from .squares import curvature, square_sums, squared
+
+PASSES = 10
+SPREAD = 16.0
+"""Units are left alone where the largest is no more than this many times the smallest, of columns and of rows."""
+
+
+class Piece(NamedTuple):
+    """A variable, or a part of U, with a function that allows units of a certain shape."""
+
+    h: Nonsmooth
+    shape: Shape
+    units: Shape | None
+    """The shape of D: the piece's own, one number per row, () for one number, None for 1."""
+
+    def shared(self, size: Array) -> Array:
+        """Positive numbers for every entry as such units: their geometric mean over what shares one."""
+        if self.units is None:
+            return np.ones(())
+        logs = np.log(size)
+        axes = tuple(
+            k for k in range(len(self.shape)) if not self.units or self.units[k] == 1 != self.shape[k]
+        )
+        return np.exp(logs.mean(axis=axes, keepdims=bool(self.units))) if axes else size
+
+
+def piece(h: Nonsmooth, shape: Shape) -> Piece:
+    """h with the finest units that it allows."""
+    by_row = shape[:1] + (1,) * (len(shape) - 1)
+    for units in (shape, by_row, ()):
+        trial = 1.0 + np.arange(math.prod(units)).reshape(units) / max(1, math.prod(units))
+        if rescaled(h, trial if units else 2.0) is not None:
+            return Piece(h, shape, units)
+    return Piece(h, shape, None)
+
+
+def rescaled(h: Nonsmooth, d: Any) -> Nonsmooth | None:
+    """u ↦ h(d·u), None where h allows no such units."""
+    make = getattr(h, "rescaled", None)
+    return None if make is None else make(d)
+
+
+class Table:
+    """The entries of the equation by parts of U and variables, and the curvatures of the variables.
+
+    Parts of U that are free, or pick single entries of a variable, follow the units of these and do not count.
+    """
+
+    def __init__(self, problem: Problem, columns: list[Piece], rows: list[Piece]):
+        self.columns, self.rows = columns, rows
+        self.maps = [_by_part(A, c.shape, rows) for A, c in zip(problem.operators, columns, strict=False)]
+        self.bends = [curvature(b.f, b.shape) for b in problem.blocks[:-1]]
+        self.counts = [not self._follows(k) for k in range(len(rows))]
+
+    def _follows(self, k: int) -> bool:
+        """Whether part k of U is free, or picks entries of one variable."""
+        if isinstance(self.rows[k].h, Zero):
+            return True
+        present = [parts[k] for parts in self.maps if not is_nothing(parts[k])]
+        return len(present) == 1 and isinstance(present[0], Identity | Diagonal | Sampling | Segment)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether no row and no column is much larger than another as things are."""
+        reach = [np.zeros(part.shape) for part in self.rows]
+        linear = [np.zeros(column.shape) for column in self.columns]
+        for j, (column, parts) in enumerate(zip(self.columns, self.maps, strict=True)):
+            for k, A in enumerate(parts):
+                if self.counts[k] and not is_nothing(A):
+                    along, down = square_sums(A, column.shape)
+                    reach[k] = reach[k] + np.reshape(along, self.rows[k].shape)
+                    linear[j] = linear[j] + down
+        sizes = [s for p, s in zip(self.columns, _balanced(linear, self.bends), strict=True) if p.units]
+        both = [r for p, r in zip(self.rows, reach, strict=True) if p.units], sizes
+        return all(spread([s[s > 0] for s in found if np.any(s > 0)]) <= SPREAD**2 for found in both)
+
+    def equilibrate(self) -> tuple[list[Array], list[Array]]:
+        """D of every variable and E of every part of U: rows of norm one, columns of one norm."""
+        squares = [
+            [None if is_nothing(A) else squared(A, c.shape) for A in parts]
+            for c, parts in zip(self.columns, self.maps, strict=True)
+        ]
+        d, e = [np.ones(c.shape) for c in self.columns], [np.ones(r.shape) for r in self.rows]
+
+        def reach(k: int) -> Array:
+            terms = [
+                own.apply(np.square(D)) for S, D in zip(squares, d, strict=True) if (own := S[k]) is not None
+            ]
+            return np.sqrt(
+                sum((np.reshape(t, self.rows[k].shape) for t in terms), np.zeros(self.rows[k].shape))
+            )
+
+        def linear(j: int) -> Array:
+            terms = [
+                S.adjoint(_shaped(np.square(e[k]), A, self.columns[j].shape))
+                for k, (S, A) in enumerate(zip(squares[j], self.maps[j], strict=True))
+                if S is not None and self.counts[k]
+            ]
+            return np.square(d[j]) * sum(terms, np.zeros(self.columns[j].shape))
+
+        for _ in range(PASSES):
+            for k, part in enumerate(self.rows):
+                e[k] = e[k] / np.sqrt(part.shared(_positive(e[k] * reach(k))))
+            bent = [np.square(D) * H for H, D in zip(self.bends, d, strict=True)]
+            sizes = _balanced([linear(j) for j in range(len(d))], bent)
+            level = _level(sizes)
+            for j, (column, size) in enumerate(zip(self.columns, sizes, strict=True)):
+                d[j] = d[j] / np.sqrt(column.shared(_positive(np.sqrt(size / level))))
+        d = [c.shared(D) + np.zeros(c.shape) for c, D in zip(self.columns, d, strict=True)]
+        e = [
+            part.shared(E if counts else 1 / _positive(reach(k)))
+            for k, (part, E, counts) in enumerate(zip(self.rows, e, self.counts, strict=True))
+        ]
+        return [c.shared(D) for c, D in zip(self.columns, d, strict=True)], e
+
+
+def _by_part(A: Operator, shape: Shape, rows: list[Piece]) -> list[Operator]:
+    """The rows of A for every part of U."""
+    if len(rows) == 1:
+        return [A]
+    sizes = [math.prod(part.shape) for part in rows]
+    if isinstance(A, FlatStack) and [math.prod(o) for o in A.outputs] == sizes:
+        return list(A.parts)
+    ends = np.cumsum(sizes)
+    whole = (int(ends[-1]),)
+    return [taken(A, shape, whole, np.arange(e - n, e), 1.0, (n,)) for e, n in zip(ends, sizes, strict=True)]
+
+
+def _shaped(x: Array, A: Operator, shape: Shape) -> Array:
+    """x in the shape of what A makes of blocks of `shape`."""
+    return np.reshape(x, A.output_shape(shape))
+
+
+def _positive(size: Array) -> Array:
+    return np.where(size > 0, size, 1.0)
+
+
+def _balanced(linear: list[Array], bent: list[Array]) -> list[Array]:
+    """Squares of columns of the equation plus curvatures, these in the unit in which both are alike on the whole."""
+    ratio = [np.log(H[(H > 0) & (N > 0)] / N[(H > 0) & (N > 0)]) for N, H in zip(linear, bent, strict=True)]
+    logs = np.concatenate([np.reshape(r, -1) for r in ratio])
+    unit = math.exp(-float(logs.mean())) if logs.size else 1.0
+    return [N + unit * H for N, H in zip(linear, bent, strict=True)]
+
+
+def _level(sizes: list[Array]) -> float:
+    """The geometric mean of what is positive."""
+    logs = np.concatenate([np.log(s[s > 0]) for s in sizes])
+    return math.exp(float(logs.mean())) if logs.size else 1.0
+
+
+def spread(units: list[Array]) -> float:
+    """The largest over the smallest."""
+    if not units:
+        return 1.0
+    lowest, highest = min(float(np.min(u)) for u in units), max(float(np.max(u)) for u in units)
+    return highest / lowest
