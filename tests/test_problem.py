@@ -121,7 +121,7 @@ def test_condition_and_eigenvalues(A, shape, condition, lower, upper):
 
 
 def test_the_report_holds_the_constants():
-    f = Quadratic(np.diag([1.0, -3.0, 0.0, 2.0]))
+    f = Quadratic(np.diag([1.0, 3.0, 0.0, 2.0]))
     check = last(1.0, 4, h=L1(0.5), f=f).check()
     assert check.holds
     assert check.lipschitz == {"u": 0.0, "v": pytest.approx(3.0)}

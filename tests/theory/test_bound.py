@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import problems
-from ipds import Block, Parameters, Problem, iterate
-from ipds.functions import L1, Linear, Zero
+from ipds import AssumptionError, Block, Parameters, Problem, iterate
+from ipds.functions import L1, Box, Linear, Quadratic, Zero
 from ipds.methods import IPDS
 from ipds.theory.bound import bound, lower_bound
 from ipds.theory.certificate import certify
@@ -45,3 +45,23 @@ def test_what_is_missing_is_said():
         bound(unbounded, sound, states)
     with pytest.raises(ValueError, match=r"Parameters\.sound"):
         bound(problems.robust_regression(), Parameters(theta2=0.6), states)
+
+
+def test_check_prints_what_is_promised_and_what_is_not_checked():
+    report = problems.robust_regression().check()
+    assert report.iterations(1e-2) < report.iterations(1e-3)
+    assert "iterations it promises" in str(report)
+    assert "bounded below" in str(report)
+
+
+def test_an_objective_that_falls_without_end_does_not_hold():
+    concave = Block(f=Quadratic(-np.eye(3)), h=L1(1.0), shape=3, name="v")
+    report = Problem([Block(h=Zero(), A=-1.0, shape=3), concave]).check()
+    assert not report.holds
+    assert "falls without end" in str(report)
+    with pytest.raises(AssumptionError, match="falls without end"):
+        report.iterations(1e-3)
+    bounded = Problem(
+        [Block(h=Box(-1.0, 1.0), A=-1.0, shape=3), Block(f=Quadratic(np.eye(3)), h=L1(1.0), shape=3)]
+    )
+    assert bounded.check().holds

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from .._arrays import Shape
 from ..functions import Nonsmooth, Stacked, Zero
 from ..presolve import presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
+from ..theory.bound import bound
 from ..theory.structure import eliminable, is_convex_canonical
 from .accelerated import AcceleratedIPDS
 from .base import Method
@@ -102,7 +105,19 @@ def _is_described(problem: Problem) -> bool:
 @examines
 def check(problem: Problem) -> Assumptions:
     """Which assumptions of the theory hold, and what `solve` would do: behind `Problem.check`."""
-    return examine(problem, _plan)
+    return examine(problem, _plan, _promise)
+
+
+def _promise(problem: Problem, epsilon: float) -> float:
+    """Iterations of `IPDS("sound")` that the theorem promises, from the start at the prox of zero."""
+    x0 = tuple([block.h.prox(np.zeros(block.shape), 1.0) for block in problem.blocks])
+    method = IPDS("sound")
+    setup, carry = method.init(problem, x0, np.zeros(problem.shape))
+    states = []
+    for _ in range(4):
+        carry, state = method.step(setup, carry)
+        states.append(state)
+    return bound(problem, method.parameters_of(setup), states).iterations(epsilon)
 
 
 def _plan(problem: Problem) -> list[tuple[str, str]]:

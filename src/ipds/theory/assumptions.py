@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..errors import AssumptionError
 from ..parameters import Condition
+from .floors import falling_block
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -41,6 +43,26 @@ class Assumptions:
     problem: Problem | None = field(default=None, repr=False, compare=False)
     plan: Callable[[Problem], list[tuple[str, str]]] | None = field(default=None, repr=False, compare=False)
     """(what, how) of a default `solve`: presolve, methods in their order. An answer is certified without a theorem."""
+    promise: Callable[[Problem, float], float] | None = field(default=None, repr=False, compare=False)
+    """Iterations that the theorem promises to bring the criticality below ε."""
+
+    UNCHECKED: ClassVar[tuple[str, ...]] = (
+        "the objective is bounded below (a few directions were probed)",
+        "every h_i is prox-bounded and closed",
+    )
+    """What the theorem asks and no program can see. A bound on ∇f_n and coercivity are not needed (docs/theory.md)."""
+
+    def iterations(self, epsilon: float) -> float:
+        """Iterations after which the theorem promises a criticality of at most ε for `IPDS("sound")`.
+
+        From the start at the prox of zero; a guarantee, not a forecast. `AssumptionError` or ValueError where a
+        constant is not known.
+        """
+        if not self.holds or self.problem is None or self.promise is None:
+            raise AssumptionError(
+                "the theorem does not apply here: " + "; ".join(f.assumption for f in self.failures)
+            )
+        return self.promise(self.problem, epsilon)
 
     @property
     def holds(self) -> bool:
@@ -63,8 +85,8 @@ class Assumptions:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        data = asdict(replace(self, problem=None, plan=None))
-        del data["problem"], data["plan"]
+        data = asdict(replace(self, problem=None, plan=None, promise=None))
+        del data["problem"], data["plan"], data["promise"]
         table = tuple(row._asdict() for row in self.methods)
         return {**data, "holds": self.holds, "methods": self.proved, "table": table}
 
@@ -103,8 +125,17 @@ class Assumptions:
             ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
             ("L_i of the gradients", shown),
             ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
+            *([("not checked", "; ".join(self.UNCHECKED)), *self._promised()] if self.holds else []),
             *([] if self.plan is None or self.problem is None else self.plan(self.problem)),
         ]
+
+    def _promised(self) -> list[tuple[str, str]]:
+        """The promised number of iterations to 1e-3, where every constant is known."""
+        try:
+            count = self.iterations(1e-3)
+        except (AssumptionError, ValueError, TypeError, NotImplementedError):
+            return []
+        return [("iterations it promises", f"{count:.1e} to a criticality of 1e-3; runs need far fewer")]
 
 
 def _columns(rows: list[tuple[str, str]]) -> str:
@@ -113,7 +144,7 @@ def _columns(rows: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def examine(problem: Problem, plan: Any = None) -> Assumptions:
+def examine(problem: Problem, plan: Any = None, promise: Any = None) -> Assumptions:
     """Assumptions on the smooth parts (L_i), on the last block (h_n, A_n), with remedies."""
     name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
     lower, upper = op.extremes(block.shape)
@@ -144,6 +175,14 @@ def examine(problem: Problem, plan: Any = None) -> Assumptions:
                     "it as f.lipschitz",
                 )
             )
+    falling = falling_block(problem)
+    if falling is not None:
+        failures.append(
+            Failure(
+                f"f + h of block {falling!r} falls without end along a direction that was tried",
+                "bound the block (e.g. h = Box or a ball), or add a term that grows faster",
+            )
+        )
     return Assumptions(
         condition,
         kappa,
@@ -157,6 +196,7 @@ def examine(problem: Problem, plan: Any = None) -> Assumptions:
         tuple(failures),
         problem,
         plan,
+        promise,
     )
 
 

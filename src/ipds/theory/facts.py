@@ -24,6 +24,7 @@ from ..functions import (
 )
 from ..operators import Identity, Operator
 from ..problem import Problem
+from .floors import falling_block
 from .structure import solvable
 
 
@@ -86,6 +87,11 @@ class Facts:
             self.problem,
             np.broadcast_to(to_numpy(b) if is_array(b) else b, self.problem.shape),
         )
+
+    @cached_property
+    def has_floor(self) -> bool:
+        """Whether no block was seen to fall without end."""
+        return falling_block(self.problem) is None
 
     @cached_property
     def solvable(self) -> int | None:

@@ -82,7 +82,9 @@ OTHERS_MANIFOLD = Requirement("other h_i manifolds", lambda p: all(h.is_manifold
 OTHERS_STIEFEL = Requirement("other h_i Stiefel", lambda p: all(map(is_stiefel, p.others)))
 ALL_IDENTITY = Requirement("A_i = c_i·I", lambda p: all(map(is_scaled_identity, p.problem.operators)))
 
-TABLE_1 = (SEVERAL, GRADIENTS, LAST_CONVEX, LAST_LIPSCHITZ)
+FLOOR = Requirement("objective bounded below", lambda p: p.has_floor)
+
+TABLE_1 = (SEVERAL, GRADIENTS, LAST_CONVEX, LAST_LIPSCHITZ, FLOOR)
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 """Yang, Pong & Chen allow every dual step below the golden ratio; Table 1 of the paper prints [1, 2)."""
