@@ -129,6 +129,18 @@ def test_steps_of_their_own_for_every_entry(h: Entrywise) -> None:
 
 
 @every
+def test_large_arrays_are_done_in_pieces(h: Entrywise) -> None:
+    v = 3.0 * np.random.default_rng(6).standard_normal((5_001, 4))
+    steps = np.broadcast_to(np.array([1e-2, 0.5, 1.0, 20.0]), v.shape)
+    for step in (0.7, steps):
+        whole = h.prox(v, step)
+        for rows in (slice(0, 3), slice(2047, 2050), slice(4999, 5001)):
+            few = h.prox(v[rows], step[rows] if isinstance(step, np.ndarray) else step)
+            np.testing.assert_allclose(whole[rows], few, rtol=1e-13)
+        assert h.prox(v.astype(np.float32), step).dtype == np.float32
+
+
+@every
 @pytest.mark.parametrize("d", [0.25, np.array([3.0, 0.1, 1.0, 7.0])], ids=str)
 def test_rescaled(h: Entrywise, d: Any) -> None:
     u = points(h)
@@ -242,6 +254,11 @@ def test_prox_for_any_parameters(step: float, lam: float, knob: float, seed: int
         NegativeLog(lam),
     ):
         check_prox(h, v.shape, steps=[step], points=[v])
+
+
+@every
+def test_a_diverged_iterate_stays_visible(h: Entrywise) -> None:
+    assert np.isnan(h.prox(np.array([1.0, math.nan, 1.0, 1.0]), 1.0)[1])
 
 
 def test_omega_solves_its_equation() -> None:

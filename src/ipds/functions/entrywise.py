@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, is_traced, magnitude, namespace, scalar, to_numpy
+from .._arrays import PIECE, Array, Shape, is_traced, magnitude, namespace, scalar, to_numpy
 from ._arguments import bound, weight
 from .base import Nonsmooth
 from .scalar import fit, own_step
@@ -55,8 +56,22 @@ class Entrywise(Nonsmooth):
         return scalar(namespace(x).sum(self.terms(x)))
 
     def prox(self, v: Array, step: float | Array) -> Array:
-        xp = namespace(v)
-        return xp.asarray(self._prox(xp, v, own_step(step, v)))
+        xp, step = namespace(v), own_step(step, v)
+        if type(v) is np.ndarray and v.size > 2 * PIECE and v.flags.c_contiguous:
+            return self._in_pieces(v, step)
+        return xp.asarray(self._prox(xp, v, step))
+
+    def _in_pieces(self, v: np.ndarray, step: Any) -> np.ndarray:
+        """The prox of a large array, a piece at a time: what the many passes over it make stays in the cache."""
+        arrays = {name: value for name, value in vars(self).items() if type(value) is np.ndarray}
+        flat = {name: np.broadcast_to(value, v.shape).reshape(-1) for name, value in arrays.items()}
+        steps = np.broadcast_to(step, v.shape).reshape(-1) if type(step) is np.ndarray else None
+        source, out, part = v.reshape(-1), np.empty_like(v), copy.copy(self)
+        for begin in range(0, v.size, PIECE):
+            piece = slice(begin, begin + PIECE)
+            vars(part).update({name: value[piece] for name, value in flat.items()})
+            out.reshape(-1)[piece] = part._prox(np, source[piece], step if steps is None else steps[piece])
+        return out
 
     def prox_jacobian(self, v: Array, step: float | Array) -> Array:
         """The diagonal of the derivative of the prox at v: numbers in [0, 1], one for each entry."""

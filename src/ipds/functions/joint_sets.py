@@ -157,7 +157,7 @@ class OnSphere(Indicator):
 
     def project(self, v: Array) -> Array:
         p = self.cone.prox(v, 1.0)
-        return self.sphere.project(p if scalar(magnitude(p)) > 0 else self._edge(v))
+        return self.sphere.project(self._edge(v) if scalar(magnitude(p)) == 0 else p)
 
     def _edge(self, v: Array) -> Array:
         xp = namespace(v)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .._arrays import Array, namespace, truth
 from ._arguments import weight
 from .domain import Domain
@@ -90,11 +92,21 @@ class Entropy(Entrywise):
 
 def positive_root(xp: Any, b: Array, q: float | Array) -> tuple[Array, Array]:
     """(u, r): u ≥ 0 the larger root of u² - b u - q = 0, q ≥ 0, without cancellation, and r = √(b² + 4q)."""
-    r = xp.hypot(b, 2.0 * q**0.5 + 0.0 * b)
+    r = _hypotenuse(xp, b, q)
     far = 0.5 * (xp.abs(b) + r)  # the root of larger magnitude; the product of both is -q
-    near = q / xp.where(far > 0, far, 1.0)
+    near = q / xp.where(far == 0, 1.0, far)
     tiny = float(xp.finfo(b.dtype).smallest_normal)
     return xp.where(b > 0, far, xp.where(q + 0.0 * b > 0, xp.clip(near, tiny, None), near)), r
+
+
+def _hypotenuse(xp: Any, b: Array, q: float | Array) -> Array:
+    """√(b² + 4q); where no square overflows, in a tenth of the time of `hypot`."""
+    if xp is np:
+        with np.errstate(over="ignore"):
+            r = np.sqrt(b * b + 4.0 * q)
+        if np.max(r, initial=0.0) < math.inf:
+            return np.maximum(r, np.abs(b))  # where a square vanishes
+    return xp.hypot(b, 2.0 * q**0.5 + 0.0 * b)
 
 
 class Poisson(Entrywise):

@@ -122,7 +122,7 @@ def centring(active: Array, axes: tuple[int, ...] | None = None) -> RankOnePerGr
 class CappedSimplex(Indicator):
     """{x : 0 ≤ x ≤ cap, Σ x_i = radius}, cap a number or an array; prox(v, s) = clip(v - τ, 0, cap).
 
-    τ is where the sum is right: Σ clip(v_i - τ, 0, cap_i) is piecewise linear in τ, its kinks are sorted.
+    τ is where the sum is right: Σ clip(v_i - τ, 0, cap_i) is piecewise linear and decreasing in τ.
     Pardalos & Kovoor, An algorithm for a singly constrained class of quadratic programs, Math. Program. 46 (1990).
 
     >>> import numpy as np
@@ -157,21 +157,25 @@ class CappedSimplex(Indicator):
     def project(self, v: Array) -> Array:
         xp, caps = namespace(v), self._caps(v)
         v = v - xp.max(v)  # moves no projection, and saves digits of large entries
-        flat, cap = xp.reshape(v, (-1,)), xp.reshape(caps, (-1,))
-        kinks = xp.concat([flat, flat - cap])
-        order = xp.argsort(-kinks)
-        ones = xp.ones_like(flat)
-        # from τ = ∞ down: the sum begins to rise at v_i and stops at v_i - cap_i
-        kinks, slopes = xp.take(kinks, order), xp.cumulative_sum(xp.take(xp.concat([ones, -ones]), order))
-        gained = xp.cumulative_sum(slopes[:-1] * (kinks[:-1] - kinks[1:]))
-        last = kinks.shape[0] - 2
-        place = min(int(xp.count_nonzero(gained < self.radius)), last)
-        level = kinks[place + 1] + (gained[place] - self.radius) / xp.clip(slopes[place], 1.0, None)
-        u = xp.clip(v - level, 0.0, caps)
-        # once more, for what rounding left
-        free = xp.count_nonzero((u > 0) & (u < caps))
-        level = level + (xp.sum(u) - self.radius) / xp.clip(xp.astype(free, v.dtype), 1.0, None)
-        return xp.asarray(xp.clip(v - level, 0.0, caps))
+        return xp.asarray(xp.clip(v - self._level(xp, v, caps), 0.0, caps))
+
+    def _level(self, xp: Any, v: Array, caps: Array) -> float:
+        """τ by Newton's method on a piecewise linear function, in a bracket: exact once it finds the entries inside."""
+        low, high = float(xp.min(v - caps)), 0.0  # all at their caps, all at 0
+        level, before, eps = max(low, -self.radius), high - low, float(xp.finfo(v.dtype).eps)
+        for _ in range(200):  # the bracket is halved every other time: all digits, also where none are found
+            u = xp.clip(v - level, 0.0, caps)
+            excess = float(xp.sum(u)) - self.radius
+            free = int(xp.count_nonzero((u > 0) & (u < caps)))
+            low, high = (level, high) if excess >= 0 else (low, level)
+            newton = level + excess / max(free, 1)
+            # Newton's step must stay in the bracket and be at most half of the last one, else the bracket is halved
+            fast = free > 0 and low <= newton <= high and 2.0 * abs(newton - level) <= before
+            following = newton if fast else 0.5 * (low + high)
+            before, level = abs(following - level), following
+            if before <= eps * (abs(level) + self.radius / max(free, 1)):
+                break
+        return level
 
     def prox_jacobian(self, v: Array, step: float) -> RankOnePerGroup:
         """d ↦ d - its mean over the entries strictly inside their bounds, on these entries."""
