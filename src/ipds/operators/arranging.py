@@ -96,6 +96,9 @@ class SumOver(Operator):
     def input_shape(self, shape: Shape) -> Shape:
         return self.shape
 
+    def natural_shape(self) -> Shape | None:
+        return self.shape
+
     def apply(self, x: Array) -> Array:
         xp = namespace(x)
         return xp.asarray(xp.sum(x, axis=self.axes))

@@ -50,6 +50,9 @@ class Gradient(Operator):
     def input_shape(self, shape: Shape) -> Shape:
         return self.shape
 
+    def natural_shape(self) -> Shape | None:
+        return self.shape
+
     def apply(self, x: Array) -> Array:
         xp = namespace(x)
         return xp.reshape(xp.permute_dims(self._differences.apply(x), self._order), self.output)

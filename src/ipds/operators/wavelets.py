@@ -72,6 +72,9 @@ class Wavelet(Operator):
     def input_shape(self, shape: Shape) -> Shape:
         return self.shape
 
+    def natural_shape(self) -> Shape | None:
+        return self.shape
+
     def apply(self, x: Array) -> Array:
         if type(x) is not np.ndarray:
             return asarray(self.apply(to_numpy(x)), like=x)
