@@ -27,7 +27,7 @@ class MethodReport(NamedTuple):
         why = f"lacks: {'; '.join(self.lacks)}" if self.lacks else f"meets: {'; '.join(self.meets)}"
         if not self.lacks and not self.guarantee:
             why = "no theorem; the certificate alone"
-        return f"{verdict:<4}{self.complexity:<8}{why}{f' ({self.note})' if self.note else ''}"
+        return f"{verdict:<4}{self.complexity:<8}{why}{f' ({self.note})' if self.note and not self.lacks else ''}"
 
 
 class MethodTable(tuple[MethodReport, ...]):
