@@ -280,3 +280,11 @@ def test_models_can_be_pickled_and_data_are_not_changed():
     assert (before[0] == G).all()
     assert (y == before[1]).all()
     assert pickle.loads(pickle.dumps(problem)).names == problem.names
+
+
+def test_newton_steps_keep_entries_that_an_equation_fixes():
+    problem = minimize(sum_squares(x) + norm1(G @ x - y), [x[:2] == [1.0, -2.0], x[2:4] <= 0.3])
+    result = solve(problem, method="newton", tol=1e-6)
+    assert result.success
+    assert result.nit < 40
+    assert result.value(x[:2]) == pytest.approx([1.0, -2.0], abs=1e-5)

@@ -289,7 +289,8 @@ def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: flo
 
     Where several rows pick one entry, those at a kink or a bound come before others.
     """
-    v, picked, first = v.copy(), q[form.general :], form.general - form.terms.last.start
+    v, first = v.copy(), form.general - form.terms.last.start
+    picked = (q - form.c)[form.general :]  # u = v + c there
     held = form.terms.entries.held(w[form.terms.last], 1 / beta)[first:]
     for rows in (~held, held):
         v[form.index[rows]] = picked[rows]
