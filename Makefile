@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
+.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-zoo bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
 	$(BIN)/ipds demo
@@ -38,6 +38,10 @@ bench: $(READY)
 # the engine beside specialists: about ten minutes; `make bench-engine ARGS=--quick` takes two
 bench-engine: $(READY)
 	$(BIN)/python benchmarks/engine.py $(ARGS)
+
+# problems as modellers write them, judged by other solvers: about ten minutes; `make bench-zoo ARGS="--only lasso"`
+bench-zoo: $(READY)
+	$(BIN)/python -m benchmarks.zoo --write docs/zoo.md $(ARGS)
 
 # distributed solves with 1 and 2 workers; `make bench-scaling ARGS="--big DIR"` solves 20 GB on disk
 bench-scaling: $(READY)

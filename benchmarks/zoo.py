@@ -1,6 +1,6 @@
 """The zoo: problems as modellers write them, solved with default options, judged by other solvers.
 
-    python benchmarks/zoo.py [--only TEXT] [--draws N] [--limit SECONDS] [--write docs/zoo.md]
+    python -m benchmarks.zoo [--only TEXT] [--draws N] [--limit SECONDS] [--write docs/zoo.md]
 
 Every statement is drawn several times and solved at the default tolerance and at 1e-6. An answer is *right* if its
 objective is within 1e-3 of the oracle's and constraints hold to 1e-3; a *false success* is certified and not right.

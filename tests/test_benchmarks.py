@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -12,9 +13,11 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import engine, problems, report
+from benchmarks import engine, problems, report, zoo
 from benchmarks.clock import Recorder
+from benchmarks.statements import regression
 
+from ipds import solve
 from ipds.experiments.datasets import DataMissing
 
 TOYS = {
@@ -96,3 +99,45 @@ def test_the_recorder_keeps_the_best_and_stops():
     assert record.best[0] == 0
     assert record.reached(0.0) < math.inf
     assert record.reached(-1.0) == math.inf
+
+
+def test_the_zoo_has_its_animals():
+    assert len(zoo.ALL) >= 60
+    assert len({statement.name for statement in zoo.ALL}) == len(zoo.ALL)
+    for statement in zoo.ALL:
+        again = [statement.data(1) for _ in range(2)]
+        assert repr(vars(again[0])) == repr(vars(again[1]))
+
+
+@pytest.mark.parametrize("name", ["LAD, raw wine", "LP 40x100, stacked", "best subset, units 1e±3"])
+def test_a_statement_of_the_zoo_is_judged(name):
+    (statement,) = (s for s in zoo.ALL if s.name == name)
+    runs = zoo.outcomes(statement, draws=1, limit=10.0)
+    assert all(run.right and run.success for run in runs)
+    assert zoo.line(name, runs).count("|") == zoo.HEAD.splitlines()[0].count("|")
+    assert "false successes 0" in zoo.summary("Convex", runs)
+    wrong = replace(runs[0], gap=0.5)
+    assert not wrong.right
+    assert "false successes 1" in zoo.summary("Convex", [wrong, *runs[1:]])
+
+
+FORMS = ["alone", "split", "residual", "fit last", "stacked"]
+
+
+def test_five_forms_of_a_problem_are_one():
+    """The same objective, and times within a factor of two of each other."""
+    data = regression.planted(0, 400, 200, 20)
+    forms = regression.lasso_forms(data)
+    values, seconds = {}, {}
+    for name in [*FORMS, *FORMS]:  # once to warm up
+        best = math.inf
+        for _ in range(5):
+            problem, block = regression.lasso_forms(data)[name]
+            begin = time.process_time()
+            result = solve(problem, seed=0)
+            best = min(best, time.process_time() - begin)
+        assert result.success
+        values[name], seconds[name] = regression.lasso_value(data, result.x[block]), best
+    assert sorted(forms) == sorted(FORMS)
+    assert max(values.values()) - min(values.values()) <= 1e-4 * min(values.values())
+    assert max(seconds.values()) <= 2 * min(seconds.values()), seconds

@@ -8,7 +8,7 @@ import cvxpy as cp
 import numpy as np
 
 from ipds import Block, Problem
-from ipds.functions import L1, L21, PSD, Affine, LeastSquares, Nuclear, Quadratic, smooth
+from ipds.functions import L1, L21, PSD, Affine, LeastSquares, Linear, LogDet, Nuclear, Quadratic
 from ipds.operators import Sampling
 
 from .statement import Data, Statement, cvx, off
@@ -129,13 +129,8 @@ def covariance(seed: int) -> Data:
 
 def graphical(d: Data) -> Problem:
     """Sparse precision: ⟨S, X⟩ - log det X + λ‖X‖₁."""
-
-    def value(X: np.ndarray) -> float:
-        sign, log = np.linalg.slogdet(X)
-        return float(np.sum(d.S * X) - log) if sign > 0 and np.linalg.eigvalsh(X)[0] > 0 else np.inf
-
-    f = smooth(value, lambda X: d.S - np.linalg.inv(X))
-    return Problem([Block(f=f, h=L1(d.lam), shape=(8, 8))])
+    shape = (8, 8)
+    return Problem([Block(h=LogDet(), A=-1.0, shape=shape), Block(f=Linear(d.S), h=L1(d.lam), shape=shape)])
 
 
 def graphical_oracle(d: Data) -> tuple[float, float]:

@@ -270,6 +270,7 @@ def design(d: Data) -> Problem:
     f = smooth(
         lambda w: -float(np.linalg.slogdet(information(w))[1]),
         lambda w: -np.einsum("ij,jk,ik->i", d.G, np.linalg.inv(information(w)), d.G),
+        convex=True,
     )
     total = Affine(np.ones((1, 30)), np.array([float(d.k)]))
     return Problem([Block(f=f, h=Box(0.0, 1.0), A=-1.0, shape=30), Block(h=total, shape=30)])
@@ -292,7 +293,9 @@ def shares(seed: int) -> Data:
 def barrier(d: Data) -> Problem:
     """min -Σ c log x on the simplex: steep at the start, solved by x = c/Σc."""
     f = smooth(
-        lambda x: -float(d.c @ np.log(np.maximum(x, 0) + 1e-8)), lambda x: -d.c / (np.maximum(x, 0) + 1e-8)
+        lambda x: -float(d.c @ np.log(np.maximum(x, 0) + 1e-8)),
+        lambda x: -d.c / (np.maximum(x, 0) + 1e-8),
+        convex=True,
     )
     return Problem([Block(f=f, h=NonNegative(), A=np.ones((1, 20)), shape=20)], b=1.0)
 

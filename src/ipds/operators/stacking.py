@@ -69,6 +69,10 @@ class Stack(Operator):
     def norm(self) -> float:
         return self._norm
 
+    @property
+    def is_zero(self) -> bool:
+        return all(part.is_zero for part in self.parts)
+
     def __repr__(self) -> str:
         return f"Stack([{', '.join(map(repr, self.parts))}])"
 
