@@ -11,6 +11,7 @@ from ipds.functions import (
     Binary,
     CappedL1,
     Cardinality,
+    Huber,
     LHalf,
     LogSum,
     LTwoThirds,
@@ -29,6 +30,7 @@ FUNCTIONS = [
     NonzeroRows(3),
     NonzeroColumns(2),
     L0(0.3),
+    L1(0.3),
     MCP(0.4, 2.5),
     SCAD(0.4, 3.0),
     CappedL1(0.4, 0.9),
@@ -105,8 +107,8 @@ def test_nothing_is_decided_where_entries_are_missing():
     x = np.zeros(SHAPE)
     x[0, 0] = 1.0
     assert all(h.face(x) is None for h in (Cardinality(2), RowCardinality(1), NonzeroRows(2), Rank(2)))
-    assert L1(1.0).face(x) is None
-    assert not L1(1.0).has_faces
+    assert Huber(1.0, 1.0).face(x) is None
+    assert not Huber(1.0, 1.0).has_faces
 
 
 def test_exchanges_stay_in_their_row():

@@ -161,12 +161,12 @@ class ScalarPenalty(Nonsmooth):
 
     @property
     def has_faces(self) -> bool:  # type: ignore[override]
-        """Where φ is not convex: zeros and signs."""
-        return not self.is_convex
+        """Where φ has a kink at 0: zeros and signs."""
+        return self._kink_at_zero
 
     def face(self, x: Array) -> Face | None:
-        """Zeros and signs."""
-        return None if self.is_convex else Signs(self, x)
+        """Zeros and signs, where φ has a kink at 0."""
+        return Signs(self, x) if self._kink_at_zero else None
 
     def slope_at_zero(self, shape: Shape) -> Array:
         """φ'(0+), entry by entry: ∂h(0) is the interval up to it."""

@@ -51,13 +51,15 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     `presolved` is what methods that allow it are given, by default the problem itself.
     """
     given = problem if presolved is None else presolved
-    tried: list[Method] = [] if eliminable(given) is None else [AcceleratedIPDS()]
+    last = eliminable(given)
+    tried: list[Method] = [] if last is None else [AcceleratedIPDS()]
     if is_convex_canonical(given):
         # interior-point steps settle equations and kinks at once; a prox of each variable alone is hard to beat
         at_once = _is_described(given) and not _is_composite(given)
         tried = [NewtonALM(), *tried] if at_once else [*tried, NewtonALM(), *tried]
-    elif tried and has_flat_faces(given):
-        tried = [OnFaces(tried[0])]
+    elif last is not None and has_flat_faces(given, last):
+        tried = [OnFaces(AcceleratedIPDS())]
+        tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
     if tried and problem.operators[-1].is_zero:
         return tried
     practical = IPDS("practical")

@@ -25,6 +25,7 @@ class Reordered(Method):
 
     def __init__(self, method: Method, last: int):
         self.method, self.last = method, last
+        self.presolves = method.presolves
         self.name = f"{method.name} with block {last + 1} last"
 
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Any]:

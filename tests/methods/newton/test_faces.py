@@ -6,7 +6,19 @@ import scipy
 
 import ipds
 from ipds import Block, Problem, solve
-from ipds.functions import L0, L1, MCP, CappedL1, Cardinality, Huber, LeastSquares, NonzeroRows, Quantile
+from ipds.functions import (
+    L0,
+    L1,
+    MCP,
+    CappedL1,
+    Cardinality,
+    Huber,
+    LeastSquares,
+    NonNegative,
+    NonzeroRows,
+    PhaseRetrieval,
+    Quantile,
+)
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.newton import OnFaces
 from ipds.methods.newton.pivots import least_deviations
@@ -133,6 +145,34 @@ def test_least_squares_and_rows_of_a_matrix():
     assert result.certificate.relative <= 1e-10
 
 
+def phase(seed, d=24, m=80, k=4, r=6):
+    """A sparse signal from squares of noisy measurements, with D x ≥ 0; half of these rows are active."""
+    rng = np.random.default_rng([5, seed])
+    G, x = rng.standard_normal((m, d)), np.zeros(d)
+    x[rng.choice(d, k, replace=False)] = rng.choice([-1, 1], k) * (0.5 + np.abs(rng.standard_normal(k)))
+    x /= np.linalg.norm(x)
+    D = rng.standard_normal((r, d)) / np.sqrt(d)
+    D[: r // 2] -= np.outer(D[: r // 2] @ x, x)
+    D[r // 2 :] *= np.sign(D[r // 2 :] @ x)[:, None]
+    f = PhaseRetrieval(G, (G @ x) ** 2 + 0.01 * rng.standard_normal(m))
+    blocks = [Block(h=NonNegative(), shape=r), Block(f=f, h=L1(0.01 * m), A=-D, shape=d)]
+    start = x + 0.2 * rng.standard_normal(d)
+    return Problem(blocks), [np.maximum(D @ start, 0), start]
+
+
+def test_a_curved_f_is_solved_by_newton_steps_on_signs_and_bounds():
+    sooner = 0
+    for seed in range(20):
+        problem, start = phase(seed)
+        ours = solve(problem, start, tol=1e-9)
+        first = solve(problem, start, tol=1e-9, method=AcceleratedIPDS())
+        assert ours.success
+        assert ours.fun <= first.fun * (1 + 1e-6)
+        assert certify(problem, ours.state).relative <= 1e-9
+        sooner += ours.nit < first.nit
+    assert sooner >= 15
+
+
 def test_a_wrong_finish_is_refused(monkeypatch):
     problem, *_ = regression(1)
     monkeypatch.setattr(ipds.methods.newton.faces, "EXACT", 0.0)  # nothing is exact enough
@@ -140,6 +180,10 @@ def test_a_wrong_finish_is_refused(monkeypatch):
     first = solve(problem, tol=1e-4, method=AcceleratedIPDS())
     assert refused.nit == first.nit
     assert np.array_equal(refused.x[0], first.x[0])
+    problem, start = phase(0)
+    refused = solve(problem, start, tol=1e-6)
+    first = solve(problem, start, tol=1e-6, method=AcceleratedIPDS())
+    assert np.allclose(refused.x[1], first.x[1], atol=1e-5)
 
 
 def test_what_is_held_stays_and_a_carry_keeps_its_structure():

@@ -5,7 +5,7 @@
                      solve what is left there to the end (`restricted`: exchanges or Newton steps),
                      try the neighbouring faces (`swaps`), solve there
     accepted     where the certificate falls to rounding and the objective does not rise: the answer from then on
-    refused      else the first-order steps go on, and it takes twice as many looks until the next attempt
+    refused      else the first-order steps go on, and the next attempt takes `PATIENCE` looks more
 
 A face is never held on to before it is solved: the steps of the first method do not depend on it.
 """
@@ -21,11 +21,12 @@ import numpy as np
 from ..._arrays import Array
 from ...functions.faces import Coordinates
 from ...operators import Identity
-from ...problem import Problem
+from ...problem import Block, Problem
 from ...theory.certificate import certify, subgradients
 from ...theory.objective import objective
-from ...theory.state import State
+from ...theory.state import State, residual_of
 from ..base import Method
+from .active import applies, settle
 from .restricted import Restricted, assembled
 from .swaps import column_norms, improve
 
@@ -91,9 +92,9 @@ class OnFaces(Method):
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """That of the first method, and what the looks compare."""
         setup, carry = self.first.init(problem, x0, z0)
-        at = tuple(i for i, block in enumerate(problem.blocks) if block.h.has_faces)
         numeric = all(type(x) is np.ndarray and x.dtype == np.float64 for x in (*x0, z0))
-        if not (numeric and has_flat_faces(problem)):
+        at = tuple(i for i, block in enumerate(problem.blocks) if _is_watched(block))
+        if not (numeric and has_flat_faces(problem, len(x0) - 1)):
             at = ()
         labels = tuple(np.zeros(problem.blocks[i].shape, np.int8) for i in at)
         room = tuple(np.zeros(x.shape) for x in x0) if at else ()
@@ -123,7 +124,7 @@ class OnFaces(Method):
             return carry, state
         solved = finish(setup, state, faces)
         if solved is None:
-            return carry._replace(seen=0, wait=2 * carry.wait), state
+            return carry._replace(seen=0, wait=carry.wait + PATIENCE), state
         slopes = subgradients(setup.problem, solved)
         return carry._replace(holds=1, x=solved.x, slopes=slopes, z=solved.z), solved
 
@@ -136,31 +137,47 @@ class OnFaces(Method):
         return self.first.parameters_of(setup.first)
 
 
-def has_flat_faces(problem: Problem) -> bool:
-    """Whether all that is not convex are faces with free entries, and the last block is u of u = M v + c."""
-    *others, last = problem.blocks
-    op = problem.operators[-1]
+def has_flat_faces(problem: Problem, last: int) -> bool:
+    """Whether block `last` is u of u = M v + c, and all that is not convex has faces with free entries."""
+    block, op = problem.blocks[last], problem.operators[last]
+    others = [other for i, other in enumerate(problem.blocks) if i != last]
     return (
-        any(block.h.has_faces for block in others)
-        and all(block.h.is_convex or block.h.has_faces for block in others)
-        and all(block.f is None or block.f.is_convex is not False for block in others)
-        and (last.h.is_convex and last.f is None and isinstance(op, Identity) and op.scale != 0)
+        any(map(_is_watched, others))
+        and all(_is_watched(other) or not _is_nonconvex(other) for other in others)
+        and (block.h.is_convex and block.f is None and isinstance(op, Identity) and op.scale != 0)
     )
+
+
+def _is_watched(block: Block) -> bool:
+    """Whether a block is not convex, but its h has faces with free entries."""
+    return block.h.has_faces and _is_nonconvex(block)
+
+
+def _is_nonconvex(block: Block) -> bool:
+    return not block.h.is_convex or (block.f is not None and block.f.is_convex is False)
 
 
 def finish(setup: Setup, state: State, faces: dict[int, Coordinates]) -> State | None:
     """The solution on the faces and on their neighbours, where it is better than `state`; else None."""
     problem = setup.problem
-    restricted = Restricted(problem, faces)
-    found = restricted.solve(state.q, state.z)
-    if found is None:
+    settled = settle(problem, state, faces) if applies(problem, faces) else None
+    if settled is None and all(block.f is None or block.f.is_convex for block in problem.blocks):
+        restricted = Restricted(problem, faces)
+        found = restricted.solve(state.q, state.z)
+        settled = None if found is None else improve(restricted, found, setup.norms)
+    if settled is None:
         return None
-    restricted, found = improve(restricted, found, setup.norms)
+    restricted, found = settled
     solved = restricted.state(state.t, found)
     if solved is None:
         return None
     solved = replace(solved, beta=state.beta)
     before = float(objective(problem, state))
-    accepted = float(objective(problem, solved)) <= before + RISE * abs(before)
+    room = RISE * abs(before)
+    if (
+        problem.restorable is None
+    ):  # measured where the equation is not met: by as much as it could be lower there
+        room += 2 * float(np.vdot(abs(state.z), abs(residual_of(problem, replace(state, x=state.q)))))
+    accepted = float(objective(problem, solved)) <= before + room
     relative = certify(problem, solved).relative
     return solved if accepted and relative <= min(EXACT, certify(problem, state).relative) else None

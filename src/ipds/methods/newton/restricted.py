@@ -19,6 +19,8 @@ from ...errors import AssumptionError
 from ...functions import Composed, Smooth, Zero
 from ...functions.composed import total
 from ...functions.faces import Coordinates, Support, prox_point
+from ...functions.losses import LinearModel
+from ...functions.rescaling import with_parts
 from ...operators import Compose, Identity, Matrix, Operator, Transpose
 from ...operators.sampling import Sampling
 from ...problem import Block, Problem
@@ -88,10 +90,11 @@ class Restricted:
         for block, op, yi in zip(others, self.problem.operators, y, strict=False):
             left = left - op.apply(yi)
             result += (0.0 if block.f is None else float(block.f(yi))) + float(block.h(yi))
-        return result + float(last.h((left / self._scale).reshape(last.shape)))
+        return result + float(last.h((left / self.scale).reshape(last.shape)))
 
     @property
-    def _scale(self) -> float:
+    def scale(self) -> float:
+        """a of A_n = a·I."""
         return float(self.whole.operators[-1].scale)  # type: ignore[attr-defined]
 
     @cached_property
@@ -111,8 +114,42 @@ class Restricted:
                 return None
             columns.append(matrix if face is None else matrix[:, face.free])
         left, right, place = (np.ravel(a) for a in kinks.filled(last.shape)[:3])
-        c = (np.zeros(len(left)) + np.ravel(self.whole.b)) / self._scale - place
-        return Deviations(np.hstack(columns) * (-1 / self._scale), c, left, right, place)
+        c = (np.zeros(len(left)) + np.ravel(self.whole.b)) / self.scale - place
+        return Deviations(np.hstack(columns) * (-1 / self.scale), c, left, right, place)
+
+    def rows(self) -> tuple[np.ndarray | None, np.ndarray]:
+        """M and c of u = M y + c, M dense or None."""
+        M, shapes = [], [block.shape for block in self.problem.blocks[:-1]]
+        for op, shape in zip(self.problem.operators, shapes, strict=False):
+            matrix = op.as_matrix(shape)
+            if matrix is None:
+                return None, np.zeros(0)
+            M.append(matrix.toarray() if scipy.sparse.issparse(matrix) else matrix)
+        joined = np.hstack(M) * (-1 / self.scale)
+        return joined, np.zeros(len(joined)) + np.ravel(self.problem.b) / self.scale
+
+    def split(self, y: np.ndarray) -> list[np.ndarray]:
+        """The blocks but the last, of one vector."""
+        shapes = [block.shape for block in self.problem.blocks[:-1]]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        return [part.reshape(shape) for part, shape in zip(np.split(y, ends), shapes, strict=True)]
+
+    def gradient(self, y: np.ndarray) -> np.ndarray:
+        """∇F, F the sum of the f of `problem`."""
+        pairs = zip(self.problem.blocks, self.split(y), strict=False)
+        found = [np.zeros(yi.size) if block.f is None else np.ravel(block.f.grad(yi)) for block, yi in pairs]
+        return np.concatenate(found)
+
+    def hessian(self, y: np.ndarray) -> np.ndarray | None:
+        """∇²F as a matrix; None where it is known by its products only."""
+        found = []
+        for block, yi in zip(self.problem.blocks, self.split(y), strict=False):
+            H: Any = np.zeros(yi.size) if block.f is None else block.f.hessian(yi)
+            H = H.toarray() if scipy.sparse.issparse(H) else H
+            if not isinstance(H, np.ndarray):
+                return None
+            found.append(np.diag(H) if H.ndim == 1 else H)
+        return scipy.linalg.block_diag(*found)
 
     def _exactly(self, y: tuple[Any, ...]) -> State | None:
         d, whole = self._deviations, self.whole
@@ -125,9 +162,9 @@ class Restricted:
         for yi in y[:-1]:
             parts.append(found.v[sum(part.size for part in parts) :][: yi.size].reshape(yi.shape))
         u, slope = (found.r + d.place).reshape(y[-1].shape), found.y.reshape(y[-1].shape)
-        step = _step(u, slope)
+        step = prox_step(u, slope)
         points = (*((part, 1.0) for part in parts), (u + step * slope, step))
-        z = slope.reshape(whole.shape) * (-1 / self._scale)
+        z = slope.reshape(whole.shape) * (-1 / self.scale)
         return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(y), points)
 
     def _by_newton(self, y: tuple[Any, ...], z: Any) -> State | None:
@@ -175,7 +212,7 @@ def assembled(
     points: list[tuple[Any, float]] = []
     for block, xi, si in zip(problem.blocks, x, slopes, strict=True):
         if block.h.is_convex:
-            step = _step(xi, si)
+            step = prox_step(xi, si)
             points.append((xi + step * si, step))
             continue
         found = prox_point(block.h, xi, si)
@@ -185,7 +222,29 @@ def assembled(
     return State(t, x, x[-1], z, beta, 0.0, (None,) * len(x), tuple(points))
 
 
-def _step(x: np.ndarray, s: np.ndarray) -> float:
+class Local(Smooth):
+    """f where it may bend either way: what Newton steps find is looked at afterwards."""
+
+    def __init__(self, f: Smooth):
+        self.f = f
+
+    def __call__(self, x: np.ndarray) -> float:
+        return self.f(x)
+
+    def grad(self, x: np.ndarray) -> np.ndarray:
+        return self.f.grad(x)
+
+    def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        return self.f.value_and_grad(x)
+
+    def curvature(self, x: np.ndarray, d: np.ndarray) -> np.ndarray:
+        return self.f.curvature(x, d)
+
+    def hessian(self, x: np.ndarray) -> Any:
+        return self.f.hessian(x)
+
+
+def prox_step(x: np.ndarray, s: np.ndarray) -> float:
     """A step at which x and step·s are of one size."""
     size, length = float(np.linalg.norm(x)), float(np.linalg.norm(s))
     return size / length if size > 0 and length > 0 else 1.0
@@ -195,6 +254,9 @@ def _inside(f: Smooth | None, face: Coordinates, fixed: np.ndarray) -> Smooth | 
     """f as a function of the free entries."""
     if f is None:
         return None
+    if isinstance(f, LinearModel) and isinstance(f.G, Matrix) and fixed.ndim == 1 and not np.any(fixed):
+        own = with_parts(f, G=Matrix(f.G.matrix[:, face.free]))
+        return own if own.is_convex else Local(own)
     k, n = face.dimension, fixed.size
     if fixed.ndim == 1:
         pick = scipy.sparse.csr_array((np.ones(k), (face.free, np.arange(k))), shape=(n, k))
