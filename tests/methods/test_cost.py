@@ -94,7 +94,7 @@ def test_a_rank_is_started_from_the_last_one_and_the_answer_stays():
 MEMORY = {
     "implicit": (6.1, 6.1),
     "low rank": (6.1, 6.6),
-    "dual PCP": (8.9, 11.1),
+    "dual PCP": (8.2, 11.1),
 }
 """Copies of the blocks that a solve by "auto" and by plain IPDS may hold: as measured, so that it does not creep up
 (the aim is 6)."""
@@ -104,8 +104,8 @@ MEMORY = {
     ("name", "pose"),
     [
         ("implicit", lambda: floor.principal_components(40, 3000, 20)),
-        ("low rank", lambda: floor.low_rank(300, 3)),
-        ("dual PCP", lambda: floor.dual_pcp(30_000, 6, 2)),
+        ("low rank", lambda: floor.low_rank(700, 3)),
+        ("dual PCP", lambda: floor.dual_pcp(150_000, 6, 2)),
     ],
 )
 def test_memory_does_not_creep_up(name, pose):
@@ -115,5 +115,5 @@ def test_memory_does_not_creep_up(name, pose):
 
 
 def test_memory_does_not_creep_up_while_it_anneals():
-    problem, start = floor.principal_components(40, 1600, 24)
-    assert growth.copies(problem, start, iterations=260) <= 6.7
+    problem, start = floor.principal_components(40, 4000, 24)
+    assert growth.copies(problem, start, iterations=260) <= 6.6

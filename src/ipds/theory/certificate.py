@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from .._arrays import Array, dot, fetch, increased, magnitude, namespace, norm, precision
+from .._arrays import Array, decreased, dot, fetch, increased, magnitude, namespace, norm, precision
 from .._arrays import larger as larger_of
 from ..operators import Identity
-from ..problem import Block, Problem, sum_products
+from ..problem import Block, Problem
 from .entries import Carried, Forces, carried, has_price, over, pieces
 from .sizes import (
     BALANCE,
@@ -86,10 +86,8 @@ def certificate(
         known = value, gradient, fixed.at_zero[i], curved
         return Forces(block, q[i], *known, None, None, 1.0, rest, Carried(pull), larger)
 
-    def products(i: int) -> Array:
-        return problem.operators[i].apply(q[i])
-
-    return _certificate(problem, fixed, fetch(_numbers(problem, fixed, q, z, forces, products)))
+    known = (None,) * len(q)
+    return _certificate(problem, fixed, fetch(_numbers(problem, fixed, q, z, forces, known)))
 
 
 def certify(problem: Problem, state: State) -> Certificate:
@@ -130,10 +128,7 @@ def _numbers_at(problem: Problem, state: State) -> list[Any]:
     known[j] = None  # that of x, not of x̆
     fixed = fixed_of(problem, q)
 
-    def products(i: int) -> Array:
-        return product_of(problem.operators[i], q[i], known[i])
-
-    return _numbers(problem, fixed, q, state.z, partial(_forces_at, problem, fixed, state), products)
+    return _numbers(problem, fixed, q, state.z, partial(_forces_at, problem, fixed, state), known)
 
 
 def _forces_at(problem: Problem, fixed: Fixed, state: State, i: int) -> Forces:
@@ -178,9 +173,12 @@ def _numbers(
     q: Sequence[Array],
     z: Array,
     forces: Callable[[int], Forces],
-    products: Callable[[int], Array],
+    known: Sequence[Array | None],
 ) -> list[Any]:
-    """‖r‖, rms(r/R), |z|ᵀ|r|, and the `Balance` of every block; one block after another, to hold little at a time."""
+    """‖r‖, rms(r/R), |z|ᵀ|r|, and the `Balance` of every block; one block after another, to hold little at a time.
+
+    `known` are the A_i q_i at hand, None where they are not.
+    """
     rows: Any = abs(problem.b)
     found: list[Any] = []
     for i, (block, larger) in enumerate(zip(problem.blocks, fixed.absolute, strict=True)):
@@ -192,15 +190,27 @@ def _numbers(
             reach = abs(q[i])
         term = larger.apply(reach)
         if not fixed.exact[i]:
-            term = larger_of(term, abs(products(i)))
+            term = larger_of(term, abs(product_of(problem.operators[i], q[i], known[i])))
         rows = increased(term, rows)
         del reach, term
     least = smallest([balance.energy for balance in found if balance is not None])
     for i, larger in enumerate(fixed.absolute):
         if found[i] is None:
             found[i] = unpriced_balance(forces(i), larger, rows, least)
-    residual = sum_products([products(i) for i in range(len(q))], problem.b)
-    return [*_of_rows(residual, rows, z), *[number for balance in found for number in balance]]
+    return [
+        *_of_rows(_residual(problem, q, known), rows, z),
+        *[number for balance in found for number in balance],
+    ]
+
+
+def _residual(problem: Problem, q: Sequence[Array], known: Sequence[Array | None]) -> Array:
+    """Σ A_i q_i - b, in the place of the first product where that was made for this sum alone."""
+    first = product_of(problem.operators[0], q[0], known[0])
+    own = known[0] is None and first is not q[0] and isinstance(problem.operators[0], Identity)
+    total = decreased(first, problem.b) if own else first - problem.b
+    for op, qi, product in zip(problem.operators[1:], q[1:], known[1:], strict=True):
+        total = increased(total, product_of(op, qi, product))
+    return total
 
 
 def _of_rows(residual: Array, rows: Array, z: Array) -> list[Any]:
