@@ -30,6 +30,7 @@ class Result(OptimizeResult):
     method, parameters, state : how it was done, and the last `State`.
     problem : where `ipds.minimize` made it, the problem; then `value` and `dual` speak its language.
     presolve : what was done to the problem first, in words.
+    starts : how many starts were tried; more than one for small problems with sets of several pieces.
     """
 
     def value(self, expression: Any) -> Any:

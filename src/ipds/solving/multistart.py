@@ -74,7 +74,7 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     >>> round(multistart(problem, 3, n_jobs=1).best.fun, 3)
     3.0
     """
-    check_problem(problem)
+    check_problem(problem, rewritten=True)
     if n != int(n) or n < 1:
         raise ValueError(f"multistart: n must be a positive integer, got {n}")
     if "x0" in options:

@@ -25,6 +25,7 @@ from .options import Callback, Options, check_options, check_problem, convention
 from .progress import Progress
 from .run import FINAL, Run
 from .starting import Start, starting_point
+from .starts import best_of, starts_for
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def solve(
     Parameters
     ----------
     problem : the blocks and the constraint.
-    x0, z0 : starting blocks and multiplier; default: feasible, seeded by `seed`, made for the problem.
+    x0, z0 : starting blocks and multiplier; default: feasible, seeded by `seed`, made for the problem. Small problems
+        with sets of several pieces (`Binary`, say) are started several times then; `result.starts` counts.
     method : "auto", a name, or a method object such as `IPDS("sound")`.
     max_iter : iterations at most.
     tol : success means that the relative certificate is at most this.
@@ -94,8 +96,19 @@ def solve(
         choices = candidates(problem, done.problem) if chosen is None else [chosen]
         start = Start(problem, x0, z0, log.entropy)
         if chosen is not None:
-            return _run(done, start, chosen, options, log)
-        return _first_answer(done, start, choices, options, log)
+            result = _run(done, start, chosen, options, log)
+        else:
+            result = _first_answer(done, start, choices, options, log)
+    count = starts_for(problem, chosen) if x0 is None and checkpoint is None else 1
+    if count == 1:
+        return result
+
+    def again(other: Problem, x: Sequence[Any] | None, used: float) -> Result:
+        left = None if time_limit is None else max(0.0, time_limit - used)
+        own = {"max_iter": max_iter, "tol": tol, "time_limit": left, "check_every": check_every}
+        return solve(other, x, None, method, **own, seed=seed, presolve=presolve)  # type: ignore[arg-type]
+
+    return best_of(problem, result, count, again, time_limit, seed)
 
 
 def _why(presolve: bool, method: Method | None) -> str:
@@ -318,6 +331,7 @@ def result_of(method: Method, run: Run, parameters: Any, presolve: str) -> Resul
         parameters=parameters,
         method=method.name,
         presolve=presolve,
+        starts=1,
     )
 
 

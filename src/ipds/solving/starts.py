@@ -1,0 +1,87 @@
+"""Further starts where one is cheap and not enough: sets of several pieces, on which a method stays where it begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import Array
+from ..functions import Binary, Box, KBinary, NonNegative, Nonsmooth, Stiefel
+from ..methods import AcceleratedIPDS, Method
+from ..problem import Block, Problem
+from ..status import Status
+from .starting import drawn, prototype
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+STARTS = {"fast": 1, "balanced": 8, "thorough": 24}
+"""Starts by the effort of `AcceleratedIPDS`; "auto" is balanced."""
+SMALL = 5000
+"""Entries of all blocks up to which a start is cheap."""
+
+
+def starts_for(problem: Problem, method: Method | None) -> int:
+    """How many starts a solve makes: more than one where sets have several pieces and the problem is small.
+
+    Such are `Binary` and `KBinary`, orthonormal columns that are a basis (rotations and reflections), and orthonormal
+    columns beside nonnegative ones (every choice of signs).
+    """
+    if method is not None and not isinstance(method, AcceleratedIPDS):
+        return 1
+    functions = [block.h for block in problem.blocks]
+    frames = [block for block in problem.blocks if isinstance(block.h, Stiefel)]
+    square = any(block.shape[0] == block.shape[1] for block in frames)
+    signed = bool(frames) and any(isinstance(h, NonNegative) for h in functions)
+    discrete = any(isinstance(h, Binary | KBinary) for h in functions)
+    if sum(math.prod(block.shape) for block in problem.blocks) > SMALL or not (discrete or square or signed):
+        return 1
+    return STARTS["balanced" if method is None else method.effort]
+
+
+def best_of(
+    problem: Problem,
+    first: Result,
+    count: int,
+    again: Callable[[Problem, Sequence[Array] | None, float], Result],
+    limit: float | None,
+    seed: Any,
+) -> Result:
+    """The best of `first` and of further starts; `again(problem, x0, seconds used)` solves from one.
+
+    The first of these is the answer of the convex relaxation, where a discrete set has one; the others are drawn.
+    """
+    found = [first]
+    for start in _starts(problem, count - 1, again, lambda: sum(r.seconds for r in found), seed):
+        used = sum(r.seconds for r in found)
+        if first.status in (Status.INTERRUPTED, Status.CALLBACK) or (limit is not None and used >= limit):
+            break
+        found.append(again(problem, start, used))
+    best = min(found, key=lambda r: (r.status is Status.DIVERGED, not r.success, r.fun))
+    best.starts, best.seconds = len(found), sum(r.seconds for r in found)
+    return best
+
+
+def _starts(
+    problem: Problem, count: int, again: Callable[..., Result], used: Callable[[], float], seed: Any
+) -> Iterator[tuple[Array, ...]]:
+    relaxed = [_relaxed(block.h) for block in problem.blocks]
+    if count > 0 and any(relaxed):
+        blocks = [
+            Block(f=b.f, h=h or b.h, A=A, shape=b.shape)
+            for b, h, A in zip(problem.blocks, relaxed, problem.operators, strict=True)
+        ]
+        if all(block.h.is_convex for block in blocks):
+            yield again(Problem(blocks, problem.b), None, used()).x
+            count -= 1
+    like, rng = prototype(problem), np.random.default_rng(seed)
+    for _ in range(count):
+        yield drawn(problem, like, rng, lambda block, zero: not block.h.is_convex or block.f is not None)
+
+
+def _relaxed(h: Nonsmooth) -> Nonsmooth | None:
+    """The convex hull of a discrete set."""
+    return Box(h.lo, h.hi) if isinstance(h, Binary) else None
