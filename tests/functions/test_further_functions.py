@@ -283,8 +283,7 @@ def test_prox_on_torch_tensors(h: Nonsmooth, shape: tuple[int, ...]) -> None:
     pytest.importorskip("torch")
     import array_api_compat.torch as xp
 
-    check_prox(h, shape, steps=(0.5,), xp=xp)
-    check_prox(h, shape, steps=(4.0,), xp=xp, dtype="float32")
+    check_prox(h, shape, steps=(0.5,), xp=xp, dtype="float32")
 
 
 @pytest.mark.parametrize(
