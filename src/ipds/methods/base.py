@@ -24,9 +24,8 @@ class Method(ABC):
     name: str
     presolves: bool = False
     """Whether `solve` may rewrite the problem for it (`ipds.presolve`); else it is given what the caller stated."""
-
-    check_every: int | None = None
-    """Iterations between checks at most, where steps are long beside a check."""
+    why: str = ""
+    """Why "auto" has chosen it, in words."""
 
     @abstractmethod
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays import Shape
 from ..functions import Nonsmooth, Stacked, Zero
-from ..presolve import presolve
+from ..presolve import foreign_libraries, presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
 from ..theory.bound import bound
@@ -22,7 +22,7 @@ from .baselines.rialm import RiemannianALM
 from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
 from .ipds import IPDS
-from .newton import NewtonALM, OnFaces, has_flat_faces
+from .newton import NewtonALM, OnFaces, has_flat_faces, predicted
 from .reordered import Reordered
 
 _NAMES: dict[str, Callable[[], Method]] = {
@@ -53,10 +53,8 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     given = problem if presolved is None else presolved
     last = eliminable(given)
     tried: list[Method] = [] if last is None else [AcceleratedIPDS()]
-    if is_convex_canonical(given):
-        # interior-point steps settle equations and kinks at once; a prox of each variable alone is hard to beat
-        at_once = _is_described(given) and not _is_composite(given)
-        tried = [NewtonALM(), *tried] if at_once else [*tried, NewtonALM(), *tried]
+    if is_convex_canonical(given) and _is_at_hand(given):
+        tried = _with_newton(given, tried)
     elif last is not None and has_flat_faces(given, last):
         tried = [OnFaces(AcceleratedIPDS())]
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
@@ -72,19 +70,39 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     return [*tried, Reordered(practical, convex[-1]) if convex else practical]
 
 
-HANDOVER, LARGE = 60, 20_000
-"""Iterations after which first-order steps hand over to Newton's, at least; unknowns beyond which they do not."""
+PATIENCE = 5.0
+"""Seconds for which Newton steps are taken even where first-order ones should be faster: those may lag."""
+FEWEST = 60
+"""Iterations that first-order steps are given at least, where they come first."""
+
+
+def _with_newton(problem: Problem, first: list[Method]) -> list[Method]:
+    """Newton steps before the others where they are cheap; where not, first-order steps, then Newton's, then back.
+
+    Interior-point steps settle equations and kinks at once; a prox of each variable alone is hard to beat.
+    """
+    newton, cost = NewtonALM(), predicted(problem)
+    newton.why = f"convex, and Newton steps are predicted to take {cost.newton:.2g} s"
+    cheap = cost.newton <= max(2 * cost.first_order, PATIENCE)
+    if not first or (cheap and _is_described(problem) and not _is_composite(problem)):
+        return [newton, *first]
+    return first if math.isinf(cost.newton) else [*first, newton, *first]
 
 
 def handover(method: Method, following: Method | None, problem: Problem) -> int | None:
     """Iterations after which `method` hands its point on to the method that follows, None where it goes on.
 
-    First-order steps before Newton's: as many as cost what one factorisation costs, if the data are dense.
+    First-order steps before Newton's: as many as take half the time that these are predicted to take.
     """
     if not isinstance(following, NewtonALM) or isinstance(method, NewtonALM):
         return None
-    columns = sum(math.prod(block.shape) for block in problem.blocks[:-1])
-    return max(HANDOVER, columns // 2) if columns <= LARGE else None
+    cost = predicted(problem)
+    return max(FEWEST, int(cost.newton / (2 * cost.iteration)))
+
+
+def _is_at_hand(problem: Problem) -> bool:
+    """Whether all arrays are NumPy's, on this machine."""
+    return not any(op.rows is not None for op in problem.operators) and not any(foreign_libraries(problem))
 
 
 def _is_composite(problem: Problem) -> bool:

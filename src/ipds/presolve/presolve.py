@@ -71,7 +71,7 @@ def presolve(problem: Problem) -> Presolved:
     if not canonical.is_trivial:
         steps.append(canonical)
     current = problem if canonical.is_trivial else canonical.problem
-    if foreign := next(_foreign(problem), None):
+    if foreign := next(foreign_libraries(problem), None):
         notes.append(f"units as stated: arrays of {foreign}")
     else:
         units = equilibrated(canonical.problem)
@@ -86,7 +86,7 @@ def _distributed(problem: Problem) -> bool:
     return isinstance(problem.b, Rows) or any(op.rows is not None for op in problem.operators)
 
 
-def _foreign(problem: Problem) -> Iterator[str]:
+def foreign_libraries(problem: Problem) -> Iterator[str]:
     """The libraries, other than NumPy, whose arrays the problem holds."""
     held: list[Any] = [problem.b, *(op.matrix for op in problem.operators if isinstance(op, Matrix))]
     for block in problem.blocks:

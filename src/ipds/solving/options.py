@@ -41,10 +41,6 @@ class Options:
         limit = None if self.time_limit is None else max(0.0, self.time_limit - sum(r.seconds for r in tried))
         return replace(self, max_iter=iterations, time_limit=limit)
 
-    def checking(self, every: int | None) -> Options:
-        """The same with a check after every so many iterations at least, for methods whose steps are long."""
-        return self if every is None else replace(self, check_every=min(every, self.check_every))
-
     def after(self, handed: Sequence[Result], patience: int | None) -> Options:
         """The same for a method that goes on from where others have handed over, and hands over itself in time."""
         limit = self.max_iter if patience is None else min(patience, self.max_iter)

@@ -138,7 +138,7 @@ def _first_answer(
             if not tried and following is None:
                 raise
             continue
-        result.method = f"auto: {result.method}"
+        result.method = f"auto: {result.method}" + (f" ({choice.why})" if choice.why else "")
         tried.append(result)
         if result.status is Status.MAX_ITER and result.nit == patience:
             handed.append(result)
@@ -205,7 +205,6 @@ def _run(
 ) -> Result:
     """A method from its start, or from where it was saved, to its end."""
     begun = Stopwatch()
-    options = options.checking(method.check_every)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
         x0, z0 = start.take()
         setup, carry = method.init(done.problem, *done.start(x0, z0, start.gives_multiplier))
@@ -264,7 +263,11 @@ def _loop(
             if state is not None:
                 run.finish(done.undo(state))
         elif (
-            state.t % options.check_every == 0 or state.t == 1 or state.t >= options.max_iter or clock.over()
+            state.due
+            or state.t % options.check_every == 0
+            or state.t == 1
+            or state.t >= options.max_iter
+            or clock.over()
         ):
             _check(done.stated, held[0], done.undo(state), options, run, clock, bar, log)
 

@@ -44,6 +44,8 @@ class State:
     """False while the method means to go on from here even if the point is certified."""
     transient: bool = False
     """True while the point is smoothed on purpose, and not meant as an answer."""
+    due: bool = False
+    """True where a check is due after this step whatever `check_every` says: the step was a long one."""
 
     @property
     def q(self) -> tuple[Array, ...]:
@@ -77,4 +79,4 @@ def measured(function: Callable[[Problem, State], Any], problem: Problem, state:
 @lru_cache(maxsize=1)
 def known_to_jax() -> None:
     """Let JAX take States apart."""
-    register_record(State, fixed=("last", "settled", "transient"))
+    register_record(State, fixed=("last", "settled", "transient", "due"))

@@ -33,36 +33,34 @@ class System:
 
     Parameters
     ----------
-    n : number of columns.
     Q : the constant part of ∇²f: None, its diagonal, or a matrix.
     R : rows of ∇²f = RᵀDR with D of the point, or None.
-    G : the general rows of M, or None.
-    index : the entries of v that the other rows pick.
+    M : the rows.
     W : a sample of the weights: which rows are in groups and blocks, with directions that do not vanish.
     rest : a sample of the part of ∇²f that changes from point to point, or None.
     """
 
-    def __init__(self, n: int, Q: Any, R: Any, G: Any, index: np.ndarray, W: Weights, rest: Any = None):
-        self.n, self.R, self.G, self.index = n, R, G, index
+    def __init__(self, Q: Any, R: Any, M: Rows, W: Weights, rest: Any = None):
+        self.M = M
+        self.R = None if R is None else Rows(R, np.empty(0, int), M.n)
         self.Q: Any = None if is_diagonal(Q) else Q
         self.diagonal: Any = Q if is_diagonal(Q) else 0.0
-        self.general = 0 if G is None else G.shape[0]
         self.curved = 0 if R is None else R.shape[0]
-        rows = [A for A in (R, G) if A is not None]
+        rows = [A for A in (R, M.G) if A is not None]
         sample = None if is_diagonal(rest) else rest
         self.strategy: Strategy | None = None
         if not any(map(is_product, (self.Q, sample, *rows))):
-            self.strategy = choose(n, self.Q, rows, W, sample)
+            self.strategy = choose(M.n, self.Q, rows, W, sample)
 
     def factor(self, D: np.ndarray, rest: Any, W: Weights, eps: float) -> Factor:
         """Factorise K at a point: D the weights of the rows R, `rest` of ∇²f there, W of the rows of M."""
-        own = eps + self.diagonal + np.zeros(self.n)
+        own = eps + self.diagonal + np.zeros(self.M.n)
         if is_diagonal(rest):
             own, rest = own + rest, None
-        diagonal = own + np.bincount(self.index, W.diagonal[self.general :], self.n)
+        diagonal = own + self.M.gather(W.diagonal[W.general :])
         solve, augmented = None, None
         if self.strategy is not None and not any(callable(block) for _, block in W.blocks):
-            w = np.concatenate([D, W.diagonal[: self.general]])
+            w = np.concatenate([D, W.diagonal[: W.general]])
             solve, augmented = self.strategy.factorise(w, diagonal, rest, W)
         return Factor(self, D, rest, W, own, diagonal, solve, augmented)
 
@@ -82,24 +80,17 @@ class Factor:
     direct: Solve | None
     augmented: Augmented | None
 
-    def apply(self, v: np.ndarray) -> np.ndarray:
-        """M v."""
-        return apply(self.system.G, self.system.index, v)
-
-    def adjoint(self, y: np.ndarray) -> np.ndarray:
-        """Mᵀ y."""
-        return adjoint(self.system.G, self.system.index, y, self.system.n)
-
     def curved(self, v: np.ndarray) -> np.ndarray:
         """(∇²f + ε) v."""
         out, R = self.own * v, self.system.R
         for A in (self.system.Q, self.rest):
             out = out if A is None else out + A @ v
-        return out if R is None else out + R.T @ (self.D * (R @ v))
+        return out if R is None else out + R.adjoint(self.D * R.apply(v))
 
     def product(self, v: np.ndarray) -> np.ndarray:
         """K v."""
-        return self.curved(v) + self.adjoint(self.W.times(self.apply(v)))
+        M = self.system.M
+        return self.curved(v) + M.adjoint(self.W.times(M.apply(v)))
 
     def solve(self, g: np.ndarray) -> np.ndarray:
         """K⁻¹ g, as the factorisation gives it."""
@@ -119,38 +110,50 @@ class Factor:
 
     def saddle(self, a: np.ndarray, b: np.ndarray, tol: float, times: int) -> tuple[np.ndarray, np.ndarray]:
         """(dv, dy) with (∇²f + ε) dv + Mᵀdy = a, M dv - W⁻¹dy = b, refined as one system; dy = 0 where W = 0."""
-        dv, dy, ra, rb = np.zeros_like(a), np.zeros_like(b), a, b
+        M = self.system.M
+        dv, dy = self._saddle(a, b)
         goal_a, goal_b = tol * np.linalg.norm(a), tol * np.linalg.norm(b)
-        for k in range(times + 1):
-            x, y = self._saddle(ra, rb)
-            dv, dy = dv + x, dy + y
-            if k == times:
-                break
-            ra, rb = a - self.curved(dv) - self.adjoint(dy), b - self.apply(dv) + self.W.divide(dy)
+        for _ in range(times):
+            ra, rb = a - self.curved(dv) - M.adjoint(dy), b - M.apply(dv) + self.W.divide(dy)
             rb = np.where(self.W.diagonal > 0, rb, 0.0)
             if np.linalg.norm(ra) <= goal_a and np.linalg.norm(rb) <= goal_b:
                 break
+            x, y = self._saddle(ra, rb)
+            dv, dy = dv + x, dy + y
         return dv, dy
 
     def _saddle(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        s = self.system
+        M, curved = self.system.M, self.system.curved
         if self.augmented is None:
-            x = self.solve(a + self.adjoint(self.W.times(b)))
-            return x, self.W.times(self.apply(x) - b)
-        w, picked = self.W.diagonal[s.general :], b[s.general :]
-        pulled = a + np.bincount(s.index, w * picked, s.n)
-        x, t = self.augmented(pulled, np.concatenate([np.zeros(s.curved), b[: s.general]]))
-        return x, np.concatenate([t[s.curved :], w * (x[s.index] - picked)])
+            x = self.solve(a + M.adjoint(self.W.times(b)))
+            return x, self.W.times(M.apply(x) - b)
+        w, picked = self.W.diagonal[M.general :], b[M.general :]
+        right = np.concatenate([np.zeros(curved), b[: M.general]])
+        x, t = self.augmented(a + M.gather(w * picked), right)
+        return x, np.concatenate([t[curved:], w * (x[M.index] - picked)])
 
 
-def apply(G: Any, index: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """M v."""
-    return v[index] if G is None else np.concatenate([G @ v, v[index]])
+class Rows:
+    """M: general rows G (a matrix, a LinearOperator, or None), then rows that pick the entries `index` of v."""
 
+    def __init__(self, G: Any, index: np.ndarray, n: int):
+        self.G, self.index, self.n = G, index, n
+        self.general = 0 if G is None else G.shape[0]
+        self._transposed = None if G is None else G.T.tocsr() if scipy.sparse.issparse(G) else G.T
 
-def adjoint(G: Any, index: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
-    """Mᵀ y."""
-    if G is None:
-        return np.bincount(index, y, n)
-    out = G.T @ y[: G.shape[0]]
-    return out + np.bincount(index, y[G.shape[0] :], n) if index.size else out
+    def apply(self, v: np.ndarray) -> np.ndarray:
+        """M v."""
+        if self.G is None:
+            return v[self.index]
+        return np.concatenate([self.G @ v, v[self.index]]) if self.index.size else self.G @ v
+
+    def adjoint(self, y: np.ndarray) -> np.ndarray:
+        """Mᵀ y."""
+        if self.G is None:
+            return self.gather(y)
+        out = self._transposed @ y[: self.general]
+        return out + self.gather(y[self.general :]) if self.index.size else out
+
+    def gather(self, y: np.ndarray) -> np.ndarray:
+        """The part of Mᵀ y that rows which pick entries make."""
+        return np.bincount(self.index, y, self.n)

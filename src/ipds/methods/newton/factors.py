@@ -7,6 +7,7 @@ and the refinement of the system that asked (`algebra.System.solve`) takes its e
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -139,8 +140,21 @@ class Gram:
         return data
 
     def matrix(self, data: Vector) -> Any:
-        """A lower triangle as a whole symmetric matrix."""
-        lower = scipy.sparse.coo_array((data, (self.row, self.column)), shape=(self.n, self.n))
-        off = self.row != self.column
-        upper = (data[off], (self.column[off], self.row[off]))
-        return (lower + scipy.sparse.coo_array(upper, shape=(self.n, self.n))).tocsc()
+        """A lower triangle as a whole symmetric sparse matrix."""
+        whole, place = self._whole
+        return scipy.sparse.csc_array((data[place], whole.indices, whole.indptr), shape=whole.shape)
+
+    def dense(self, data: Vector) -> np.ndarray:
+        """The same as a dense array."""
+        K = np.zeros((self.n, self.n))
+        K[self.row, self.column] = K[self.column, self.row] = data
+        return K
+
+    @cached_property
+    def _whole(self) -> tuple[Any, np.ndarray]:
+        """The pattern of the whole matrix, and where in the lower triangle its entries are."""
+        off = np.flatnonzero(self.row != self.column)
+        rows, columns = np.append(self.row, self.column[off]), np.append(self.column, self.row[off])
+        place = np.append(np.arange(len(self.row)), off)
+        pattern = scipy.sparse.coo_array((place + 1.0, (rows, columns)), shape=(self.n, self.n)).tocsc()
+        return pattern, pattern.data.astype(int) - 1

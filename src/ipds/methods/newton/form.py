@@ -23,7 +23,7 @@ from ...errors import AssumptionError
 from ...functions import Kinks, Nonsmooth, Stacked, Zero
 from ...operators import Identity
 from ...problem import Problem
-from .algebra import adjoint, apply
+from .algebra import Rows
 from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
 
@@ -41,10 +41,7 @@ class Form:
 
     smooth: SmoothPart
     terms: Terms
-    G: Any
-    """General rows of M: a matrix, a LinearOperator, or None."""
-    index: np.ndarray
-    """The entries of v that the other rows of M pick."""
+    M: Rows
     c: np.ndarray
     C: np.ndarray
     E: np.ndarray
@@ -68,15 +65,15 @@ class Form:
     @property
     def general(self) -> int:
         """General rows."""
-        return len(self.E) - len(self.index)
+        return self.M.general
 
     def apply(self, v: np.ndarray) -> np.ndarray:
         """M v."""
-        return apply(self.G, self.index, v)
+        return self.M.apply(v)
 
     def adjoint(self, y: np.ndarray) -> np.ndarray:
         """Mᵀ y."""
-        return adjoint(self.G, self.index, y, self.n)
+        return self.M.adjoint(y)
 
 
 class _Row:
@@ -92,7 +89,12 @@ class _Row:
 
 def read(problem: Problem, x0: Sequence[Array]) -> Form:
     """The form of a canonical problem; AssumptionError where it is not one."""
-    require_convex(problem, x0)
+    require_convex(problem)
+    for name, x in zip(problem.names, x0, strict=True):
+        if type(x) is not np.ndarray and not on_device(x):
+            raise AssumptionError(
+                f"NewtonALM: block {name!r} is a distributed array, which it cannot factorise"
+            )
     last, operator = problem.blocks[-1], problem.operators[-1]
     assert isinstance(operator, Identity)
     a, size = operator.scale, math.prod(last.shape)
@@ -116,7 +118,7 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
     return _scaled(n, m, size, pieces, blocks, c, parts, M, a, start)
 
 
-def require_convex(problem: Problem, x0: Sequence[Array]) -> None:
+def require_convex(problem: Problem) -> None:
     """Refuse what is not of the canonical form, or not convex, with the reason."""
     name, last, operator = problem.names[-1], problem.blocks[-1], problem.operators[-1]
     advice = "; solve(..., presolve=True) rewrites convex problems into that form"
@@ -133,11 +135,6 @@ def require_convex(problem: Problem, x0: Sequence[Array]) -> None:
             if function is not None and function.is_convex is False:
                 reason = f"{what} of block {label!r}, {function!r}, is not"
                 raise AssumptionError(f"NewtonALM is for convex problems, but {reason}")
-    for label, x in zip(problem.names, x0, strict=True):
-        if type(x) is not np.ndarray and not on_device(x):
-            raise AssumptionError(
-                f"NewtonALM: block {label!r} is a distributed array, which it cannot factorise"
-            )
 
 
 def _pieces(h: Nonsmooth, shape: Shape, begin: int, like: Array) -> list[_Row]:
@@ -247,7 +244,7 @@ def _scaled(
         len(general),
     )
     smooth = SmoothPart(parts, C, np.zeros(n))
-    return Form(smooth, terms, G, index, E * c[source], C, E, source, tuple(blocks), a)
+    return Form(smooth, terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a)
 
 
 def _picked(M: Any, n: int, size: int, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ equations do no harm.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,7 +81,24 @@ class Interior:
         self.form = form
 
     def start(self, v: np.ndarray, y: np.ndarray, weight: float) -> Point:
-        """A point well inside, near (v, y): every variable and partner at least as large as they are on average."""
+        """A point well inside, near (v, y): every variable and partner at least as large as they are on average.
+
+        Farther inside where the work of the residuals, |⟨rp, y⟩| + |⟨rd, v⟩| term by term, is more than the products:
+        steps are short where these are small beside residuals.
+        """
+        p = self._inside(v, y, weight, 1.0)
+        rp, rd, _ = self._residuals(v, p)
+        work = float(np.abs(rp) @ np.abs(self._own(p)) + np.abs(rd) @ np.abs(v))
+        ratio = work / (self.products(p) or 1.0)
+        return p if ratio <= 1 else self._inside(v, y, weight, min(math.sqrt(ratio), 100.0))
+
+    def _residuals(self, v: np.ndarray, p: Point) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """M v + c - u for the variables, ∇f + Mᵀy, and ∇f."""
+        gradient = self.form.smooth.gradient(v)
+        rd = gradient + self.form.adjoint(self.multipliers(p))
+        return (self.form.apply(v) + self.form.c)[self.row] - self._arguments(p), rd, gradient
+
+    def _inside(self, v: np.ndarray, y: np.ndarray, weight: float, push: float) -> Point:
         u = self.form.apply(v) + self.form.c
         own, at = (y - self.slope)[self.row], u[self.row]
         x, partner = own[self.is_boxed].copy(), at[self.is_boxed].copy()
@@ -91,8 +109,8 @@ class Interior:
         for rows, ratio in ((self.is_kink, 1 / weight), (self.is_bound, weight)):
             if x[rows].size:
                 size, other = np.mean(np.minimum(width, np.abs(x))[rows]), np.mean(np.abs(partner[rows]))
-                room[rows] = max(size, 1e-6 * other / ratio) or 1.0
-                least[rows] = max(other, 1e-6 * size * ratio) or 1.0
+                room[rows] = push * (max(size, 1e-6 * other / ratio) or 1.0)
+                least[rows] = push * (max(other, 1e-6 * size * ratio) or 1.0)
         room = np.minimum(room, 0.25 * width)
         x = np.where(self.has_low, np.maximum(x, self.lo + room), x)
         x = np.where(self.has_high, np.minimum(x, self.hi - room), x)
@@ -105,7 +123,7 @@ class Interior:
             free[group] *= np.minimum(1.0, 0.7 * self.radius / np.maximum(size, 1e-300))[self.label]
             reach = np.sqrt(self._sum(at[self.is_group] ** 2))
             typical = np.mean(reach) or np.mean(self.radius) / weight
-            stretch = np.maximum(reach, typical) / np.maximum(self.radius, 1e-300)
+            stretch = push * np.maximum(reach, typical) / np.maximum(self.radius, 1e-300)
         return Point(x, low, high, free, stretch)
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
@@ -147,9 +165,7 @@ class Interior:
     ) -> tuple[np.ndarray, Point, float]:
         """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f."""
         form = self.form
-        y, gradient = self.multipliers(p), form.smooth.gradient(v)
-        rd, u = gradient + form.adjoint(y), form.apply(v) + form.c
-        rp = u[self.row] - self._arguments(p)
+        rp, rd, gradient = self._residuals(v, p)
         below, above = self._rooms(p)
         theta = p.low / below + p.high / above
         slack, Z = self._slack(p), p.free[self.equations :]
@@ -176,12 +192,12 @@ class Interior:
             dstretch = (group + 2 * p.stretch * inner) / slack - p.stretch
             return dv, Point(dx, dlow, dhigh, dy[self.is_boxed.stop :], dstretch), inner
 
-        dv, d, inner = direction(0.0, 0.0, 0.0, 1)  # the predictor: all products to 0
+        dv, d, inner = direction(0.0, 0.0, 0.0, 0)  # the predictor: all products to 0
         length = min(1.0, self._length(p, d, slack))
         ahead = max(self.products(moved(p, length, d)), 0.0) / max(self.pairs, 1)
         sigma = max(min(ahead / mu, 1.0) ** 3, CENTRE) if mu > 0 else 0.0
         goal = sigma * mu
-        dv, d, _ = direction(goal - d.x * d.low, goal + d.x * d.high, 2 * (goal + d.stretch * inner), 4)
+        dv, d, _ = direction(goal - d.x * d.low, goal + d.x * d.high, 2 * (goal + d.stretch * inner), 3)
         length = min(1.0, TO_BOUNDARY * self._length(p, d, slack))
         if not form.smooth.is_quadratic:
             length = self._damped(factor, v, dv, gradient, rd, length)
@@ -220,10 +236,10 @@ class Interior:
             shared[self.row] = b
         else:
             shared = np.bincount(self.row, own * b, m) / np.where(W.diagonal > 0, W.diagonal, 1.0)
-        dv, dy = factor.saddle(a, shared, 1e-9, times)
+        dv, dy = factor.saddle(a, shared, 1e-8, times)
         each = dy[self.row]
         if self.twice.any():
-            each = np.where(self.twice, own * (factor.apply(dv)[self.row] - b), each)
+            each = np.where(self.twice, own * (self.form.apply(dv)[self.row] - b), each)
         return dv, each
 
     def _length(self, p: Point, d: Point, slack: np.ndarray) -> float:
@@ -232,9 +248,8 @@ class Interior:
         below, above = self._rooms(p)
         pairs = ((below, d.x), (above, -d.x), (p.low, d.low), (p.high, d.high), (p.stretch, d.stretch))
         for value, change in pairs:
-            shrinking = change < 0
-            if shrinking.any():
-                longest = min(longest, float(np.min(-value[shrinking] / change[shrinking])))
+            ratio = np.divide(value, -change, out=np.full_like(value, longest), where=change < 0)
+            longest = min(longest, float(np.min(ratio, initial=longest)))
         if self.label.size:  # ‖y + t dy‖ = r
             Z, dZ = p.free[self.equations :], d.free[self.equations :]
             square, inner = self._sum(dZ * dZ), self._sum(Z * dZ)

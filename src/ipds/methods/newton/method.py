@@ -17,7 +17,7 @@ state carries a pair (u, y) with y ∈ ∂H(u) exactly, made by a prox; with it 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,9 @@ PATIENCE = 12
 """Interior-point steps without progress before the semismooth ones take over."""
 
 ROUNDING = 1e-13
-"""Relative residuals below which a further step would only move by rounding."""
+"""Relative residuals below which a further step would only move by rounding; a gap of its square is none at all."""
+WORTH = 1e-2
+"""Interior points are worth a check from this relative residual and gap on: until then it could only say no."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
@@ -69,10 +71,12 @@ class Carry(NamedTuple):
     """y_k of the augmented Lagrangian."""
     taken: int
     """Newton steps on the subproblem at hand."""
-    best: float
-    """Smallest relative residual of interior-point steps."""
+    left: float
+    """Smallest relative residual of stationarity in interior-point steps."""
+    gap: float
+    """Smallest relative gap in them."""
     stalled: int
-    """Interior-point steps since then."""
+    """Interior-point steps since the last that was the smallest in one of both."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,8 @@ class Setup:
     interior: Interior | None
     curvature: float
     """Mean of diag ∇²f at the start."""
+    slope: np.ndarray
+    """∇f at the start."""
     has_jacobian: bool
     like: tuple[Array, ...]
 
@@ -94,27 +100,33 @@ class NewtonALM(Method):
 
     name = "NewtonALM"
     presolves = True
-    check_every = 1
 
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""
         form = read(problem, x0)
-        v = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) / form.C
-        y = np.zeros(form.m)
-        last = form.source < math.prod(problem.blocks[-1].shape)
-        y[last] = (-form.scale * np.ravel(to_numpy(z0)).astype(float))[form.source[last]] / form.E[last]
-        u = form.terms.prox(form.apply(v) + form.c, 1.0)
+        v, _ = _placed(form, x0, z0)
         curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
         beta = _first_weight(form, v, curvature)
-        interior = Interior(form) if form.terms.is_described else None
-        sample = form.smooth.hessian(v)[1]
         weights = form.terms.weights(form.apply(v) + form.c, beta)
-        W = _uniform(form, beta, () if weights is None else weights.blocks)
-        system = System(form.n, form.smooth.Q, form.smooth.R, form.G, form.index, W, sample)
-        setup = Setup(problem, form, system, interior, curvature, weights is not None, (*x0, z0))
-        point = Point(*[np.zeros(0)] * 5) if interior is None else interior.start(v, y, beta)
-        eps = min(beta, CENTRE * curvature) if curvature > 0 else beta
-        return setup, Carry(0, WARM, v, u, y, beta, eps, point, v, y, 0, math.inf, 0)
+        W = (
+            _uniform(form, beta)
+            if weights is None
+            else replace(weights, direction=np.ones(len(weights.label)))
+        )
+        system = System(form.smooth.Q, form.smooth.R, form.M, W, form.smooth.hessian(v)[1])
+        interior = Interior(form) if form.terms.is_described else None
+        slope = form.smooth.gradient(v)
+        setup = Setup(problem, form, system, interior, curvature, slope, weights is not None, (*x0, z0))
+        return setup, self.start(setup, x0, z0)
+
+    def start(self, setup: Setup, x0: tuple[Array, ...], z0: Array) -> Carry:
+        """The carry of a run from (x0, z0)."""
+        form, curvature = setup.form, setup.curvature
+        v, y = _placed(form, x0, z0)
+        beta = _first_weight(form, v, curvature)
+        u = form.terms.prox(form.apply(v) + form.c + y / beta, beta)  # at a solution that is u
+        point = Point(*[np.zeros(0)] * 5) if setup.interior is None else setup.interior.start(v, y, beta)
+        return Carry(0, WARM, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0)
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One round of ADMM, or one Newton step."""
@@ -125,11 +137,16 @@ class NewtonALM(Method):
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
         form, beta, v, u, y = setup.form, carry.beta, carry.v, carry.u, carry.y
         everywhere = _uniform(form, beta)
-        factor = setup.system.factor(*form.smooth.hessian(v), everywhere, PROXIMAL * beta)
+        eps = PROXIMAL * beta
+        factor = setup.system.factor(*form.smooth.hessian(v), everywhere, eps)
+        start = form.smooth.gradient(np.zeros(form.n)) if form.smooth.is_quadratic else np.zeros(form.n)
         product = form.apply(v) + form.c
         for _ in range(SWEEPS):
-            d = factor.solve(-(form.smooth.gradient(v) + form.adjoint(y + beta * (product - u))))
-            v = v + d if form.smooth.is_quadratic else _searched_sweep(form, v, d, u, y, beta)
+            if form.smooth.is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
+                v = factor.solve(eps * v - start + form.adjoint(beta * (u - form.c) - y))
+            else:
+                d = factor.solve(-(form.smooth.gradient(v) + form.adjoint(y + beta * (product - u))))
+                v = _searched_sweep(form, v, d, u, y, beta)
             product = form.apply(v) + form.c
             u = form.terms.prox(product + y / beta, beta)
             y = y + beta * (product - u)
@@ -146,19 +163,18 @@ class NewtonALM(Method):
     def _interior(self, setup: Setup, carry: Carry) -> Carry:
         assert setup.interior is not None
         form, interior = setup.form, setup.interior
-        if carry.best <= ROUNDING:
+        if max(carry.left, carry.gap) <= ROUNDING or carry.gap <= ROUNDING**2:
             return carry
         with np.errstate(all="ignore"):  # a step that rounding has spoilt is seen by its outcome
             v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
             y, u = interior.multipliers(point), form.apply(v) + form.c
-            merit = max(
-                *residuals(form, v, u, y)[:2],
-                interior.products(point) / (float(np.abs(y) @ np.abs(u)) or 1.0),
-            )
-        if not (math.isfinite(merit) and length >= SHORTEST):
+            left = residuals(form, v, u, y)[1]
+            gap = interior.products(point) / _energy(setup, v, u, y)
+        if not (math.isfinite(left + gap) and length >= SHORTEST):
             return self._to_semismooth(setup, carry)
-        best, stalled = (merit, 0) if merit < carry.best else (carry.best, carry.stalled + 1)
-        carry = carry._replace(v=v, u=u, y=y, point=point, best=best, stalled=stalled)
+        stalled = 0 if left < carry.left or gap < carry.gap else carry.stalled + 1
+        left, gap = min(left, carry.left), min(gap, carry.gap)
+        carry = carry._replace(v=v, u=u, y=y, point=point, left=left, gap=gap, stalled=stalled)
         return self._to_semismooth(setup, carry) if stalled > PATIENCE else carry
 
     def _to_semismooth(self, setup: Setup, carry: Carry) -> Carry:
@@ -187,11 +203,26 @@ class NewtonALM(Method):
         )
 
 
-def _uniform(form: Form, beta: float, blocks: tuple[Any, ...] = ()) -> Weights:
+def _placed(form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
+    """(v, y) of a starting point, in the units of the form; a given z also says what a block's own h has for y."""
+    v = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) / form.C
+    z, y = np.ravel(to_numpy(z0)).astype(float), np.zeros(form.m)
+    last = form.source < z.size
+    y[last] = -form.scale * z[form.source[last]] / form.E[last]
+    if np.any(z):
+        force = -(form.smooth.gradient(v) + form.adjoint(y)) / form.C
+        for place, own in form.blocks:
+            if own is not None:
+                rows = (form.source >= own.start) & (form.source < own.stop)
+                y[rows] = force[place][form.source[rows] - own.start] / form.E[rows]
+    return v, y
+
+
+def _uniform(form: Form, beta: float) -> Weights:
     """W = βI."""
     terms = form.terms
     along, direction = np.full(len(terms.radius), beta), np.ones(len(terms.label))
-    return Weights(np.full(form.m, beta), form.general, terms.members, terms.label, direction, along, blocks)
+    return Weights(np.full(form.m, beta), form.general, terms.members, terms.label, direction, along)
 
 
 def _searched_sweep(
@@ -214,6 +245,13 @@ def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[
     size = max(norm(gradient), norm(y)) or 1.0  # ‖M‖ = 1
     equation = norm(product + form.c - u) / (max(norm(product), norm(u), norm(form.c)) or 1.0)
     return float(equation), float(norm(gradient + pulled) / size), float(size)
+
+
+def _energy(setup: Setup, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> float:
+    """The size of the objective's terms: ⟨y, u⟩, and ⟨∇f, v⟩ with ∇f as at the start and as what has changed since."""
+    change = setup.form.smooth.gradient(v) - setup.slope
+    force = np.abs(setup.slope) + np.abs(change)
+    return float(np.abs(y) @ np.abs(u) + force @ np.abs(v)) or 1.0
 
 
 def _first_weight(form: Form, v: np.ndarray, curvature: float) -> float:
@@ -281,6 +319,7 @@ def snapshot(setup: Setup, carry: Carry) -> State:
         0.0,
         (None,) * len(problem.blocks),
         tuple(points),
+        due=carry.phase != INTERIOR or max(carry.left, carry.gap) <= WORTH,
     )
 
 
@@ -293,7 +332,7 @@ def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: flo
     picked = (q - form.c)[form.general :]  # u = v + c there
     held = form.terms.entries.held(w[form.terms.last], 1 / beta)[first:]
     for rows in (~held, held):
-        v[form.index[rows]] = picked[rows]
+        v[form.M.index[rows]] = picked[rows]
     return v
 
 

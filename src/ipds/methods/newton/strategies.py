@@ -4,6 +4,7 @@
     Woodbury   no Q and fewer rows than columns: K⁻¹ through the small matrix 1/w + R diag⁻¹ Rᵀ
     Sparse     banded Cholesky after reverse Cuthill-McKee where the band is narrow, else SuperLU
     Bordered   sparse rows and a few dense ones: Woodbury's formula around a sparse factorisation
+    Lowered    one of them, less a low rank
     Dense      Cholesky
 
 Each is made once for a problem; `factorise` gives (solve, augmented) at a point, the latter a function (a, b) ↦ (x, t)
@@ -14,6 +15,7 @@ large numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,7 +52,10 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
         return Diagonal()
     if W.blocks and n > DENSE:
         return None
-    only_rows = not W.members.size and not W.blocks and not others
+    if W.low and not W.members.size and not W.blocks:
+        base = choose(n, Q, rows, replace(W, low=()), rest)
+        return base if base is None or isinstance(base, Dense) else Lowered(base, rows[-1])
+    only_rows = not W.is_lowered and not W.blocks and not others
     are_sparse = [scipy.sparse.issparse(A) for A in rows]
     count = sum(A.shape[0] for A in rows)
     if only_rows and n > DENSE and any(are_sparse):
@@ -63,11 +68,14 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
         if W.members.size:  # rows of one group meet
             others.append(abs(W.lowered(R[R.shape[0] - W.general :])[0]))
             others[-1] = others[-1].T @ others[-1]
-        return _sparse_choice(n, Q, R, others, only_rows)
-    R = np.vstack([to_dense(A) for A in rows]) if rows else np.zeros((0, n))
-    if only_rows and count < n and count**2 * n + count**3 / 3 < count * n**2 + n**3 / 3:
-        return Woodbury(R)
-    return Dense(n, Q, R)
+        return _sparse_choice(n, Q, rows, R, others, only_rows)
+    work = (
+        sum(A.shape[0] for A, is_sparse in zip(rows, are_sparse, strict=True) if not is_sparse) * n**2
+        + n**3 / 3
+    )
+    if only_rows and count < n and count**2 * n + count**3 / 3 < work:
+        return Woodbury(np.vstack([to_dense(A) for A in rows]))
+    return Dense(n, Q, rows)
 
 
 def _are_thin(A: Any) -> np.ndarray:
@@ -78,7 +86,9 @@ def _are_thin(A: Any) -> np.ndarray:
     return counts**2 > 4 * (np.sum(counts) + A.shape[1])
 
 
-def _sparse_choice(n: int, Q: Any, R: Any, others: Sequence[Any], only_rows: bool) -> Strategy:
+def _sparse_choice(
+    n: int, Q: Any, rows: Sequence[Any], R: Any, others: Sequence[Any], only_rows: bool
+) -> Strategy:
     work = Gram.work(R)
     if only_rows and R.shape[0] < 0.7 * n:
         transposed = R.T.tocsr()
@@ -87,7 +97,7 @@ def _sparse_choice(n: int, Q: Any, R: Any, others: Sequence[Any], only_rows: boo
             if 2 * len(gram.row) < work + n:  # fewer entries than RᵀR has
                 return SparseWoodbury(R, gram)
     if n <= DENSE and work + sum(A.nnz for A in others) > FEW * n * n:
-        return Dense(n, Q, R.toarray())
+        return Dense(n, Q, rows)
     return Sparse(n, Q, others, R, only_rows)
 
 
@@ -101,28 +111,51 @@ class Diagonal:
 
 
 class Dense:
-    """Cholesky of K, written out."""
+    """Cholesky of K, written out; sparse rows stay sparse until they are added."""
 
-    def __init__(self, n: int, Q: Any, R: np.ndarray):
-        self.n, self.Q, self.R = n, Q, R
+    def __init__(self, n: int, Q: Any, rows: Sequence[Any]):
+        self.n, self.Q, self.rows = n, Q, rows
 
     def factorise(
         self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
     ) -> tuple[Solve, Augmented | None]:
-        active = np.flatnonzero(w)
-        B = self.R[active] * np.sqrt(w[active])[:, None]
-        K = B.T @ B
+        K, begin = np.zeros((self.n, self.n)), 0
+        for R in self.rows:
+            own, begin = w[begin : begin + R.shape[0]], begin + R.shape[0]
+            K += self._gram(R, own)
         for A in (self.Q, rest):
             if A is not None:
                 K += to_dense(A)
-        general = self.R[len(w) - W.general :]
-        if W.members.size:
-            P, drop = W.lowered(general)
-            K -= P.T @ (drop[:, None] * P)
-        for rows, block in W.blocks:
-            K += general[rows].T @ ((block - np.diag(W.diagonal[rows])) @ general[rows])
+        if W.is_lowered:
+            P, drop = W.lowered(self.rows[-1])
+            K -= to_dense(P.T @ (drop[:, None] * to_dense(P)))
+        for place, block in W.blocks:
+            part = to_dense(self.rows[-1][place])
+            K += part.T @ ((block - np.diag(W.diagonal[place])) @ part)
         K[np.diag_indices(self.n)] += diagonal
         return dense_cholesky(K), None
+
+    @staticmethod
+    def _gram(R: Any, w: np.ndarray) -> np.ndarray:
+        if scipy.sparse.issparse(R):
+            return (R.T @ scipy.sparse.diags_array(w) @ R).toarray()
+        active = np.flatnonzero(w)
+        root = np.sqrt(w)[:, None]
+        B = R * root if active.size == len(w) else R[active] * root[active]
+        return B.T @ B
+
+
+def reordered(R: Any, others: Sequence[Any]) -> tuple[np.ndarray, int]:
+    """An order of the columns in which RᵀR and the others have a narrow band, and its width."""
+    ones = abs(R)
+    pattern = scipy.sparse.csr_array(
+        sum((abs(A) for A in others), ones.T @ ones + scipy.sparse.eye_array(R.shape[1]))
+    )
+    order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True)
+    place = np.empty(len(order), int)
+    place[order] = np.arange(len(order))
+    coo = pattern.tocoo()
+    return order, int(np.max(np.abs(place[coo.row] - place[coo.col]), initial=0))
 
 
 class Sparse:
@@ -130,14 +163,9 @@ class Sparse:
 
     def __init__(self, n: int, Q: Any, others: Sequence[Any], R: Any, only_rows: bool):
         self.n, self.Q, self.R = n, Q, R
-        ones = abs(R)
-        pattern = ones.T @ ones + scipy.sparse.eye_array(n)
-        full = scipy.sparse.csr_array(sum((abs(A) for A in others), pattern))
-        self.order = scipy.sparse.csgraph.reverse_cuthill_mckee(full, symmetric_mode=True)
+        self.order, self.width = reordered(R, others)
         self.place = np.empty(n, int)
         self.place[self.order] = np.arange(n)
-        coo = full.tocoo()
-        self.width = int(np.max(np.abs(self.place[coo.row] - self.place[coo.col]), initial=0))
         self.gram = Gram(R) if only_rows and Gram.work(R) <= PAIRS else None
 
     def factorise(
@@ -205,15 +233,38 @@ class SparseWoodbury:
         if off.any():  # rows that do not count become rows of the identity
             data = np.where(off[self.gram.row] | off[self.gram.column], 0.0, data)
             data[self.gram.diagonal[off]] = 1.0
-        S = self.gram.matrix(data)
-        whole = dense_cholesky(S.toarray()) if self.is_dense else sparse_lu(S)
+        gram = self.gram
+        whole = dense_cholesky(gram.dense(data)) if self.is_dense else sparse_lu(gram.matrix(data))
 
         def small(g: np.ndarray) -> np.ndarray:
             full = np.zeros(len(w))
             full[active] = g
             return whole(full)[active]
 
-        return around(lambda g: g / diagonal, self.R[active], small, active, len(w))
+        R = self.R[active] if off.any() else self.R
+        return around(lambda g: g / diagonal, R, small, active, len(w))
+
+
+class Lowered:
+    """K less a low rank, PᵀdP: (K - PᵀdP)⁻¹ = K⁻¹ + K⁻¹Pᵀ (1 - d P K⁻¹Pᵀ)⁻¹ d P K⁻¹."""
+
+    def __init__(self, base: Strategy, G: Any):
+        self.base, self.G = base, G
+
+    def factorise(
+        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
+    ) -> tuple[Solve, Augmented | None]:
+        base, _ = self.base.factorise(w, diagonal, rest, replace(W, low=()))
+        P, d = W.lowered(self.G)
+        P = to_dense(P)
+        KP = np.stack([base(row) for row in P], axis=1)
+        small = np.eye(len(d)) - d[:, None] * (P @ KP)
+
+        def solve(g: np.ndarray) -> np.ndarray:
+            x = base(g)
+            return x + KP @ np.linalg.solve(small, d * (P @ x))
+
+        return solve, None
 
 
 class Bordered:
@@ -236,11 +287,12 @@ class Bordered:
 
 def around(base: Solve, R: Any, small: Solve, active: np.ndarray, count: int) -> tuple[Solve, Augmented]:
     """Woodbury's formula, and the augmented system that it comes from."""
+    transposed = R.T
 
     def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         t = np.zeros(count)
         t[active] = small(R @ base(a) - b[active])
-        return base(a - R.T @ t[active]), t
+        return base(a - transposed @ t[active]), t
 
     return (lambda g: augmented(g, np.zeros(count))[0]), augmented
 

@@ -14,8 +14,11 @@ import numpy as np
 
 from ..._arrays import Array, Shape, asarray, to_numpy
 from ...functions import Nonsmooth
+from ...functions.jacobians import Jacobian
 from .weights import Weights
 
+RANK = 300
+"""Largest rank with which a Jacobian is taken as a diagonal and a low rank."""
 EXPLICIT = 1000
 """A Jacobian that comes as a map is written out as a matrix up to this size."""
 
@@ -40,12 +43,14 @@ class Piece:
         return self.scale * to_numpy(self.h.prox(self._own(w), 1 / (beta * self.scale**2))).ravel()
 
     def rest(self, w: np.ndarray, beta: float) -> Any:
-        """I - J: a diagonal, a matrix, or a function; None where J is not known."""
-        jacobian = getattr(self.h, "prox_jacobian", None)
-        J = None if jacobian is None else jacobian(self._own(w), 1 / (beta * self.scale**2))
+        """I - J: a diagonal, (a, V, c) for diag(a) - V diag(c) Vᵀ, a matrix or a function; None where J is unknown."""
+        J = self.h.prox_jacobian(self._own(w), 1 / (beta * self.scale**2))
         if J is None or not hasattr(J, "apply"):
             return None if J is None else 1.0 - to_numpy(J).ravel()
         size = math.prod(self.shape)
+        low = J.low_rank() if isinstance(J, Jacobian) else None
+        if low is not None and low[1].shape[1] <= RANK:
+            return 1.0 - low[0], low[1], low[2]
 
         def product(d: np.ndarray) -> np.ndarray:
             return d - to_numpy(J.apply(asarray(d.reshape(self.shape), self.like))).ravel()
@@ -113,13 +118,16 @@ class Terms:
 
     def weights(self, w: np.ndarray, beta: float) -> Weights | None:
         """β(I - J) at w, J an element of the generalised Jacobian of the prox; None where one is not known."""
-        diagonal, blocks = np.zeros(self.m), []
+        diagonal, low, blocks = np.zeros(self.m), [], []
         for piece in self.pieces:
             rest = piece.rest(w, beta)
             if rest is None:
                 return None
             if isinstance(rest, np.ndarray) and rest.ndim == 1:
                 diagonal[piece.rows] = beta * rest
+            elif isinstance(rest, tuple):
+                diagonal[piece.rows] = beta * rest[0]
+                low.append((piece.rows, rest[1], beta * rest[2]))
             else:
                 diagonal[piece.rows] = beta
                 blocks.append((piece.rows, _times(beta, rest)))
@@ -131,7 +139,9 @@ class Terms:
             along = np.where(share < 1, 0.0, beta)
             direction = np.where(share < 1, 1 / np.maximum(size, 1e-300), 0.0)[self.label] * w[self.members]
         diagonal[self.last] = beta * self.entries.held(w[self.last], 1 / beta)
-        return Weights(diagonal, self.general, self.members, self.label, direction, along, tuple(blocks))
+        return Weights(
+            diagonal, self.general, self.members, self.label, direction, along, tuple(low), tuple(blocks)
+        )
 
 
 def _times(beta: float, rest: Any) -> Any:

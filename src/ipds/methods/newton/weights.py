@@ -11,7 +11,7 @@ import scipy
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """a on single rows, a(I - e eᵀ) + b e eᵀ on groups, and matrices on blocks."""
+    """a on single rows, a(I - e eᵀ) + b e eᵀ on groups, less a low rank on some rows, and matrices on blocks."""
 
     diagonal: np.ndarray
     """a; of no meaning on rows of blocks."""
@@ -25,13 +25,23 @@ class Weights:
     """e, entry by entry of the members; unit vectors, or 0 for a multiple of the identity."""
     along: np.ndarray
     """b, group by group."""
+    low: tuple[tuple[slice, Any, np.ndarray], ...] = ()
+    """(rows, V, c): W is diag(a) - V diag(c) Vᵀ there."""
     blocks: tuple[tuple[slice, Any], ...] = ()
     """(rows, W there): a dense matrix, or a function where only products are known."""
+
+    @property
+    def is_lowered(self) -> bool:
+        """Whether groups or low ranks take from the diagonal."""
+        return bool(self.members.size or self.low)
 
     def times(self, y: np.ndarray) -> np.ndarray:
         """W y."""
         out = self.diagonal * y
-        self._add_groups(out, y, self.along - self._across())
+        if self.members.size:
+            self._add_groups(out, y, self.along - self._across())
+        for rows, V, c in self.low:
+            out[rows] -= V @ (c * (V.T @ y[rows]))
         for rows, W in self.blocks:
             out[rows] = W(y[rows]) if callable(W) else W @ y[rows]
         return out
@@ -45,9 +55,18 @@ class Weights:
 
     def lowered(self, G: Any) -> tuple[Any, np.ndarray]:
         """(P, d) with GᵀWG = Gᵀ diag(a) G - Pᵀ diag(d) P for the general rows G, blocks apart."""
-        drop = self._across() - self.along
         triple = (self.direction, (self.label, self.members))
-        return scipy.sparse.csr_array(triple, shape=(len(drop), G.shape[0])) @ G, drop
+        parts = [scipy.sparse.csr_array(triple, shape=(len(self.along), G.shape[0])) @ G]
+        drops = [self._across() - self.along]
+        for rows, V, c in self.low:
+            parts.append(V.T @ G[rows])
+            drops.append(c)
+        if len(parts) == 1:
+            return parts[0], drops[0]
+        if all(map(scipy.sparse.issparse, parts)):
+            return scipy.sparse.vstack(parts, format="csr"), np.concatenate(drops)
+        dense = [P.toarray() if scipy.sparse.issparse(P) else P for P in parts]
+        return np.vstack(dense), np.concatenate(drops)
 
     def _across(self) -> np.ndarray:
         """a, group by group."""
@@ -57,6 +76,5 @@ class Weights:
 
     def _add_groups(self, out: np.ndarray, y: np.ndarray, factor: np.ndarray) -> None:
         """out += Σ_g factor_g e_g ⟨e_g, y⟩."""
-        if self.members.size:
-            inner = np.bincount(self.label, self.direction * y[self.members], len(factor))
-            out[self.members] += self.direction * (factor * inner)[self.label]
+        inner = np.bincount(self.label, self.direction * y[self.members], len(factor))
+        out[self.members] += self.direction * (factor * inner)[self.label]
