@@ -159,6 +159,26 @@ def test_support_and_recession_by_sampling(h: Any, shape: tuple[int, ...]) -> No
         assert h.support(-member) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("h", "shape"),
+    [
+        (SecondOrderCone(), (3, 4)),
+        (ExponentialCone(), (4, 3)),
+        (LogDet(), (3, 3)),
+        (DiagonalEquals(2.0), (3, 3)),
+    ],
+    ids=str,
+)
+def test_receding_directions_never_leave_the_domain(h: Any, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        x, d = h.prox(rng.standard_normal(shape), 1.0), rng.standard_normal(shape)
+        along = h.receding(d)
+        assert math.isfinite(h(x + 1e3 * along))
+        np.testing.assert_allclose(h.receding(along), along, atol=1e-9)
+        assert np.linalg.norm(d - along) <= np.linalg.norm(d)
+
+
 def test_support_and_recession_of_the_exponential_cone() -> None:
     h = ExponentialCone()
     assert h.recession(np.array([1.0, 1.0, 3.0])) == 0.0

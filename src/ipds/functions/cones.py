@@ -47,6 +47,10 @@ class SecondOrderCone(Indicator):
         """sup ⟨y, x⟩ over the cone: 0 for -y in the cone, else ∞."""
         return 0.0 if _inside(-y) else math.inf
 
+    def receding(self, d: Array) -> Array:
+        """The direction nearest to d in which the domain never ends: its projection."""
+        return self.project(d)
+
     def recession(self, d: Array) -> float:
         """0 for d in the cone, else ∞."""
         return 0.0 if _inside(d) else math.inf

@@ -66,6 +66,10 @@ class DiagonalEquals(Indicator):
             return math.inf
         return scalar(xp.sum(xp.where(on, self._values(y) * y, 0.0)))
 
+    def receding(self, d: Array) -> Array:
+        """The direction nearest to d in which the domain never ends: d without its diagonal."""
+        return namespace(d).where(self._eye(d), 0.0, d)
+
     def recession(self, d: Array) -> float:
         """0 for directions without a diagonal, else ∞."""
         return math.inf if bool(namespace(d).any((d != 0) & self._eye(d))) else 0.0

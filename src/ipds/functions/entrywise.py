@@ -83,6 +83,10 @@ class Entrywise(Nonsmooth):
         xp = namespace(d)
         return scalar(xp.sum(self._recession(xp, d)))
 
+    def receding(self, d: Array) -> Array:
+        """The direction nearest to d in which the domain never ends: d, or its positive part."""
+        return d if self.domain is None else namespace(d).clip(d, 0.0, None)
+
     def support(self, y: Array) -> float:
         """sup ⟨y, x⟩ over the domain of h: here all of the space, or x ≥ 0."""
         xp = namespace(y)

@@ -48,6 +48,10 @@ class ExponentialCone(Indicator):
         """sup ⟨y, x⟩ over the cone: 0 for y in its polar cone, else ∞."""
         return 0.0 if bool(np.all(_in_polar(_rows(y)))) else math.inf
 
+    def receding(self, d: Array) -> Array:
+        """The direction nearest to d in which the domain never ends: its projection."""
+        return self.project(d)
+
     def recession(self, d: Array) -> float:
         """0 for d in the cone, else ∞."""
         return 0.0 if bool(np.all(_in_cone(_rows(d)))) else math.inf

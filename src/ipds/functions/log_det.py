@@ -77,6 +77,10 @@ class LogDet(Nonsmooth):
         """sup ⟨y, x⟩ over the domain: 0 where the symmetric part of y has no eigenvalue > 0, else ∞."""
         return 0.0 if bool(namespace(y).max(_spectrum(y)[0]) <= 0) else math.inf
 
+    def receding(self, d: Array) -> Array:
+        """The direction nearest to d in which the domain never ends: its positive semidefinite part."""
+        return PSD().project(d)
+
     def recession(self, d: Array) -> float:
         """0 for positive semidefinite directions, else ∞."""
         return PSD()(d)
