@@ -131,6 +131,8 @@ class Smooth(OnExpressions, ABC):
     """Whether f is convex, None where that is not known."""
     is_quadratic: bool = False
     """Whether ∇²f is constant."""
+    is_even: bool = False
+    """Whether f(-x) = f(x) for all x, with minima away from 0: a descent cannot cross over."""
     domain: Domain | None = None
     """The open set on which f is finite, None for everywhere: outside f(x) = ∞, and ∇f(x) is any finite array. Starts
     lie inside, and searches turn back from infinite values."""

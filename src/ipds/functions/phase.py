@@ -24,6 +24,7 @@ class PhaseRetrieval(LinearModel):
     """
 
     is_convex = False
+    is_even = True
 
     def __init__(self, G: Any, z: Any):
         self._complex = _is_complex(G)

@@ -21,6 +21,7 @@ from .baselines.radmm import RADMM
 from .baselines.rialm import RiemannianALM
 from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
+from .either_sign import EitherSign, is_one_sided
 from .ipds import IPDS
 from .newton import NewtonALM, OnFaces, has_flat_faces, predicted
 from .reordered import Reordered
@@ -56,7 +57,8 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     if is_convex_canonical(given) and _is_at_hand(given):
         tried = _with_newton(given, tried)
     elif last is not None and has_flat_faces(given, last):
-        tried = [OnFaces(AcceleratedIPDS())]
+        first: Method = AcceleratedIPDS()
+        tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first)]
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
     if tried and problem.operators[-1].is_zero:
         return tried

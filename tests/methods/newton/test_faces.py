@@ -22,6 +22,7 @@ from ipds.functions import (
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.newton import OnFaces
 from ipds.methods.newton.pivots import least_deviations
+from ipds.methods.reordered import Reordered
 from ipds.theory.certificate import certify
 
 AUTO = OnFaces(AcceleratedIPDS())
@@ -164,13 +165,38 @@ def test_a_curved_f_is_solved_by_newton_steps_on_signs_and_bounds():
     sooner = 0
     for seed in range(20):
         problem, start = phase(seed)
-        ours = solve(problem, start, tol=1e-9)
+        ours = solve(problem, start, tol=1e-9, method=Reordered(AUTO, 0))
         first = solve(problem, start, tol=1e-9, method=AcceleratedIPDS())
         assert ours.success
         assert ours.fun <= first.fun * (1 + 1e-6)
         assert certify(problem, ours.state).relative <= 1e-9
         sooner += ours.nit < first.nit
     assert sooner >= 15
+
+
+def test_a_start_of_the_wrong_sign_is_turned():
+    right = turned = 0
+    for seed in range(12):
+        problem, (_, start) = phase(seed)
+        wrong = [np.zeros(6), -start]
+        ours = solve(problem, wrong, tol=1e-8)
+        plain = solve(problem, wrong, tol=1e-8, method=AcceleratedIPDS())
+        assert ours.success
+        assert ours.fun <= plain.fun * (1 + 1e-6)  # at worst what the sign that was given leads to
+        assert np.all(np.diff(ours.history["iteration"]) > 0)
+        right += ours.x[1] @ start > 0
+        turned += plain.x[1] @ start > 0
+    assert right >= 11
+    assert turned == 0
+
+
+def test_a_run_from_either_sign_resumes(tmp_path):
+    problem, start = phase(3)
+    whole = solve(problem, start, tol=1e-9)
+    solve(problem, start, tol=1e-9, max_iter=20, checkpoint=tmp_path / "run")
+    resumed = solve(problem, start, tol=1e-9, checkpoint=tmp_path / "run")
+    assert resumed.nit == whole.nit
+    assert np.array_equal(resumed.x[1], whole.x[1])
 
 
 def test_a_wrong_finish_is_refused(monkeypatch):

@@ -99,7 +99,7 @@ class OnFaces(Method):
         labels = tuple(np.zeros(problem.blocks[i].shape, np.int8) for i in at)
         room = tuple(np.zeros(x.shape) for x in x0) if at else ()
         z = np.zeros(z0.shape) if at else np.zeros(0)
-        return Setup(problem, setup, at), Carry(0, carry, labels, 0, PATIENCE, 0, room, room, z)
+        return Setup(problem, setup, at), Carry(carry.t, carry, labels, 0, PATIENCE, 0, room, room, z)
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One step of the first method, and where the faces have settled the solution there."""
