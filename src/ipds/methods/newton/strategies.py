@@ -254,8 +254,10 @@ class Lowered:
     def factorise(
         self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
     ) -> tuple[Solve, Augmented | None]:
-        base, _ = self.base.factorise(w, diagonal, rest, replace(W, low=()))
         P, d = W.lowered(self.G)
+        if not len(d):  # weights of a first step, before any Jacobian is known
+            return self.base.factorise(w, diagonal, rest, W)
+        base, _ = self.base.factorise(w, diagonal, rest, replace(W, low=()))
         P = to_dense(P)
         KP = np.stack([base(row) for row in P], axis=1)
         small = np.eye(len(d)) - d[:, None] * (P @ KP)
