@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._arrays import Array, Shape, namespace, norm, scaled_difference
+from .._arrays import Array, Shape, is_array, namespace, norm, scaled_difference, zeros
 from ..functions import Nonsmooth
 from ..operators import Operator
 
@@ -43,6 +43,8 @@ class View(NamedTuple):
     def solved(self, group: Group) -> Array:
         """c - Σ_j N_j v_j."""
         total = group.c
+        if not group.terms and not is_array(total):
+            total = total + zeros(group.shape, next(iter(self.variables.values())).q)
         for variable, N in group.terms.items():
             product = self.products.get((group, variable))
             if product is None:

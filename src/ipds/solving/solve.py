@@ -134,7 +134,7 @@ def _first_answer(
         try:
             own = done if choice.presolves else as_stated(done.stated, f"{choice.name} takes it so")
             result = _run(own, start, choice, left, log)
-        except AssumptionError:  # this one has no say here; another one may have
+        except (AssumptionError, np.linalg.LinAlgError):  # this one has no say here; another one may have
             if not tried and following is None:
                 raise
             continue
