@@ -246,4 +246,4 @@ def over(number: Any, x: Array) -> Array:
     if xp is not np:
         return number / xp.clip(x, least, None)
     large = np.maximum(x, least)
-    return np.divide(number, large, out=large)
+    return np.divide(number, large, out=large) if type(large) is np.ndarray else number / large
