@@ -80,7 +80,7 @@ def test_other_libraries_data_are_taken_as_numpy():
 def test_dask_arrays_as_data():
     da = pytest.importorskip("dask.array")
     G = rng.normal(size=(60, 6))
-    y = G[:, 0] - G[:, 3]
+    y = G[:, 0] - G[:, 3] + 0.1 * rng.normal(size=60)
     near = solve(minimize(norm1(G @ v - y) + Cardinality(2)(v)))
     rows, right = da.from_array(G, chunks=(20, 6)), da.from_array(y, chunks=20)
     far = solve(minimize(norm1(rows @ v - right) + Cardinality(2)(v)))
