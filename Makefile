@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-zoo bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
+.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-certify bench-zoo bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
 	$(BIN)/ipds demo
@@ -38,6 +38,10 @@ bench: $(READY)
 # the engine beside specialists: about ten minutes; `make bench-engine ARGS=--quick` takes two
 bench-engine: $(READY)
 	$(BIN)/python benchmarks/engine.py $(ARGS)
+
+# convex problems beside Clarabel, HiGHS and OSQP: about five minutes; `make bench-certify ARGS=--quick` takes one
+bench-certify: $(READY)
+	$(BIN)/python benchmarks/certify.py --write docs/performance.md $(ARGS)
 
 # problems as modellers write them, judged by other solvers: about ten minutes; `make bench-zoo ARGS="--only lasso"`
 bench-zoo: $(READY)

@@ -1,6 +1,7 @@
 """Convex problems to a certificate of 1e-6, beside Clarabel, HiGHS and OSQP through CVXPY: CPU seconds on one thread.
 
-Theirs is the time that the solver itself reports, without CVXPY's compilation; ours is the whole of `solve`.
+Theirs is the time that the solver itself reports, or the CPU time around it where that is less, without CVXPY's
+compilation; ours is the whole of `solve`.
 `--quick` takes sizes that finish in seconds, `--write PAGE` puts the table into a page.
 """
 
@@ -38,7 +39,7 @@ from ipds.functions import (
     Stacked,
 )
 
-TOL, LIMIT = 1e-6, 60.0
+TOL, LIMIT = 1e-6, 30.0
 
 
 @dataclass
@@ -234,9 +235,12 @@ def measured(case: Case) -> Row:
         objective, constraints = case.theirs(cp.Variable(case.ours.blocks[0].shape))
         problem = cp.Problem(cp.Minimize(objective), constraints)
         try:
+            problem.get_problem_data(solver)  # compiles
+            begin = time.process_time()
             problem.solve(solver=solver, time_limit=LIMIT, **options)
-            solved = problem.status == "optimal"
-            seconds[solver] = float(problem.solver_stats.solve_time) if solved else None
+            spent, solved = time.process_time() - begin, problem.status == "optimal"
+            # what the solver reports is by the clock on the wall: a busy machine must not count against it
+            seconds[solver] = min(spent, float(problem.solver_stats.solve_time)) if solved else None
             if solved:
                 values[solver] = float(problem.value)
         except cp.error.SolverError:
@@ -261,7 +265,7 @@ def text(rows: list[Row]) -> str:
         "## Convex problems beside interior-point solvers",
         "",
         f"CPU seconds on one thread to a certificate of {TOL:g}; `make bench-certify`. Theirs is the time that the",
-        "solver reports, without CVXPY's compilation; ours the whole of `solve`. – : no answer within a minute, or",
+        "solver reports, without CVXPY's compilation; ours the whole of `solve`. – : no answer within 30 s, or",
         "not asked.",
         "",
         "| problem | ipds | steps | Clarabel | HiGHS | OSQP | ipds / best | objective off by |",

@@ -9,8 +9,20 @@ import scipy.sparse as sp
 from kinds import KINDS, Kind, differences, made
 
 from ipds import AssumptionError, Block, Problem
-from ipds.functions import L1, Box, Cardinality, LeastSquares, Linear, NonNegative, Quadratic, Stacked, smooth
+from ipds.functions import (
+    L1,
+    Box,
+    Cardinality,
+    LeastSquares,
+    Linear,
+    NonNegative,
+    Quadratic,
+    Stacked,
+    Zero,
+    smooth,
+)
 from ipds.methods import NewtonALM
+from ipds.methods.newton import predicted
 from ipds.operators import FiniteDifference, Matrix, from_linear_operator
 
 
@@ -313,3 +325,40 @@ def test_finite_differences_are_explicit():
     setup, _, state = run(problem)
     assert setup.system.strategy is not None
     assert max(residuals(problem, state)) <= 1e-8
+
+
+@pytest.mark.parametrize(
+    ("f", "rows"),
+    [
+        (
+            Linear(np.ones(6)),
+            [(np.ones((2, 6)), np.array([1.0, 2.0]), Box(0.0, 0.0)), (None, 0.0, NonNegative())],
+        ),
+        (Quadratic(np.eye(6)), [(np.ones((1, 6)), -10.0, Box(0.0, 0.0)), (None, 0.0, Box(0.0, 0.1))]),
+        (Linear(-np.ones(6)), [(np.ones((2, 6)), 0.0, Zero()), (None, 0.0, NonNegative())]),
+        (Linear(-2 * np.ones(6)), [(None, 0.0, L1(1.0))]),
+    ],
+    ids=["infeasible equations", "infeasible box", "unbounded program", "unbounded norm"],
+)
+def test_without_a_solution_nothing_is_certified(f, rows):
+    """The multiplier, or the point, grows along the direction that proves it."""
+    problem = made(Kind(6, f, rows, lambda cp, v: (0, [])))
+    _, _, state = run(problem, tol=1e-6, steps=60)
+    assert max(residuals(problem, state)) > 1e-3
+    assert max(np.abs(state.z).max(), np.abs(state.x[0]).max()) > 1e6
+    assert all(np.all(np.isfinite(x)) for x in (*state.x, state.z))
+
+
+def test_costs_grow_with_the_problem():
+    small, large = (
+        predicted(Problem([Block(A=-np.ones((3 * n, n)), shape=n), Block(h=L1(), shape=3 * n)]))
+        for n in (10, 200)
+    )
+    assert 0 < small.newton < large.newton < math.inf
+    assert small.iteration < large.iteration
+    chain, plane = differences(60_000), sp.kron(differences(250), sp.eye_array(240), format="csr")
+    costs = [
+        predicted(Problem([Block(A=-D, shape=D.shape[1]), Block(h=L1(), shape=D.shape[0])])).newton
+        for D in (chain, sp.vstack([plane, sp.kron(sp.eye_array(250), differences(240))], format="csr"))
+    ]
+    assert costs[0] < costs[1]

@@ -131,7 +131,11 @@ class NewtonALM(Method):
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One round of ADMM, or one Newton step."""
         take = (self._warm, self._interior, self._semismooth)[carry.phase]
-        carry = take(setup, carry)._replace(t=carry.t + 1)
+        with np.errstate(all="ignore"):  # what has overflowed is seen by its outcome
+            moved = take(setup, carry)
+        if not (np.all(np.isfinite(moved.v)) and np.all(np.isfinite(moved.y))):
+            moved = carry  # an unbounded problem, at the end of the numbers
+        carry = moved._replace(t=carry.t + 1)
         return carry, snapshot(setup, carry)
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
