@@ -55,6 +55,16 @@ class Canonical:
         )
         return canonical or (slack.rows is None and not self._draft.convex)
 
+    @property
+    def report(self) -> list[str]:
+        """What was done, in words; which block stands alone, where nothing else was."""
+        if self.notes or self.is_trivial:
+            return list(self.notes)
+        names = ", ".join(repr(self.stated.names[slack.block]) for slack in self._draft.slacks)
+        return [
+            f"the equation solved for {names}" if names else "the equation as rows of a block of their own"
+        ]
+
     def start(self, x0: Sequence[Array], z0: Array | None) -> Start:
         """A starting point of the problem as stated in the canonical coordinates; z0 None is zero in both."""
         draft, like = self._draft, x0[0]

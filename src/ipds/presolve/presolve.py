@@ -67,7 +67,7 @@ def presolve(problem: Problem) -> Presolved:
         return as_stated(problem, "the data are distributed")
     steps: list[Canonical | Equilibrated] = []
     canonical = Canonical(problem)
-    notes = list(canonical.notes)
+    notes = canonical.report
     if not canonical.is_trivial:
         steps.append(canonical)
     current = problem if canonical.is_trivial else canonical.problem
