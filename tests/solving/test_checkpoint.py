@@ -208,22 +208,36 @@ def test_stopped_by_the_callback_by_ctrl_c_or_by_an_error_it_goes_on(stop, tmp_p
 
 @pytest.mark.parametrize("make", [problems.robust_regression, piecewise])
 def test_auto_resumes_in_its_second_method(make, tmp_path, monkeypatch):
-    """The answer is that of the second method on the one problem, of the first one on the other."""
+    """The first one stalls, as no certificate is exactly zero."""
     monkeypatch.setattr(Stagnation, "CHECKS", 3)
     monkeypatch.setattr(Stagnation, "ITERATIONS", 30)
-    options = {"make": make, "tol": 0.0, "max_iter": 900}
+    options = {"make": make, "tol": 0.0, "max_iter": 900, "x0": problems.start_of(make())[0]}
     undisturbed = run(None, **options)
     path, seen = tmp_path / "a", []
 
     def callback(now):
         seen.append(now.nit)
-        if max(seen) > seen[-1] > 50:
+        if seen.count(1) == 2 and now.nit == 40:
             raise Killed
 
     with pytest.raises(Killed):
         run(Checkpoint(path, every=0.0), callback=callback, **options)
     assert b'"1/checks"' in path.read_bytes()  # arrays of the second run
     assert_same(run(path, **options), undisturbed)
+
+
+def test_auto_resumes_after_one_method_has_handed_over_to_the_next(tmp_path, monkeypatch):
+    methods = [IPDS("practical"), AcceleratedIPDS("fast")]
+    monkeypatch.setitem(solve.__globals__, "candidates", lambda *problems: methods)
+    monkeypatch.setitem(
+        solve.__globals__, "handover", lambda method, following, problem: 20 if following else None
+    )
+    options = {"make": convex, "max_iter": 60, "check_every": 5, "tol": 0.0}
+    undisturbed = run(None, **options)
+    assert undisturbed.nit > 20
+    cut(convex, tmp_path / "a", 35, seed=1, tol=0.0, max_iter=60, check_every=5)
+    assert b'"1/checks"' in (tmp_path / "a").read_bytes()
+    assert_same(run(tmp_path / "a", **options), undisturbed)
 
 
 @pytest.mark.parametrize("name", ["strict", "torch", "jax", "single"])

@@ -25,6 +25,7 @@ from ipds.methods import (
     ManPG,
     RiemannianALM,
     Subgradient,
+    candidates,
 )
 
 
@@ -126,9 +127,10 @@ def test_auto_tries_no_further_method_once_the_time_is_over(monkeypatch):
     monkeypatch.setattr(
         problem.operators[0], "apply", lambda x: (setattr(clock, "now", clock.now + 1), original(x))[1]
     )
-    alone = solve(problem, method=AcceleratedIPDS(), tol=0.0)
+    x0, _ = problems.start_of(problem)
+    alone = solve(problem, x0, method=candidates(problem)[0], tol=0.0)
     assert alone.status in (Status.STALLED, Status.STALLED_FEASIBLE)
-    result = solve(problem, tol=0.0, time_limit=alone.seconds, callback=lambda now: seen.append(now.nit))
+    result = solve(problem, x0, tol=0.0, time_limit=alone.seconds, callback=lambda now: seen.append(now.nit))
     assert result.status is alone.status
     assert seen.count(1) == 1
 

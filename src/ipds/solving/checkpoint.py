@@ -163,7 +163,7 @@ class Journal:
                 carry, self._file = filled(carry, "carry", file), None
                 if carry.t != run.last.t or file.arrays or file.numbers:
                     raise ValueError("it holds what this solve does not keep")
-            elif run.status not in FINAL:
+            elif run.status not in (*FINAL, Status.MAX_ITER):  # the last where it handed over
                 raise ValueError("a method follows one that had not ended")
         self._noted, self._last = (run, carry, leg.end), time.perf_counter()
         self._written = (k, run.last.t, run.status)
