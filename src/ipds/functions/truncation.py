@@ -52,13 +52,13 @@ def truncate_warm(v: np.ndarray, s: int, warm: Any = None) -> tuple[np.ndarray, 
         return truncate(v, s), None
     wide = v if v.shape[0] == short else v.T
     if warm is not None and warm.shape == (short, block) and warm.any():
-        start = _orthonormal(np.concatenate([warm[:, :-2], _start(short, 2)], axis=1))
+        start = orthonormal(np.concatenate([warm[:, :-2], start_block(short, 2)], axis=1))
         found = leading(wide, s, start, blocks=8, at_least=2)
         if found is not None:
             return _product(*found, s, wide is v), found[0]
     x = truncate(v, s)
-    rows = (x if wide is v else x.T) @ _start(max(v.shape), s)
-    return x, _orthonormal(np.concatenate([rows, _start(short, OVERSAMPLING)], axis=1))
+    rows = (x if wide is v else x.T) @ start_block(max(v.shape), s)
+    return x, orthonormal(np.concatenate([rows, start_block(short, OVERSAMPLING)], axis=1))
 
 
 def has_basis(v: np.ndarray, s: int) -> bool:
@@ -71,7 +71,7 @@ def _truncate_fast(v: np.ndarray, s: int) -> np.ndarray | None:
     short, wide = min(v.shape), v.shape[0] <= v.shape[1]
     if LARGE * s <= short >= 20 * LARGE:
         flat = v if wide else v.T
-        found = leading(flat, s, _orthonormal(flat @ _start(flat.shape[1], s + OVERSAMPLING)))
+        found = leading(flat, s, orthonormal(flat @ start_block(flat.shape[1], s + OVERSAMPLING)))
         if found is not None:
             return _product(*found, s, wide)
     if 3 * s > short:
@@ -123,7 +123,7 @@ def leading(
         for _ in range(2):  # twice is enough for full orthogonality
             rest -= basis @ (basis.T @ rest)
             rest /= np.maximum(_lengths(rest), 1e-300)
-        rest = _orthonormal(rest)
+        rest = orthonormal(rest)
         basis = np.concatenate([basis, rest], axis=1)
         images = np.concatenate([images, _images(v, rest)], axis=1)
 
@@ -154,7 +154,7 @@ def dominant(gram: np.ndarray, q: np.ndarray, tol: float = 1e-11, rounds: int = 
             return None
         before = error
         # two powers at a time, unless that costs digits
-        q = _orthonormal(gram @ image if w[-1] < 100 * w[0] else image)
+        q = orthonormal(gram @ image if w[-1] < 100 * w[0] else image)
     return None
 
 
@@ -163,7 +163,7 @@ def _images(v: np.ndarray, q: np.ndarray) -> np.ndarray:
     return (q.T @ v).T if v.flags.c_contiguous else v.T @ q
 
 
-def _orthonormal(x: np.ndarray) -> np.ndarray:
+def orthonormal(x: np.ndarray) -> np.ndarray:
     """Q of the QR factorisation of a tall x."""
     factored, tau, *_ = scipy.linalg.lapack.dgeqrf(x, lwork=64 * x.shape[1])
     return scipy.linalg.lapack.dorgqr(factored, tau, lwork=64 * x.shape[1])[0]
@@ -175,7 +175,7 @@ def _lengths(x: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
-def _start(rows: int, columns: int) -> np.ndarray:
+def start_block(rows: int, columns: int) -> np.ndarray:
     """A fixed random block: the same input gives the same result."""
     return np.random.default_rng(0).standard_normal((rows, columns))
 
@@ -183,4 +183,4 @@ def _start(rows: int, columns: int) -> np.ndarray:
 @lru_cache(maxsize=16)
 def _first(rows: int, columns: int) -> np.ndarray:
     """The same with orthonormal columns."""
-    return _orthonormal(_start(rows, columns))
+    return orthonormal(start_block(rows, columns))

@@ -14,7 +14,7 @@ from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
 from ..theory.bound import bound
 from ..theory.structure import eliminable, is_convex_canonical
-from .accelerated import AcceleratedIPDS
+from .accelerated import AcceleratedIPDS, TangentSteps, ranked
 from .base import Method
 from .baselines.manpg import ManPG
 from .baselines.radmm import RADMM
@@ -60,6 +60,8 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
         first: Method = AcceleratedIPDS()
         tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first)]
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
+    elif tried and ranked(given):
+        tried = [*tried, TangentSteps(), *tried]
     if tried and problem.operators[-1].is_zero:
         return tried
     practical = IPDS("practical")
@@ -91,11 +93,18 @@ def _with_newton(problem: Problem, first: list[Method]) -> list[Method]:
     return first if math.isinf(cost.newton) else [*first, newton, *first]
 
 
+RANKED = 300
+"""Iterations in which problems of bounded rank without noise are long solved; tangent steps certify the others."""
+
+
 def handover(method: Method, following: Method | None, problem: Problem) -> int | None:
     """Iterations after which `method` hands its point on to the method that follows, None where it goes on.
 
-    First-order steps before Newton's: as many as take half the time that these are predicted to take.
+    First-order steps before Newton's: as many as take half the time that these are predicted to take. Before tangent
+    steps: `RANKED`.
     """
+    if isinstance(following, TangentSteps):
+        return RANKED
     if not isinstance(following, NewtonALM) or isinstance(method, NewtonALM):
         return None
     cost = predicted(problem)

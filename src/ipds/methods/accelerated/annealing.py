@@ -54,8 +54,8 @@ EFFORTS = {
     "balanced": Effort(1.05, 200, CYCLES),
     "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
 }
-INNER = 10
-"""Steps at most between two dual steps."""
+INNER, STRETCHED = 10, 400
+"""Steps at most between two dual steps, at first and after all stretching."""
 LOOSE, TIGHT = 0.1, 0.0005
 """What may be left of the gradient, in units of the first one, at a first dual step and while an annealing cools."""
 ROUNDS = 12
@@ -84,6 +84,8 @@ class Stage(NamedTuple):
     """Dual steps since the last cooling."""
     feasibility: float = math.inf
     """‖Ax - b‖ at the last dual step."""
+    most: float = float(INNER)
+    """Steps between dual steps at most."""
 
     @property
     def heavy(self) -> bool:
@@ -125,7 +127,7 @@ class Schedule:
 
     def most_steps(self, stage: Stage) -> int:
         """Steps of a stage at most."""
-        return self.cycle_of(stage).inner if stage.cooling else INNER
+        return self.cycle_of(stage).inner if stage.cooling else int(stage.most)
 
     def is_transient(self, stage: Stage) -> bool:
         """Whether an annealing is under way."""

@@ -17,7 +17,7 @@ from ...problem import Block, Problem
 from ...theory.state import State
 from ...theory.structure import eliminable
 from ..base import Method, lipschitz_at, require_positive
-from .annealing import EFFORTS, LOOSE, Cycle, Effort, Schedule, Stage, Turn, first_weights, lighten
+from .annealing import EFFORTS, LOOSE, STRETCHED, Cycle, Effort, Schedule, Stage, Turn, first_weights, lighten
 from .reduced import (
     Arrays,
     DualStepNorms,
@@ -73,6 +73,8 @@ class Setup:
     """Relative residual above which β grows at every dual step."""
     beta0: float
     """The first penalty."""
+    stretch: float = 1.0
+    """Factor of the steps between dual steps after one that leaves stationarity behind."""
 
     def phi(self, stage: Stage) -> ReducedProblem:
         """The reduced problem, its h_j softened while an annealing cools."""
@@ -124,18 +126,20 @@ class AcceleratedIPDS(Method):
     ----------
     effort : "fast", "balanced" (fast at first, patient where that has not settled it) or "thorough".
     beta0 : first penalty; default: scale-free, from C_h, ‖x_j⁰‖ and the curvature of f.
+    stretch : factor by which the steps between dual steps grow, from 10 up to 400, where one leaves stationarity at
+        more than twice the feasibility; pays for tangent steps on matrices of a fixed rank.
 
     References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
 
     presolves = True
 
-    def __init__(self, effort: str = "balanced", beta0: float | None = None):
+    def __init__(self, effort: str = "balanced", beta0: float | None = None, stretch: float = 1.0):
         if effort not in EFFORTS:
             raise ValueError(f"AcceleratedIPDS: effort must be one of {list(EFFORTS)}, got {effort!r}")
-        require_positive("AcceleratedIPDS", beta0=beta0)
+        require_positive("AcceleratedIPDS", beta0=beta0, stretch=stretch)
         self.effort = effort
-        self.beta0 = beta0
+        self.beta0, self.stretch = beta0, stretch
         self.name = f"AcceleratedIPDS(effort={effort!r})"
 
     def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
@@ -177,6 +181,7 @@ class AcceleratedIPDS(Method):
             growth=effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
             far=math.inf if gentle else SHARP_FAR,
             beta0=beta,
+            stretch=self.stretch,
         )
         carry = Carry(
             t=0,
@@ -299,17 +304,19 @@ def _begin(
 
 def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: float) -> Stage:
     """The stage after a dual step: β grows where the constraint lags behind stationarity; the tolerance shrinks."""
-    rounding = ROUNDING * setup.eps * norms.size
+    rounding, force = ROUNDING * setup.eps * norms.size, math.hypot(*norms.adjoints_z)
     # at first the constraint may hurry ahead; in the long run it must not
     balance = 1.0 if stage.cycle >= 0 or stage.rounds > HASTE else 0.1
     lags = (
         norms.residual > max(LAG * stage.feasibility, rounding)
-        and norms.residual * math.hypot(*norms.adjoints_z) > balance * stationarity_norm * norms.size
+        and norms.residual * force > balance * stationarity_norm * norms.size
     )
     growth = setup.growth if lags or norms.residual > setup.far * norms.size else 1.0
     if setup.schedule.is_transient(stage):
         growth = SHARPEN
+    lagging = stationarity_norm * norms.size > 2 * norms.residual * force
     return stage._replace(
+        most=min(float(STRETCHED), setup.stretch * stage.most) if lagging else stage.most,
         beta=min(stage.beta * growth, max(stage.beta, CEILING * setup.beta0)),
         tolerance=max(TIGHTER * stage.tolerance, TIGHTEST * setup.eps * setup.schedule.slope),
         rounds=stage.rounds + 1,
