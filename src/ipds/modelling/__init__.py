@@ -17,7 +17,8 @@ from .atoms import (
     total_variation,
 )
 from .constraints import Constraint
-from .expressions import Expression, Variable, concatenate, diff
+from .expressions import Expression, Variable
+from .joining import concatenate, diff
 from .model import Model, minimize
 from .splitting import Splitting
 from .terms import Objective, Term, term

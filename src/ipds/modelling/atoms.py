@@ -25,7 +25,8 @@ from ..functions import (
 )
 from ..operators import Gradient
 from . import refusals
-from .expressions import Expression, diff, require_expression
+from .expressions import Expression
+from .joining import diff, require_expression
 from .terms import Term
 from .writing import shown
 

@@ -12,9 +12,9 @@ import numpy as np
 from .._arrays import Shape
 from ..functions import Box, NonNegative, Nonsmooth
 from .consistency import ROUNDING
+from .constants import plain, unfolded
 from .constraints import Constraint
 from .expressions import Expression, Variable
-from .terms import plain, unfolded
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,12 @@ from array_api_compat import is_dask_array
 from .._arrays import Array, Shape, all_finite, is_array, to_numpy
 from ..operators import Operator, TwoSided, as_operator, from_linear_operator
 from . import refusals
+from .constants import as_matrix, constant_after, constant_in, local
 from .constraints import Constraint
 from .deferring import make_linear_operators_defer
-from .maps import Body, Map, choice, differences, placement, scaling, sums
-from .terms import Objective, Term, plain
-from .writing import PRODUCT, SUM, WHOLE, Text, joined, shown
+from .maps import Body, Map, choice, scaling, sums
+from .terms import Objective, Term
+from .writing import PRODUCT, SUM, WHOLE, Text, joined, shown, shown_index
 
 
 class Expression:
@@ -161,7 +162,7 @@ class Expression:
         if shape == self.shape:
             return self
         if not self.maps:
-            return Expression(shape, {}, _constant_in(self.constant, self.shape, shape), self.text)
+            return Expression(shape, {}, constant_in(self.constant, shape), self.text)
         indices = np.broadcast_to(np.arange(self.size).reshape(self.shape), shape)
         return self._then(choice(indices, self.size), shape, self.text)
 
@@ -216,7 +217,7 @@ class Expression:
         """X @ R: R acts on the last axis of X."""
         if isinstance(other, Expression | Term | Objective):
             raise TypeError(refusals.product(self, "@", other))
-        R = _as_matrix(other)
+        R = as_matrix(other)
         if R is None:
             return NotImplemented
         text = joined(self.text, "@", Text(shown(other), WHOLE))
@@ -245,7 +246,7 @@ class Expression:
             output = getattr(other, "dimsd", None) if self.shape == getattr(other, "dims", None) else None
             linear = from_linear_operator(other, self.shape, output)
             return self._then(linear, linear.output, text)
-        M = _as_matrix(other)
+        M = as_matrix(other)
         if M is None and is_dask_array(other) and other.ndim == 2:  # its rows stay where they are
             return self.__rmatmul__(as_operator(other))._named(text)
         if M is None:
@@ -266,7 +267,7 @@ class Expression:
         indices = np.arange(self.size).reshape(self.shape)[key]
         if indices.size == 0:
             raise IndexError(f"`{self.text.within(WHOLE)}[...]` selects none of its {self.size} entries")
-        inside = ", ".join(map(_shown_index, key if isinstance(key, tuple) else (key,)))
+        inside = ", ".join(map(shown_index, key if isinstance(key, tuple) else (key,)))
         return self._pick(np.asarray(indices), Text(f"{self.text.within(WHOLE)}[{inside}]", WHOLE))
 
     def reshape(self, *shape: Any) -> Expression:
@@ -298,7 +299,7 @@ class Expression:
             shape: Shape = ()
             groups = indices.reshape(1, -1)
         else:
-            _require_axis(self, axis)
+            require_axis(self, axis)
             lines = np.moveaxis(indices, axis, -1)
             shape = lines.shape[:-1]
             groups = lines.reshape(-1, lines.shape[-1])
@@ -313,7 +314,7 @@ class Expression:
     def _then(self, left: Body, shape: Shape, text: Text) -> Expression:
         """left · self, where `left` is a body (see `Map`) from this shape to `shape`."""
         maps = {variable: map_.then(left, shape) for variable, map_ in self.maps.items()}
-        return Expression(shape, maps, _constant_after(left, self.constant, self.shape, shape), text)
+        return Expression(shape, maps, constant_after(left, self.constant, self.shape, shape), text)
 
     def _named(self, text: Text) -> Expression:
         return Expression(self.shape, self.maps, self.constant, text)
@@ -407,7 +408,7 @@ def as_expression(value: Any) -> Expression | None:
         value = np.asarray(value)
     if not is_array(value):
         return None
-    value = _local(value)
+    value = local(value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biuf":
             raise TypeError(f"constants must be real numbers, got {text} of dtype {value.dtype}")
@@ -417,116 +418,11 @@ def as_expression(value: Any) -> Expression | None:
     return Expression(tuple(value.shape), {}, value if value.ndim else float(value), text)
 
 
-def diff(expression: Expression, axis: int = 0) -> Expression:
-    """Differences of neighbours along an axis: e[1:] - e[:-1].
-
-    >>> diff(Variable((5, 2), name="X")).shape
-    (4, 2)
-    """
-    e = require_expression("diff", expression)
-    _require_axis(e, axis)
-    if e.shape[axis] < 2:
-        raise ValueError(f"diff: axis {axis} of `{e}`, of shape {e.shape}, has one entry and no differences")
-    indices = np.moveaxis(np.arange(e.size).reshape(e.shape), axis, 0)
-    low, high = np.moveaxis(indices[:-1], 0, axis), np.moveaxis(indices[1:], 0, axis)
-    text = Text(f"diff({e.text}{f', axis={axis}' if axis else ''})", WHOLE)
-    return e._then(differences(low, high, e.size), low.shape, text)
-
-
-def concatenate(expressions: Sequence[Any], axis: int = 0) -> Expression:
-    """Expressions (and arrays) one after another along an axis.
-
-    >>> x, y = Variable(3, name="x"), Variable(2, name="y")
-    >>> concatenate([x, y])
-    concatenate([x, y])
-    >>> concatenate([x, y]).shape
-    (5,)
-    """
-    pieces = [require_expression("concatenate", e) for e in expressions]
-    if not pieces:
-        raise ValueError("concatenate: needs at least one expression")
-    shapes = [p.shape for p in pieces]
-    try:
-        places = [np.arange(p.size).reshape(p.shape) for p in pieces]
-        start = itertools.accumulate((p.size for p in pieces), initial=0)
-        order = np.concatenate([place + s for place, s in zip(places, start, strict=False)], axis=axis)
-    except ValueError:
-        raise ValueError(
-            f"concatenate: shapes {shapes} do not fit one after another along axis {axis}"
-        ) from None
-    text = Text(
-        f"concatenate([{', '.join(str(p.text) for p in pieces)}]{f', axis={axis}' if axis else ''})", WHOLE
-    )
-    where = np.argsort(order.reshape(-1), kind="stable")  # where each entry of each piece goes
-    total = Expression(order.shape, {}, 0.0, text)
-    begin = 0
-    for piece in pieces:
-        body = placement(where[begin : begin + piece.size], order.size)
-        total = total._add(piece._then(body, order.shape, piece.text), "+")
-        begin += piece.size
-    return total._named(text)
-
-
-def require_expression(owner: str, value: Any) -> Expression:
-    """`value` as an expression; TypeError where it is none."""
-    expression = as_expression(value)
-    if expression is None:
-        raise TypeError(refusals.not_affine(owner, value))
-    return expression
-
-
 def _is_constant(value: Any) -> bool:
     return isinstance(value, Expression) and not value.maps
 
 
-def _require_axis(e: Expression, axis: Any) -> None:
+def require_axis(e: Expression, axis: Any) -> None:
+    """ValueError where e has no such axis."""
     if not isinstance(axis, int | np.integer) or not -e.ndim <= axis < e.ndim:
         raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}")
-
-
-def _as_matrix(M: Any) -> Any:
-    """A NumPy or SciPy sparse matrix or vector as it enters a product; None where it is something else."""
-    if scipy.sparse.issparse(M):
-        M = scipy.sparse.csr_array(M)
-    elif isinstance(M, list | tuple):
-        M = np.asarray(M)
-    else:
-        M = _local(M)
-    if not scipy.sparse.issparse(M) and not isinstance(M, np.ndarray):
-        return None
-    if M.dtype.kind not in "biuf":
-        raise TypeError(f"a matrix must hold real numbers, got dtype {M.dtype}")
-    M = M if M.dtype.kind == "f" else M.astype(float)
-    if not all_finite(M.data if scipy.sparse.issparse(M) else M):
-        raise ValueError(f"{shown(M)} contains NaN or infinity")
-    return M
-
-
-def _local(x: Any) -> Any:
-    """Arrays of PyTorch, JAX and others as NumPy's; Dask arrays as they are."""
-    return to_numpy(x) if is_array(x) and not is_dask_array(x) else x
-
-
-def _constant_in(constant: Any, shape: Shape, wanted: Shape) -> Any:
-    """A constant, broadcast."""
-    return constant if plain(constant) else np.broadcast_to(to_numpy(constant), wanted)
-
-
-def _constant_after(left: Body, constant: Any, inputs: Shape, outputs: Shape) -> Any:
-    """left · constant."""
-    if plain(constant) and constant == 0.0:
-        return 0.0
-    if isinstance(left, float):
-        if plain(constant) or inputs == outputs:
-            return left * constant
-        return left * to_numpy(constant).reshape(outputs)
-    full = np.broadcast_to(to_numpy(np.asarray(constant)), inputs)
-    image = np.asarray(Map(inputs, outputs, left).apply(full))
-    return image if outputs else float(image.reshape(()))
-
-
-def _shown_index(key: Any) -> str:
-    if isinstance(key, slice):
-        parts = ["" if end is None else str(end) for end in (key.start, key.stop)]
-        return ":".join(parts if key.step is None else [*parts, str(key.step)])
-    return shown(key)

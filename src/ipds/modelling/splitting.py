@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .compiling import Compiled
+    from .parts import Compiled
 
 
 @dataclass(frozen=True)

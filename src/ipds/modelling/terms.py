@@ -223,13 +223,3 @@ def as_objective(value: Any) -> Objective | None:
             raise ValueError(refusals.not_scalar(value))
         return Objective((), value.reshape(()) if value.shape else value)
     return None
-
-
-def plain(constant: Any) -> bool:
-    """Whether a constant is one number for all entries."""
-    return isinstance(constant, float)
-
-
-def unfolded(constant: Any) -> Any:
-    """A constant as blocks have it, with at least one axis."""
-    return constant if plain(constant) or constant.ndim else constant.reshape((1,))

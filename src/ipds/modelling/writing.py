@@ -57,3 +57,11 @@ def shown(value: Any) -> str:
         kind = "array" if isinstance(value, list) or is_array(value) else type(value).__name__
         return f"{kind}({', '.join(map(str, shape))})"
     return "..." if value is Ellipsis else str(value)
+
+
+def shown_index(key: Any) -> str:
+    """What stands between the brackets of an index."""
+    if isinstance(key, slice):
+        parts = ["" if end is None else str(end) for end in (key.start, key.stop)]
+        return ":".join(parts if key.step is None else [*parts, str(key.step)])
+    return shown(key)

@@ -1,0 +1,99 @@
+"""Blocks, operators and the right-hand side from the parts of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .._arrays import Shape, to_numpy
+from ..functions import Box, Linear, Nonsmooth, Smooth, Weighted
+from ..functions.composed import total
+from ..operators import FlatStack, Operator, ZeroMap
+from . import refusals
+from .constants import plain, unfolded
+from .expressions import Expression, Variable
+from .maps import Map
+from .parts import Holding, Row
+
+
+def require_together(rows: Sequence[Row]) -> None:
+    """Rows on workers cannot share a vector with others."""
+    for row in rows if len(rows) > 1 else ():
+        if any(map_.operator.rows is not None for map_ in row.expression.maps.values()):
+            others = ", ".join(other.note for other in rows if other is not row)
+            raise ValueError(refusals.distributed(row.note, row.expression.shape, others))
+
+
+def merged(rows: Sequence[Row], equations: Sequence[Row]) -> list[tuple[Nonsmooth, Shape]]:
+    """The functions of u by parts; all equations and inequalities are one box."""
+    parts = [(row.function, unfolded_shape(row.expression.shape)) for row in rows]
+    if equations:
+        sizes = [row.expression.size for row in equations]
+        ends = [(row.function.lo, row.function.hi) for row in equations]  # type: ignore[attr-defined]
+        low, high = (
+            float(side[0]) if len(set(side)) == 1 else np.repeat(side, sizes)
+            for side in zip(*ends, strict=True)
+        )
+        parts.append((Box(low, high), (sum(sizes),)))
+    return parts
+
+
+def smooth_of(holding: Holding, constant: float) -> Smooth | None:
+    """The sum of a block's smooth terms and of a constant."""
+    f = total([f if weight == 1.0 else Weighted(f, weight) for weight, f in holding.smooth])
+    return f if constant == 0.0 else Weighted(Linear(0.0) if f is None else f, 1.0, constant)
+
+
+def operator_of(variable: Variable, expressions: Sequence[Expression]) -> Operator:
+    """-M_j for the rows of u, one matrix where all rows are sparse."""
+    maps = [at_least_1d(e.maps[variable]) if variable in e.maps else None for e in expressions]
+    outputs = [unfolded_shape(e.shape) for e in expressions]
+    shape = variable.shape or (1,)
+    if len(maps) == 1:
+        return ZeroMap(shape, outputs[0]) if maps[0] is None else maps[0].negative
+    if all(m is None or isinstance(m.body, float) or scipy.sparse.issparse(m.body) for m in maps):
+        pieces = [
+            scipy.sparse.csr_array((math.prod(out), math.prod(shape))) if m is None else m.matrix
+            for m, out in zip(maps, outputs, strict=True)
+        ]
+        matrix = scipy.sparse.vstack(pieces, format="csr")
+        return Map(shape, (matrix.shape[0],), matrix).negative
+    return FlatStack(
+        [ZeroMap(shape, out) if m is None else m.negative for m, out in zip(maps, outputs, strict=True)],
+        shape,
+    )
+
+
+def constants_of(rows: Sequence[Row], shape: Shape) -> Any:
+    """c: a number where it is the same for all rows."""
+    constants = [unfolded(row.expression.constant) for row in rows]
+    if len(rows) == 1:
+        return constants[0]
+    if all(plain(c) and c == 0.0 for c in constants):
+        return 0.0
+    return np.concatenate(
+        [
+            np.broadcast_to(to_numpy(np.asarray(c)), row.expression.shape).reshape(-1)
+            for row, c in zip(rows, constants, strict=True)
+        ]
+    )
+
+
+def at_least_1d(map_: Map) -> Map:
+    """The map between blocks, which have at least one axis."""
+    if map_.inputs and map_.outputs:
+        return map_
+    inputs, outputs = map_.inputs or (1,), map_.outputs or (1,)
+    if map_.is_explicit:
+        return Map(inputs, outputs, map_.body)
+    before, after = Map(inputs, map_.inputs, 1.0), Map(map_.outputs, outputs, 1.0)
+    return Map(inputs, outputs, after.operator @ map_.operator @ before.operator)
+
+
+def unfolded_shape(shape: Shape) -> Shape:
+    """A shape as blocks have it, with at least one axis."""
+    return shape or (1,)

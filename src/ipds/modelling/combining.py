@@ -1,0 +1,61 @@
+"""Functions from functions: multiples, shifts, sums with an exact prox, and the sets of constraints."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..functions import (
+    L1,
+    L2,
+    L21,
+    Box,
+    Linf,
+    Nonsmooth,
+    Nuclear,
+    Precomposed,
+    Scaled,
+    Sum,
+    TotalVariation1D,
+)
+from .constants import plain
+from .constraints import Constraint
+
+_PROPORTIONAL = (L1, L2, L21, Linf, Nuclear, TotalVariation1D)
+"""Functions λ·g with λ in `lam`: their multiples are of the same kind."""
+
+
+def times(h: Nonsmooth, c: float) -> Nonsmooth:
+    """c·h, of the same kind as h where there is one; c > 0."""
+    if c == 1.0 or h.is_set:
+        return h
+    if type(h) in _PROPORTIONAL:
+        return type(h)(c * h.lam)  # type: ignore[attr-defined,call-arg]
+    return Scaled(h, c)
+
+
+def precomposed(h: Nonsmooth, a: float, c: Any) -> Nonsmooth:
+    """x ↦ h(a x + c)."""
+    return h if a == 1.0 and plain(c) and c == 0.0 else Precomposed(h, a, c)
+
+
+def joint(held: Nonsmooth | None, h: Nonsmooth) -> Nonsmooth | None:
+    """held + h as one function with an exact prox, None where none is known."""
+    if held is None:
+        return h
+    for penalty, constraint in ((held, h), (h, held)):
+        try:
+            return Sum(penalty, constraint)
+        except TypeError:
+            continue
+    return None
+
+
+def zero_set() -> Nonsmooth:
+    """{0}."""
+    return Box(0.0, 0.0)
+
+
+def rows_set(constraint: Constraint) -> Nonsmooth:
+    """Where left - right must lie."""
+    return {"==": zero_set(), "<=": Box(-math.inf, 0.0), ">=": Box(0.0, math.inf)}[constraint.sense]
