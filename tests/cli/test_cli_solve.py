@@ -17,7 +17,7 @@ from ipds import models
 from ipds.cli import app
 from ipds.cli.models import MODELS
 from ipds.cli.solve import METHODS, exit_code
-from ipds.methods import _NAMES
+from ipds.methods.choosing import _NAMES
 from ipds.result import Status
 
 COMMON = {"method", "tol", "max_iter", "warm_start", "random_state"}

@@ -80,6 +80,9 @@ A25, A24 = rng.standard_normal((2, 5)), rng.standard_normal((2, 4))
 
 
 class _Own:
+    def __repr__(self) -> str:
+        return type(self).__name__
+
     def __call__(self, x: Any) -> float:
         return float(np.abs(x).sum())
 

@@ -117,7 +117,7 @@ def commands() -> dict[tuple[str, ...], list[Any]]:
 
 
 COMMANDS = commands()
-assert len([c for c in COMMANDS if c[0] == "solve"]) == len(MODELS)
+assert {c[1] for c in COMMANDS if c[0] == "solve"} == {*MODELS, "file"}
 
 
 def arguments(draw: random.Random) -> list[str]:

@@ -24,7 +24,7 @@ CODES = (
 )
 FORMATS = "NPY (memory-mapped), NPZ, CSV/TSV, Parquet, MTX, MAT, LIBSVM, a picture or a folder of frames"
 RESULTS, PICTURES = (".npz", ".csv", ".json"), (".png", ".pdf", ".svg")
-METHODS = ("auto", "accelerated", "ipds", "sound", "radmm", "spgm", "subgradient", "manpg", "rialm")
+METHODS = ("auto", "accelerated", "newton", "ipds", "sound", "radmm", "spgm", "subgradient", "manpg", "rialm")
 
 
 class ModelsAndFiles(Commands):
