@@ -68,7 +68,7 @@ def operator_of(variable: Variable, expressions: Sequence[Expression]) -> Operat
     )
 
 
-def constants_of(rows: Sequence[Row], shape: Shape) -> Any:
+def constants_of(rows: Sequence[Row]) -> Any:
     """c: a number where it is the same for all rows."""
     constants = [unfolded(row.expression.constant) for row in rows]
     if len(rows) == 1:

@@ -51,7 +51,7 @@ def compile_model(objective: Objective, constraints: Sequence[Constraint]) -> Co
     draft.place_constraints(constraints)
     draft.place_bounds()
     draft.require_rows()
-    return draft.finished(constraints)
+    return draft.finished()
 
 
 class _Draft:
@@ -197,7 +197,7 @@ class _Draft:
             return
         for variable, holding in self.holdings.items():
             if holding.h is not None and holding.h.is_convex:
-                self.rows.append(Row(holding.h, variable, holding.h_notes[0]))
+                self.rows.append(Row(holding.h, variable, " and ".join(holding.h_notes)))
                 holding.h, holding.h_notes = None, []
         if not self.rows:
             variable = self.variables[0]
@@ -205,7 +205,7 @@ class _Draft:
 
     # ------------------------------------------------------------------ blocks
 
-    def finished(self, constraints: Sequence[Constraint]) -> Compiled:
+    def finished(self) -> Compiled:
         """Blocks, operators and right-hand side."""
         rows = self.rows + self.equations
         if not rows:
@@ -229,7 +229,7 @@ class _Draft:
         blocks.append(Block(h=h, A=1.0, shape=shape, name=name))
         return Compiled(
             blocks,
-            constants_of(rows, shape),
+            constants_of(rows),
             self.variables,
             self.auxiliary,
             self.holdings,
