@@ -255,16 +255,28 @@ def _check_kappa(kappa: float) -> None:
         raise ValueError(f"kappa must be finite and at least 1, got {kappa}")
 
 
+def condition_of(problem: Problem) -> tuple[Condition | None, float]:
+    """Condition BI or SU on the last A, None where neither holds, and κ = λ̄/λ_ of A Aᵀ."""
+    block = problem.blocks[-1]
+    lower, upper = problem.operators[-1].extremes(block.shape)
+    if lower <= 0:
+        return None, math.inf
+    square, kappa = math.prod(block.shape) == math.prod(problem.shape), upper / lower
+    return "BI" if square and kappa < 2 else "SU", kappa
+
+
 def parameters_for(problem: Problem, choice: str | Parameters) -> Parameters:
     """The `Parameters` meant by "practical", "sound" or "paper" on this problem."""
     if isinstance(choice, Parameters):
         return choice
     if choice == "practical":
         return Parameters.practical()
-    check = problem.check()
-    if check.condition is None:
-        raise AssumptionError(f"parameters={choice!r} need condition BI or SU on the last block:\n{check}")
+    condition, kappa = condition_of(problem)
+    if condition is None:
+        raise AssumptionError(
+            f"parameters={choice!r} need condition BI or SU on the last block:\n{problem.check()}"
+        )
     if choice == "paper":
-        return Parameters.paper(check.condition, check.kappa)
+        return Parameters.paper(condition, kappa)
     smooth_last = problem.blocks[-1].f is not None
-    return Parameters.sound(check.condition, check.kappa, smooth_last=smooth_last)
+    return Parameters.sound(condition, kappa, smooth_last=smooth_last)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import AssumptionError
-from ..parameters import Condition
+from ..parameters import Condition, condition_of
 from .floors import falling_block
 
 if TYPE_CHECKING:
@@ -148,11 +148,7 @@ def examine(problem: Problem, plan: Any = None, promise: Any = None) -> Assumpti
     """Assumptions on the smooth parts (L_i), on the last block (h_n, A_n), with remedies."""
     name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
     lower, upper = op.extremes(block.shape)
-    kappa = upper / lower if lower > 0 else math.inf
-    square = math.prod(block.shape) == math.prod(problem.shape)
-    condition: Condition | None = None
-    if lower > 0:
-        condition = "BI" if square and kappa < 2 else "SU"
+    condition, kappa = condition_of(problem)
     slope = block.h.lipschitz(block.shape)
     lipschitz = {
         n: 0.0 if b.f is None else b.f.lipschitz for n, b in zip(problem.names, problem.blocks, strict=True)
