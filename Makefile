@@ -42,6 +42,7 @@ bench-engine: $(READY)
 # convex problems beside Clarabel, HiGHS and OSQP: about five minutes; `make bench-certify ARGS=--quick` takes one
 bench-certify: $(READY)
 	$(BIN)/python benchmarks/certify.py --write docs/performance.md $(ARGS)
+	$(BIN)/python benchmarks/certify_nonconvex.py --write docs/performance.md $(ARGS)
 
 # problems as modellers write them, judged by other solvers: about ten minutes; `make bench-zoo ARGS="--only lasso"`
 bench-zoo: $(READY)

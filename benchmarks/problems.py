@@ -156,12 +156,17 @@ def largest(v: Array, s: int) -> Array:
 # ---------------------------------------------------------------- dual principal component pursuit
 
 
-def dual_pcp(dimension: int, codimension: int, inliers: int, outliers: int, seed: int) -> Case:
+def dual_pcp(
+    dimension: int, codimension: int, inliers: int, outliers: int, seed: int, noise: float = 0.0
+) -> Case:
     """min Σ‖g_iᵀV‖₂, VᵀV = I, for points of a subspace and of the whole sphere. Good: angle below 0.01°."""
     rng = np.random.default_rng([4, dimension, codimension, seed])
     Q = np.linalg.qr(rng.standard_normal((dimension, dimension)))[0]
     normal, plane = Q[:, :codimension], Q[:, codimension:]
     near = rng.standard_normal((inliers, plane.shape[1])) @ plane.T
+    if noise:
+        near = near / np.linalg.norm(near, axis=1, keepdims=True)
+        near = near + noise * rng.standard_normal(near.shape) / math.sqrt(dimension)
     G = np.vstack([near, rng.standard_normal((outliers, dimension))])
     G = rng.permutation(G / np.linalg.norm(G, axis=1, keepdims=True))
     start = np.linalg.eigh(G.T @ G)[1][:, :codimension]
@@ -177,7 +182,7 @@ def dual_pcp(dimension: int, codimension: int, inliers: int, outliers: int, seed
             G @ start,
         ]
 
-    name = f"dual PCP {dimension}/{codimension} {inliers}+{outliers}"
+    name = f"dual PCP {dimension}/{codimension} {inliers}+{outliers}" + (" noisy" if noise else "")
     return Case(
         name,
         (name, seed),
@@ -194,13 +199,15 @@ def dual_pcp(dimension: int, codimension: int, inliers: int, outliers: int, seed
 # ---------------------------------------------------------------- robust low-rank approximation
 
 
-def low_rank(n: int, r: int, gross: float, missing: float, seed: int) -> Case:
+def low_rank(n: int, r: int, gross: float, missing: float, seed: int, noise: float = 0.0) -> Case:
     """min ‖(V - M)_Ω‖₁, rank V ≤ r; a point may be a matrix or its factors. Good: relative error below 1e-6."""
     rng = np.random.default_rng([5, n, r, seed])
     truth = rng.standard_normal((n, r)) @ rng.standard_normal((r, n))
     wrong = rng.random((n, n)) < gross
     M = truth + np.where(wrong, math.sqrt(r) * rng.uniform(-10, 10, (n, n)), 0.0)
     mask = rng.random((n, n)) >= missing if missing else None
+    if noise:
+        M = M + noise * rng.standard_normal((n, n))
     if mask is not None:
         M = np.where(mask, M, 0.0)
 
@@ -224,6 +231,7 @@ def low_rank(n: int, r: int, gross: float, missing: float, seed: int) -> Case:
         return Problem([V, Block(h=L1(1.0), A=-1.0, shape=int(mask.sum()))], b=M[mask]), None
 
     name = f"low rank {n}/{r} {gross:.0%} gross" + (f" {missing:.0%} missing" if missing else "")
+    name += " noisy" if noise else ""
     data = {"M": M, "mask": mask, "r": r}
     return Case(name, (name, seed), data, M, pose, objective, feasible, error, lambda x: error(x) < 1e-6)
 
