@@ -158,7 +158,7 @@ CASES = {
     "sparse regression": (sparse_regression, "auto"),
     "dual pcp": (dual_pcp, "auto"),
     "low rank": (low_rank, "auto"),
-    "fused": (fused, "auto"),
+    "fused": (fused, AcceleratedIPDS()),  # auto would take Newton steps in NumPy alone
     "phases": (phases, "auto"),
 }
 
