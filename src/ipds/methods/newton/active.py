@@ -33,6 +33,8 @@ SLACK = 1e-10
 """By how much slopes may exceed their bounds, relative to them, by rounding."""
 FAR = 0.1
 """How far Newton steps may lead, in units of the point they start from: beyond, they are not about this face."""
+MANY = 0.2
+"""Share of the free entries and held rows that may change at once: more, and the face is far from the right one."""
 FREED = 5
 """Zeros that become free at a time."""
 SEED = 1e-3
@@ -112,8 +114,11 @@ def settle(problem: Problem, state: State, faces: dict[int, Coordinates]) -> tup
         reached = rows.nearest(new, u)
         crossed = ~kept & (reached != new)
         now[let_go], now[crossed] = np.nan, reached[crossed]
-        lost = any(np.any((a == 0) & (b != 0)) for a, b in zip(following, x, strict=True))
-        if not (lost or let_go.any() or crossed.any()):
+        lost = sum(np.count_nonzero((a == 0) & (b != 0)) for a, b in zip(following, x, strict=True))
+        changes = lost + np.count_nonzero(let_go | crossed)
+        if changes > MANY * (len(y) + np.count_nonzero(kept)):
+            return None
+        if not changes:
             pulled = _pulled(problem, faces, following, z)
             if pulled is None:
                 return restricted, _state(restricted, y, new, s)
