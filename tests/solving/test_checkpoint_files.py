@@ -149,7 +149,9 @@ FORGERIES = {
     "an array of another dtype": lambda m, a: a | {"carry/target": a["carry/target"].astype("f4")},
     "integers": lambda m, a: {n: x.astype(int) for n, x in a.items()},
     "numbers in a list": lambda m, a: m.update(numbers=[1.0]),
-    "a method after one that had not ended": put("1/checks", 3),
+    "a method after one that had not ended": lambda m, a: m["numbers"].update(
+        {"1/checks": 3, "0/status": ""}
+    ),
     "an empty identity": lambda m, a: m.update(identity={"b": []}),
     "no identity": lambda m, a: m.pop("identity") and None,
     "an entropy that is none": lambda m, a: m.update(entropy="much"),
