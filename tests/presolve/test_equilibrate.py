@@ -232,3 +232,11 @@ def test_best_subset_finds_its_support_in_any_units():
         result = solve(Problem([Block(f=LeastSquares(scaled, y), h=Cardinality(3), shape=14)]))
         assert result.success
         np.testing.assert_array_equal(np.flatnonzero(result.x[0]), support)
+
+
+@pytest.mark.parametrize("size", [1e150, 1e-150])
+def test_entries_whose_squares_overflow_are_taken_as_they_are(size):
+    columns = np.where(np.arange(N) % 2, 1.0, size)
+    problem = Problem([Block(A=-PLAIN * columns, shape=N), Block(h=L1(1.0), shape=M)], b=-Y)
+    units = equilibrated(problem)
+    assert units is None or all(np.all(np.isfinite(u)) and np.all(u > 0) for u in units._units)

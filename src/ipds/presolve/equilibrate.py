@@ -12,6 +12,7 @@ Ruiz, A scaling algorithm to equilibrate both rows and columns norms in matrices
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -87,12 +88,17 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
     columns = [piece(b.h, b.shape) for b in blocks]
     parts = last.h.parts if isinstance(last.h, Stacked) else [(last.h, last.shape)]
     rows = [piece(h, shape) for h, shape in parts]
-    table = Table(problem, columns, rows)
-    if all(p.units is None for p in columns) or table.is_even:
+    if all(p.units is None for p in columns):
         return None
-    d, e = table.equilibrate()
-    if max(spread(d), spread(e)) <= SPREAD:
-        return None
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        table = Table(problem, columns, rows)
+        if table.is_even:
+            return None
+        d, e = table.equilibrate()
+        if (
+            not SPREAD < max(spread(d), spread(e)) < math.inf
+        ):  # squares of huge entries overflow: then as they are
+            return None
     dtype = _precision(problem)
     d, e = [_power_of_two(D, dtype) for D in d], [_power_of_two(E, dtype) for E in e]
     own = list(zip(rows, e, strict=True))

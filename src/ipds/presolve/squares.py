@@ -65,7 +65,7 @@ def squared(A: Operator, shape: Shape) -> Squared:
 def _exact(A: Operator, shape: Shape) -> Operator | None:
     """The same as an operator, None where the entries are not at hand."""
     if isinstance(A, Identity):
-        return Identity(A.scale**2)
+        return Identity(A.scale**2) if A.scale == 0 or 1e-75 < abs(A.scale) < 1e75 else None
     if isinstance(A, Reshape | Segment | Sampling | ZeroMap):  # entries 0 and 1
         return A
     if isinstance(A, Diagonal):
@@ -82,14 +82,20 @@ def _exact(A: Operator, shape: Shape) -> Operator | None:
         inner = _exact(A.right, shape)
         return None if inner is None else Compose(A.left, inner)
     matrix = A.as_matrix(shape)
-    if matrix is None:
+    squares = None if matrix is None else _of_matrix(matrix)
+    if squares is None:
         return None
-    flat = Compose(_of_matrix(matrix), Reshape(shape))
+    flat = Compose(squares, Reshape(shape))
     output = A.output_shape(shape)
     return flat if len(output) == 1 else Compose(Reshape(matrix.shape[0], output), flat)
 
 
-def _of_matrix(matrix: Array) -> Matrix:
+def _of_matrix(matrix: Array) -> Matrix | None:
+    """The squares of a matrix, None where these would overflow or vanish."""
+    entries = matrix.data if scipy.sparse.issparse(matrix) else matrix
+    top = float(np.max(np.abs(entries), initial=0.0))
+    if top > 0 and not 1e-75 < top < 1e75:
+        return None
     return Matrix(matrix.multiply(matrix) if scipy.sparse.issparse(matrix) else np.square(matrix))
 
 
