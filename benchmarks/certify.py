@@ -277,7 +277,7 @@ def text(rows: list[Row]) -> str:
         others = [s for name, s in row.seconds.items() if name != "ipds" and s is not None]
         ours = row.seconds["ipds"]
         ratio = ours / min(others) if ours is not None and others else None
-        won += ratio is not None and ratio <= 1.0
+        won += ours is not None and (not others or ours <= min(others))
         cells = [show(row.seconds.get(name)) for name in ("CLARABEL", "HIGHS", "OSQP")]
         lines.append(
             f"| {row.name} | {show(ours)} | {row.steps} | {' | '.join(cells)} | "

@@ -83,12 +83,12 @@ FEWEST = 60
 def _with_newton(problem: Problem, first: list[Method]) -> list[Method]:
     """Newton steps before the others where they are cheap; where not, first-order steps, then Newton's, then back.
 
-    Interior-point steps settle equations and kinks at once; a prox of each variable alone is hard to beat.
+    Newton steps settle equations and balls at once; an entrywise prox of each variable alone is hard to beat.
     """
     newton, cost = NewtonALM(), predicted(problem)
     newton.why = f"convex, and Newton steps are predicted to take {cost.newton:.2g} s"
     cheap = cost.newton <= max(2 * cost.first_order, PATIENCE)
-    if not first or (cheap and _is_described(problem) and not _is_composite(problem)):
+    if not first or (cheap and not (_is_described(problem) and _is_composite(problem))):
         return [newton, *first]
     return first if math.isinf(cost.newton) else [*first, newton, *first]
 

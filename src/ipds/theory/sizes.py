@@ -128,7 +128,7 @@ def rounding_of(forces: Forces) -> Any:
     if v is None:  # the prox point behind s = -Aᵀz
         v = add_scaled(q, -step * forces.pull.scale, forces.pull.array)
     if getattr(step, "ndim", 0):  # of a separable h: what its constants add is of the order of v
-        size = magnitude(v / step) * (h.prox_size(v) / magnitude(v))
+        size = magnitude(v / step) * (h.prox_size(v) / (magnitude(v) or 1.0))
     else:
         size = h.prox_size(v) * inverse(step)
     return ROUNDING * precision(q) * size

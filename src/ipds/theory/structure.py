@@ -33,7 +33,7 @@ def solvable(problem: Problem) -> int | None:
 
 
 def is_convex_canonical(problem: Problem) -> bool:
-    """Whether all functions are known to be convex, and the last block has A = c·I and no f."""
-    last, op = problem.blocks[-1], problem.operators[-1]
-    canonical = len(problem.blocks) > 1 and last.f is None and isinstance(op, Identity) and op.scale != 0
+    """Whether all functions are known to be convex, and the last block has A = c·I."""
+    op = problem.operators[-1]
+    canonical = len(problem.blocks) > 1 and isinstance(op, Identity) and op.scale != 0
     return canonical and all(b.h.is_convex and (b.f is None or bool(b.f.is_convex)) for b in problem.blocks)

@@ -13,6 +13,7 @@ from ipds.functions import (
     L1,
     Box,
     Cardinality,
+    Composed,
     LeastSquares,
     Linear,
     NonNegative,
@@ -23,7 +24,7 @@ from ipds.functions import (
 )
 from ipds.methods import NewtonALM
 from ipds.methods.newton import predicted
-from ipds.operators import FiniteDifference, Matrix, from_linear_operator
+from ipds.operators import FiniteDifference, Matrix, Reshape, from_linear_operator
 
 
 def run(problem, tol=1e-8, steps=120, x0=None, watch=None, columns=1.0):
@@ -301,7 +302,8 @@ def test_other_problems_are_refused():
 
     refused([Block(h=Cardinality(1), A=-A, shape=2), Block(h=L1(), shape=3)], "convex")
     refused([Block(h=L1(), A=1.0, shape=3), Block(A=-A, shape=2)], "A = c·I")
-    refused([Block(A=-A, shape=2), Block(f=Linear(np.ones(3)), h=L1(), shape=3)], "smooth f")
+    indefinite = Quadratic(np.diag([1.0, -1.0, 1.0]))
+    refused([Block(A=-A, shape=2), Block(f=indefinite, h=L1(), shape=3)], "convex")
     refused([Block(h=L1(), shape=3)], "besides")
 
 
@@ -362,3 +364,26 @@ def test_costs_grow_with_the_problem():
         for D in (chain, sp.vstack([plane, sp.kron(sp.eye_array(250), differences(240))], format="csr"))
     ]
     assert costs[0] < costs[1]
+
+
+@pytest.mark.parametrize("shape", [(12,), (4, 3)])
+def test_a_smooth_function_of_the_last_block(shape):
+    r = np.random.default_rng(13)
+    A, b, G, y = (
+        r.standard_normal((12, 5)),
+        r.standard_normal(12),
+        r.standard_normal((9, 12)),
+        r.standard_normal(9),
+    )
+    f = Composed(LeastSquares(G, y), Reshape(shape)) if len(shape) > 1 else LeastSquares(G, y)
+    operator = Reshape((12,), shape) @ Matrix(A) if len(shape) > 1 else A
+    blocks = [Block(h=NonNegative(), A=operator, shape=5), Block(f=f, h=L1(0.3), A=2.0, shape=shape)]
+    problem = Problem(blocks, b=b.reshape(shape))
+    setup, _, state = run(problem)
+    assert max(residuals(problem, state)) <= 1e-8
+    v = cp.Variable(5)
+    u = (b - A @ v) / 2
+    best = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(G @ u - y) + 0.3 * cp.norm1(u)), [v >= 0]).solve()
+    assert objective(problem, state) == pytest.approx(best, rel=1e-6)
+    again = NewtonALM().start(setup, state.q, state.z)
+    np.testing.assert_allclose(NewtonALM().step(setup, again)[1].q[0], state.q[0], atol=1e-6)

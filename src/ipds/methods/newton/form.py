@@ -1,7 +1,8 @@
 """A problem as the method sees it: min f(v) + H(u) subject to u = M v + c, v free, in units of its own.
 
-The last block is u, with A_n = a·I: u = (b - Σ A_j v_j)/a. A convex h_j of another block joins H by rows that pick v_j.
-Multipliers: y ∈ ∂H(u) and ∇f(v) + Mᵀy = 0, so that z = -y/a on the rows of the last block.
+The last block is u, with A_n = a·I: u = (b - Σ A_j v_j)/a. A convex h_j of another block joins H by rows that pick v_j,
+a smooth f_n(u) joins f as f_n(M v + c). Multipliers: y ∈ ∂H(u) and ∇f(v) + Mᵀy = 0, so that z = -(y + ∇f_n(u))/a on the
+rows of the last block.
 
 Units: v = C v', u' = E u. Rows and columns of the general part of M are brought to norm one (Ruiz), rows that pick one
 entry become rows of the identity, and what is known by its prox only gets one unit for all its entries.
@@ -20,8 +21,8 @@ import scipy
 
 from ..._arrays import Array, Shape, asarray, is_array, on_device, to_numpy
 from ...errors import AssumptionError
-from ...functions import Kinks, Nonsmooth, Stacked, Zero
-from ...operators import Identity
+from ...functions import Composed, Kinks, Nonsmooth, Stacked, Zero
+from ...operators import Identity, Reshape
 from ...problem import Problem
 from .algebra import Rows
 from .smooth import Part, SmoothPart, describe
@@ -114,13 +115,23 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
         constant, bends, unknown = describe(block.f, block.shape)
         parts.append(Part(block.f, place, block.shape, like, tuple(constant), tuple(bends), tuple(unknown)))
     M = _matrix(problem, x0, -1 / a)
+    if last.f is not None:  # f(u) = f(M v + c) is a smooth term of all of v
+        if isinstance(M, scipy.sparse.linalg.LinearOperator) or type(x0[0]) is not np.ndarray:
+            name = problem.names[-1]
+            raise AssumptionError(
+                f"NewtonALM: a smooth f of the last block {name!r} needs matrices of NumPy or SciPy"
+            )
+        inner = last.f if len(last.shape) == 1 else Composed(last.f, Reshape((size,), last.shape))
+        joint = Composed(inner, M, b / a)
+        constant, bends, unknown = describe(joint, (n,))
+        parts.append(Part(joint, slice(0, n), (n,), x0[0], tuple(constant), tuple(bends), tuple(unknown)))
     start = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) if places else np.zeros(0)
     return _scaled(n, m, size, pieces, blocks, c, parts, M, a, start)
 
 
 def require_convex(problem: Problem) -> None:
     """Refuse what is not of the canonical form, or not convex, with the reason."""
-    name, last, operator = problem.names[-1], problem.blocks[-1], problem.operators[-1]
+    name, operator = problem.names[-1], problem.operators[-1]
     advice = "; solve(..., presolve=True) rewrites convex problems into that form"
     if len(problem.blocks) < 2:
         raise AssumptionError(f"NewtonALM needs a block besides the last one, {name!r}{advice}")
@@ -128,8 +139,6 @@ def require_convex(problem: Problem) -> None:
         raise AssumptionError(
             f"NewtonALM: the last block {name!r} must have A = c·I, it has {operator!r}{advice}"
         )
-    if last.f is not None:
-        raise AssumptionError(f"NewtonALM: the last block {name!r} must have no smooth f{advice}")
     for label, block in zip(problem.names, problem.blocks, strict=True):
         for what, function in (("h", block.h), ("f", block.f)):
             if function is not None and function.is_convex is False:

@@ -104,7 +104,7 @@ class NewtonALM(Method):
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""
         form = read(problem, x0)
-        v, _ = _placed(form, x0, z0)
+        v, _ = _placed(problem, form, x0, z0)
         curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
         beta = _first_weight(form, v, curvature)
         weights = form.terms.weights(form.apply(v) + form.c, beta)
@@ -122,7 +122,7 @@ class NewtonALM(Method):
     def start(self, setup: Setup, x0: tuple[Array, ...], z0: Array) -> Carry:
         """The carry of a run from (x0, z0)."""
         form, curvature = setup.form, setup.curvature
-        v, y = _placed(form, x0, z0)
+        v, y = _placed(setup.problem, form, x0, z0)
         beta = _first_weight(form, v, curvature)
         u = form.terms.prox(form.apply(v) + form.c + y / beta, beta)  # at a solution that is u
         point = Point(*[np.zeros(0)] * 5) if setup.interior is None else setup.interior.start(v, y, beta)
@@ -207,13 +207,21 @@ class NewtonALM(Method):
         )
 
 
-def _placed(form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
+def _last_slope(problem: Problem, u: np.ndarray) -> Any:
+    """∇f_n at a flat u, 0 where there is no f_n."""
+    last = problem.blocks[-1]
+    return 0.0 if last.f is None else np.ravel(to_numpy(last.f.grad(u.reshape(last.shape))))
+
+
+def _placed(problem: Problem, form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
     """(v, y) of a starting point, in the units of the form; a given z also says what a block's own h has for y."""
     v = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) / form.C
     z, y = np.ravel(to_numpy(z0)).astype(float), np.zeros(form.m)
     last = form.source < z.size
-    y[last] = -form.scale * z[form.source[last]] / form.E[last]
     if np.any(z):
+        u = np.zeros(z.size)
+        u[form.source[last]] = ((form.apply(v) + form.c) / form.E)[last]
+        y[last] = (-form.scale * z - _last_slope(problem, u))[form.source[last]] / form.E[last]
         force = -(form.smooth.gradient(v) + form.adjoint(y)) / form.C
         for place, own in form.blocks:
             if own is not None:
@@ -311,7 +319,8 @@ def snapshot(setup: Setup, carry: Carry) -> State:
             )
     shape, like = problem.blocks[-1].shape, setup.like[-2]
     u, at = own[:size], point[:size]
-    z = -(at - u) / step[:size] / form.scale
+    slope = _last_slope(problem, u)
+    z = -((at - u) / step[:size] + slope) / form.scale
     last = _like(u.reshape(shape), like)
     points.append((_like(at.reshape(shape), like), _step(step[:size], shape, like)))
     return State(
