@@ -13,7 +13,7 @@ from ..presolve import foreign_libraries, presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
 from ..theory.bound import bound
-from ..theory.structure import eliminable, is_convex_canonical
+from ..theory.structure import eliminable, is_convex_canonical, may_be_convex_canonical
 from .accelerated import AcceleratedIPDS, TangentSteps, ranked
 from .base import Method
 from .baselines.manpg import ManPG
@@ -56,6 +56,8 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     tried: list[Method] = [] if last is None else [AcceleratedIPDS()]
     if is_convex_canonical(given) and _is_at_hand(given):
         tried = _with_newton(given, tried)
+    elif may_be_convex_canonical(given) and _is_at_hand(given) and _is_small(given):
+        tried = [*tried, NewtonALM()]
     elif last is not None and has_flat_faces(given, last):
         first: Method = AcceleratedIPDS()
         tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first)]
@@ -109,6 +111,15 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
         return None
     cost = predicted(problem)
     return max(FEWEST, int(cost.newton / (2 * cost.iteration)))
+
+
+SMALL = 1000
+"""Variables up to which Newton steps are tried on functions that do not say whether they are convex."""
+
+
+def _is_small(problem: Problem) -> bool:
+    """Whether Hessians found by differences are cheap."""
+    return sum(math.prod(block.shape) for block in problem.blocks[:-1]) <= SMALL
 
 
 def _is_at_hand(problem: Problem) -> bool:

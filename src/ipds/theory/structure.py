@@ -34,6 +34,15 @@ def solvable(problem: Problem) -> int | None:
 
 def is_convex_canonical(problem: Problem) -> bool:
     """Whether all functions are known to be convex, and the last block has A = c·I."""
+    return may_be_convex_canonical(problem) and all(
+        b.f is None or bool(b.f.is_convex) for b in problem.blocks
+    )
+
+
+def may_be_convex_canonical(problem: Problem) -> bool:
+    """The same where nothing is known of some f: a user's own may be convex without saying so."""
     op = problem.operators[-1]
     canonical = len(problem.blocks) > 1 and isinstance(op, Identity) and op.scale != 0
-    return canonical and all(b.h.is_convex and (b.f is None or bool(b.f.is_convex)) for b in problem.blocks)
+    return canonical and all(
+        b.h.is_convex and (b.f is None or b.f.is_convex is not False) for b in problem.blocks
+    )

@@ -25,6 +25,7 @@ from ...functions import Composed, Kinks, Nonsmooth, Stacked, Zero
 from ...operators import Identity, Reshape
 from ...problem import Problem
 from .algebra import Rows
+from .inside import inside
 from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
 
@@ -113,7 +114,8 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
     parts = []
     for block, place, like in zip(problem.blocks[:-1], places, x0[:-1], strict=True):
         constant, bends, unknown = describe(block.f, block.shape)
-        parts.append(Part(block.f, place, block.shape, like, tuple(constant), tuple(bends), tuple(unknown)))
+        f = inside(block, known=not unknown)
+        parts.append(Part(f, place, block.shape, like, tuple(constant), tuple(bends), tuple(unknown)))
     M = _matrix(problem, x0, -1 / a)
     if last.f is not None:  # f(u) = f(M v + c) is a smooth term of all of v
         if isinstance(M, scipy.sparse.linalg.LinearOperator) or type(x0[0]) is not np.ndarray:

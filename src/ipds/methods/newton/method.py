@@ -29,6 +29,7 @@ from ..base import Method
 from . import semismooth
 from .algebra import System
 from .form import Form, read
+from .inside import Inside
 from .interior import Interior, Point
 from .weights import Weights
 
@@ -216,6 +217,11 @@ def _last_slope(problem: Problem, u: np.ndarray) -> Any:
 def _placed(problem: Problem, form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
     """(v, y) of a starting point, in the units of the form; a given z also says what a block's own h has for y."""
     v = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) / form.C
+    for part in form.smooth.parts:
+        if isinstance(part.f, Inside):
+            ones = float(np.linalg.norm(form.apply(1 / form.C)[: form.general]))
+            unit = float(np.linalg.norm(form.c)) / ones if ones > 0 and np.any(form.c) else 1.0
+            v[part.place] = part.f.start(form.C[part.place] * v[part.place], unit) / form.C[part.place]
     z, y = np.ravel(to_numpy(z0)).astype(float), np.zeros(form.m)
     last = form.source < z.size
     if np.any(z):

@@ -120,4 +120,6 @@ def searched(slope: Callable[[float], float], first: float) -> float:
             length *= 2
         else:
             length = low + (high - low) * float(np.clip(-at_low / (at_high - at_low), 0.05, 0.95))
+    else:
+        return low  # the longest step at which the function is known to be finite, and to fall
     return length

@@ -1,0 +1,69 @@
+"""A smooth function that is asked inside the bounds of its block only.
+
+What a user writes, -Σ log x say, need not be finite, convex or even defined outside of the set its block must stay in.
+Newton steps move v freely and meet the bounds in the limit; so the function is said to be infinite outside of them, and
+searches turn back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._arrays import Array, to_numpy
+from ...functions import Smooth
+from ...problem import Block
+
+MARGIN = 1e-9
+"""Relative to the size of a bound: how far outside still counts as inside."""
+
+
+class Inside(Smooth):
+    """f on [lower, upper], ∞ outside."""
+
+    def __init__(self, f: Smooth, lower: np.ndarray, upper: np.ndarray):
+        self.f, self.lower, self.upper = f, lower, upper
+        self.lipschitz, self.is_convex = f.lipschitz, f.is_convex
+
+    def contains(self, x: Array) -> bool:
+        """Whether x lies within the bounds."""
+        flat = to_numpy(x)
+        below, above = (
+            flat >= self.lower - MARGIN * abs(self.lower),
+            flat <= self.upper + MARGIN * abs(self.upper),
+        )
+        return bool(np.all(below | ~np.isfinite(self.lower)) and np.all(above | ~np.isfinite(self.upper)))
+
+    def start(self, x: np.ndarray, unit: float) -> np.ndarray:
+        """x with entries at a bound moved inside: half way to the other bound, or by `unit` where there is none.
+
+        At its bounds such a function may be steep beyond all measure, and differences would step outside.
+        """
+        width = np.where(np.isfinite(self.lower) & np.isfinite(self.upper), self.upper - self.lower, 2 * unit)
+        lower, upper = self.lower.ravel(), self.upper.ravel()
+        near = 1e-3 * width.ravel()
+        x = np.where(x - lower < near, lower + 0.5 * width.ravel(), x)
+        return np.where(upper - x < near, upper - 0.5 * width.ravel(), x)
+
+    def __call__(self, x: Array) -> float:
+        return self.f(x) if self.contains(x) else np.inf
+
+    def grad(self, x: Array) -> Array:
+        return self.f.grad(x) if self.contains(x) else np.nan * x
+
+    def curvature(self, x: Array, d: Array) -> Array:
+        return self.f.curvature(x, d)
+
+    def hessian(self, x: Array) -> Any:
+        return self.f.hessian(x)
+
+
+def inside(block: Block, known: bool) -> Smooth | None:
+    """The block's f, kept inside the bounds of its h where f is not `known` to be defined everywhere."""
+    kinks = block.h.kinks(block.shape)
+    if block.f is None or known or kinks is None:
+        return block.f
+    filled = kinks.filled(block.shape)
+    lower, upper = np.asarray(filled.lower), np.asarray(filled.upper)
+    return Inside(block.f, lower, upper) if np.any(np.isfinite(lower) | np.isfinite(upper)) else block.f
