@@ -31,6 +31,7 @@ class Result(OptimizeResult):
     problem : where `ipds.minimize` made it, the problem; then `value` and `dual` speak its language.
     presolve : what was done to the problem first, in words.
     starts : how many starts were tried; more than one for small problems with sets of several pieces.
+    proof : an `ipds.theory.proofs.Proof` where the status is INFEASIBLE or UNBOUNDED, else None.
     """
 
     def value(self, expression: Any) -> Any:

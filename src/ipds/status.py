@@ -9,6 +9,8 @@ class Status(Enum):
     """Why a solve ended; the value is the message."""
 
     CONVERGED = "converged: the relative certificate is below the tolerance"
+    INFEASIBLE = "infeasible: no point satisfies the equation and the sets; result.proof says why"
+    UNBOUNDED = "unbounded: from any feasible point the objective falls without end along the direction in result.proof"
     STALLED = "stalled: neither certificate nor objective moves any more; the point is not certified to the tolerance"
     STALLED_FEASIBLE = "stalled: feasible to the tolerance, but stationarity is not certified to it"
     MAX_ITER = "iteration limit reached before the tolerance"

@@ -1,8 +1,8 @@
 """Random convex problems in units of their own, with a reference answer: what certificates are judged by.
 
 A case is drawn in plain units first (blocks y_i, sizes near 1). Then every block is restated as x_i = u_i y_i, its part
-of the objective multiplied by o_i, every row of the equation by c_k, with u, o, c log-uniform in 10^±S. The reference
-solves the plain one.
+of the objective multiplied by o_i, every row of the equation by c_k, with u, o, c log-uniform in 10^±S; at times every
+entry of a block has units of its own, where its h allows that. The reference solves the plain one.
 """
 
 from __future__ import annotations
@@ -46,12 +46,15 @@ class Piece:
     A: Any
     inside: Vector
     """A point of the domain."""
-    f: Callable[[float, float], Any] | None = None
-    h: Callable[[float, float], Any] | None = None
+    f: Callable[[Any, float], Any] | None = None
+    """(u, o) ↦ f in these units; u is a number, or one for every entry."""
+    h: Callable[[Any, float], Any] | None = None
     cost: Callable[[Any], list[Any]] = lambda y: []
     """The terms of the objective: of f, then of h; each once."""
     sets: Callable[[Any], list[Any]] = lambda y: []
     label: str = ""
+    entrywise: bool = False
+    """Whether every entry may have units of its own."""
 
 
 @dataclass
@@ -60,7 +63,7 @@ class Case:
 
     problem: Problem
     pieces: list[Piece]
-    units: Vector
+    units: list[Any]
     costs: Vector
     rows: Vector
     b: Vector
@@ -115,7 +118,10 @@ def smooth_part(g: np.random.Generator, n: int, kind: str) -> tuple[Any, Any]:
         )
     if kind == "quadratic":
         Q, c = G.T @ G, G.T @ g.standard_normal(m)
-        return lambda u, o: Quadratic(o / u**2 * Q, o / u * c), lambda y: 0.5 * cp.sum_squares(G @ y) + c @ y
+        return (
+            lambda u, o: Quadratic(o * Q / np.outer(u * np.ones(n), u * np.ones(n)), o / u * c),
+            lambda y: 0.5 * cp.sum_squares(G @ y) + c @ y,
+        )
     if kind == "logistic":
         labels = np.where(g.random(m) < 0.5, 1.0, -1.0)
         inner = Logistic(G, labels)
@@ -123,7 +129,7 @@ def smooth_part(g: np.random.Generator, n: int, kind: str) -> tuple[Any, Any]:
             lambda u, o: smooth(
                 lambda x: o * inner(x / u),
                 lambda x: o / u * inner.grad(x / u),
-                lipschitz=o / u**2 * inner.lipschitz,
+                lipschitz=o / np.min(u) ** 2 * inner.lipschitz,
             ),
             lambda y: cp.sum(cp.logistic(cp.multiply(-labels, G @ y))),
         )
@@ -203,6 +209,7 @@ def piece(g: np.random.Generator, n: int, A: Any, *, priced: bool) -> Piece:
         lambda y: [cost(y) for cost in terms],
         sets or (lambda y: []),
         f"{f}+{h}",
+        h in ("l1", "box", "nonnegative", "none"),
     )
 
 
@@ -227,29 +234,30 @@ def draw(seed: int, spread: float | None = None, blocks: int | None = None) -> C
         b = np.zeros(m)
     else:
         b = sum(times(p.A, p.inside) for p in pieces)
-    units, costs = 10 ** g.uniform(-S, S, count), 10 ** g.uniform(-S, S, count)
+    units: list[Any] = [
+        10 ** g.uniform(-S, S, p.size) if p.entrywise and g.random() < 0.25 else float(10 ** g.uniform(-S, S))
+        for p in pieces
+    ]
+    costs = 10 ** g.uniform(-S, S, count)
     rows = 10 ** g.uniform(-S, S, m) if g.random() < 0.3 else np.full(m, 10 ** g.uniform(-S, S))
     return stated(
         pieces, units, costs, rows, b, f"seed {seed} S={S:g} " + " | ".join(p.label for p in pieces)
     )
 
 
-def stated(pieces: list[Piece], units: Vector, costs: Vector, rows: Vector, b: Vector, label: str) -> Case:
+def stated(pieces: list[Piece], units: list[Any], costs: Vector, rows: Vector, b: Vector, label: str) -> Case:
     """The case with these units."""
     blocks = []
     for p, u, o in zip(pieces, units, costs, strict=True):
-        u, o = float(u), float(o)
-        if isinstance(p.A, float) and np.ptp(rows) == 0:
-            A: Any = p.A * float(rows[0]) / u
-        elif isinstance(p.A, float):
-            A = sp.diags_array(p.A * rows / u).tocsr()
+        o = float(o)
+        if not isinstance(p.A, float):
+            A: Any = rows[:, None] * p.A / u
+        elif np.ptp(rows) == 0 and np.ndim(u) == 0:
+            A = p.A * float(rows[0]) / u
         else:
-            A = rows[:, None] * p.A / u
-        blocks.append(
-            Block(
-                f=None if p.f is None else p.f(u, o), h=None if p.h is None else p.h(u, o), A=A, shape=p.size
-            )
-        )
+            A = sp.diags_array(p.A * rows / u).tocsr()
+        f, h = None if p.f is None else p.f(u, o), None if p.h is None else p.h(u, o)
+        blocks.append(Block(f=f, h=h, A=A, shape=p.size))
     return Case(Problem(blocks, b=rows * b), pieces, units, costs, rows, b, label)
 
 

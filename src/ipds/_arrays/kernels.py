@@ -58,8 +58,11 @@ def add_scaled(x: Array, factor: float, y: Array) -> Array:
 
 def _fits(own: Any, x: Any) -> bool:
     """Whether a sum with x fits into `own`."""
-    plain = type(own) is np.ndarray and isinstance(x, np.ndarray | float)
-    return plain and np.result_type(own, x) == own.dtype
+    if type(own) is not np.ndarray:
+        return False
+    if type(x) is np.ndarray:
+        return x.dtype is own.dtype or np.result_type(own, x) == own.dtype
+    return isinstance(x, float)
 
 
 def increased(own: Array, x: Any) -> Array:
@@ -173,4 +176,6 @@ def without_sign(own: Array) -> Array:
 
 def product(x: Array, y: Array, room: Array | None) -> Array:
     """x · y, in the place of `room` where that is a NumPy array of their shape and type."""
-    return np.multiply(x, y, out=room) if room is not None and _fits(room, x) and _fits(room, y) else x * y
+    if room is None or not (_fits(room, x) and _fits(room, y)):
+        return x * y
+    return np.multiply(x, y, out=room)

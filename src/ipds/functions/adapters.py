@@ -48,6 +48,18 @@ class UserNonsmooth(Nonsmooth):
     def groups(self, shape: Shape) -> Groups | None:
         return self._offered("groups", shape)
 
+    def support(self, y: Array) -> float:
+        return self._offered("support", y)
+
+    def recession(self, d: Array) -> float:
+        return self._offered("recession", d)
+
+    def receding(self, d: Array) -> Array:
+        return self._offered("receding", d)
+
+    def width(self, shape: Shape) -> float | Array:
+        return self._offered("width", shape)
+
     def rescaled(self, d: float | Array) -> Nonsmooth | None:
         """The object's own, where it offers one; else h(d x) for one number, which any prox allows."""
         if hasattr(self.function, "rescaled"):
@@ -89,6 +101,18 @@ class InUnits(Nonsmooth):
 
     def lipschitz(self, shape: Shape) -> float:
         return self.d * self.h.lipschitz(shape)
+
+    def support(self, y: Array) -> float:
+        return self.h.support(y) / self.d
+
+    def recession(self, d: Array) -> float:
+        return self.h.recession(self.d * d)
+
+    def receding(self, d: Array) -> Array:
+        return self.h.receding(d)
+
+    def width(self, shape: Shape) -> float | Array:
+        return self.h.width(shape) / self.d
 
     def subgradient(self, x: Array) -> Array:
         return self.d * self.h.subgradient(self.d * x)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, asarray, choose, dot, greatest, magnitude, norm, require_real, to_numpy, truth
+from .._arrays import (
+    Array,
+    asarray,
+    choose,
+    dot,
+    greatest,
+    magnitude,
+    namespace,
+    norm,
+    require_real,
+    scalar,
+    to_numpy,
+    truth,
+)
 from ..operators import Operator
 from ._arguments import bound, number
+from .far import FLAT, vanishes
 from .jacobians import Projector, RankOnePerGroup
 from .rescaling import row_units, units
 from .sets import Indicator, slack
@@ -54,6 +69,21 @@ class Affine(Indicator):
         """I - W Wᵀ."""
         return Projector(self._w, v.shape)
 
+    def support(self, y: Array) -> float:
+        """⟨Wᵀy, c⟩ for y = W Wᵀy, else ∞."""
+        w, c = asarray(self._w, y), asarray(self._c, y)
+        inside = w.T @ y
+        return scalar(namespace(y).sum(inside * c)) if vanishes(y - w @ inside, 1.0, y) else math.inf
+
+    def recession(self, d: Array) -> float:
+        """0 for A d = 0, else ∞."""
+        return 0.0 if vanishes(asarray(self._w, d).T @ d, 1.0, d) else math.inf
+
+    def receding(self, d: Array) -> Array:
+        """d - W Wᵀd."""
+        w = asarray(self._w, d)
+        return d - w @ (w.T @ d)
+
     def rescaled(self, d: float | Array) -> Affine | None:
         """The columns of A times d; None where d differs within a row of a block of columns."""
         rows = row_units(d)
@@ -87,6 +117,21 @@ class HalfSpace(Indicator):
         """I inside; outside I - aaᵀ/‖a‖²."""
         unit = asarray(self._unit, v)
         return RankOnePerGroup(1.0, unit, choose(dot(unit, v) > self._offset, -1.0, 0.0))
+
+    def support(self, y: Array) -> float:
+        """b·t for y = t a with t ≥ 0, else ∞."""
+        unit = asarray(self._unit, y)
+        along = float(dot(unit, y))
+        return along * self._offset if along >= 0 and vanishes(y - along * unit, 1.0, y) else math.inf
+
+    def recession(self, d: Array) -> float:
+        """0 for ⟨a, d⟩ ≤ 0, else ∞."""
+        return 0.0 if float(dot(asarray(self._unit, d), d)) <= FLAT * norm(d) else math.inf
+
+    def receding(self, d: Array) -> Array:
+        """d - ⟨a, d⟩₊ a/‖a‖²."""
+        unit = asarray(self._unit, d)
+        return d - unit * greatest(dot(unit, d), 0.0)
 
     def rescaled(self, d: float | Array) -> HalfSpace:
         """a times d."""

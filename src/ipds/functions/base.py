@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
 from .calling import OnExpressions
 from .domain import Domain
+from .far import is_zero, receding_by_bounds, recession_by_slopes, support_by_bounds
 from .hessians import Products, difference
 from .kinks import Groups, Kinks
 
@@ -36,6 +37,8 @@ class Nonsmooth(OnExpressions, ABC):
     h(u) + Σ (u_i - v_i)²/(2 step_i)."""
     is_manifold: bool = False
     """Whether h is the indicator of a smooth manifold, so that `tangent` is defined."""
+    is_discrete: bool = False
+    """Whether h is the indicator of isolated points: each of them is critical, whatever the other forces."""
     domain: Domain | None = None
     """The open set on which h is finite, for functions with logarithms."""
     has_faces: bool = False
@@ -108,6 +111,35 @@ class Nonsmooth(OnExpressions, ABC):
         """The groups and their weights, where h is a sum of Euclidean norms; else None."""
         return None
 
+    def support(self, y: Array) -> float:
+        """sup ⟨y, x⟩ over the domain of a convex h, or an upper bound of it: `inf` where none is known.
+
+        Here from the bounds in `kinks`; with an h that is finite everywhere, 0 for y = 0 alone.
+        """
+        kinks = self.kinks(tuple(y.shape))
+        return support_by_bounds(kinks, y) if kinks is not None else 0.0 if is_zero(y) else math.inf
+
+    def recession(self, d: Array) -> float:
+        """lim h(x + t d)/t for t → ∞ of a convex h, or an upper bound of it: `inf` where none is known."""
+        kinks = self.kinks(tuple(d.shape))
+        return recession_by_slopes(kinks, d) if kinks is not None else 0.0 if is_zero(d) else math.inf
+
+    def receding(self, d: Array) -> Array:
+        """The direction nearest to d in which the domain of a convex h never ends.
+
+        Here from the bounds in `kinks`; d itself where h is finite everywhere; else 0, which holds for every h.
+        """
+        kinks = self.kinks(tuple(d.shape))
+        if kinks is not None:
+            return receding_by_bounds(kinks, d)
+        return d if math.isfinite(self.lipschitz(tuple(d.shape))) else 0.0 * d
+
+    def width(self, shape: Shape) -> float | Array:
+        """How far apart two points of the domain can be in every entry of a block: a number or an array, `inf` where
+        there is no bound, or none is known."""
+        kinks = self.kinks(shape)
+        return math.inf if kinks is None else kinks.upper - kinks.lower
+
     def subgradient(self, x: Array) -> Array:
         """One element of the (limiting) subdifferential ∂h(x)."""
         raise NotImplementedError(f"{type(self).__name__} offers no subgradient")
@@ -156,6 +188,10 @@ class Smooth(OnExpressions, ABC):
     def rescaled(self, d: float | Array) -> Smooth | None:
         """The function x ↦ f(d·x) for d > 0, as for `Nonsmooth`; None where only `Composed` says it."""
         return None
+
+    def recession(self, d: Array) -> float:
+        """lim f(x + t d)/t for t → ∞ of a convex f, or an upper bound of it: `inf` where none is known, as here."""
+        return 0.0 if is_zero(d) else math.inf
 
     def hessian(self, x: Array) -> Any:
         """∇²f(x): a 1-D array, the diagonal on the flattened block; a matrix (2-D array or SciPy sparse) on it; or, as

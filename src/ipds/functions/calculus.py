@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, dot, is_array, magnitude, namespace, to_numpy
+from .._arrays import Array, Shape, asarray, dot, is_array, magnitude, namespace, scalar, to_numpy
 from ..operators import Identity, Matrix, Operator
 from ._arguments import bound, number
 from .adapters import required
 from .base import Nonsmooth, Smooth
+from .far import vanishes
 from .jacobians import as_map
 from .kinks import Groups, Kinks
 from .rescaling import one_unit, units
@@ -25,7 +26,7 @@ class _Around(Nonsmooth):
     def _wrap(self, h: Any) -> None:
         self.h = required(h, type(self).__name__)
         self.is_convex, self.is_set, self.is_manifold = self.h.is_convex, self.h.is_set, self.h.is_manifold
-        self.is_entrywise = self.h.is_entrywise
+        self.is_entrywise, self.is_discrete = self.h.is_entrywise, self.h.is_discrete
 
 
 class Scaled(_Around):
@@ -66,6 +67,18 @@ class Scaled(_Around):
     def groups(self, shape: Shape) -> Groups | None:
         own = self.h.groups(shape)
         return None if own is None else own._replace(radius=self.c * own.radius)
+
+    def support(self, y: Array) -> float:
+        return self.h.support(y)
+
+    def recession(self, d: Array) -> float:
+        return self.c * self.h.recession(d)
+
+    def receding(self, d: Array) -> Array:
+        return self.h.receding(d)
+
+    def width(self, shape: Shape) -> float | Array:
+        return self.h.width(shape)
 
     def subgradient(self, x: Array) -> Array:
         return self.c * self.h.subgradient(x)
@@ -111,9 +124,12 @@ class Precomposed(_Around):
         # Tangent spaces of {x : a x ∈ M} need a square a; the general case is not offered.
         self.is_manifold = self.is_entrywise = False
 
+    def _linear(self, x: Array) -> Array:
+        return self.a * x if type(self.a) is float else asarray(self.a, x) @ x
+
     def _forward(self, x: Array) -> Array:
         shift = self.shift if type(self.shift) is float else asarray(self.shift, x)
-        return (self.a * x if type(self.a) is float else asarray(self.a, x) @ x) + shift
+        return self._linear(x) + shift
 
     def _adjoint(self, y: Array) -> Array:
         return self.a * y if type(self.a) is float else asarray(self.a, y).T @ y
@@ -154,6 +170,31 @@ class Precomposed(_Around):
         """Those of h, where `a` is a number."""
         own = self.h.kinks(shape) if type(self.a) is float else None
         return None if own is None else own.of(self.a, self.shift)
+
+    def support(self, y: Array) -> float:
+        """The support of h at u less ⟨u, shift⟩, where y = aᵀu; ∞ where no u gives y."""
+        if type(self.a) is float:
+            u = y / self.a
+        else:
+            u = asarray(self.a, y) @ y / self._c
+            if not vanishes(y - self._adjoint(u), 1.0, y):
+                return math.inf
+        shift = self.shift if type(self.shift) is float else asarray(self.shift, y)
+        return self.h.support(u) - scalar(namespace(y).sum(u * shift))
+
+    def recession(self, d: Array) -> float:
+        inner = self._linear(d)
+        return self.h.recession(0.0 * inner if vanishes(inner, math.sqrt(self._c), d) else inner)
+
+    def receding(self, d: Array) -> Array:
+        """What lies outside the range of aᵀ does not enter h."""
+        if type(self.a) is float:
+            return self.h.receding(self.a * d) / self.a
+        inner = self._linear(d)
+        return d + self._adjoint(self.h.receding(inner) - inner) / self._c
+
+    def width(self, shape: Shape) -> float | Array:
+        return self.h.width(shape) / abs(self.a) if type(self.a) is float else math.inf
 
     def subgradient(self, x: Array) -> Array:
         return self._adjoint(self.h.subgradient(self._forward(x)))

@@ -29,6 +29,8 @@ class KBinary(Indicator):
     array([1., 0., 0., 1.])
     """
 
+    is_discrete = True
+
     def __init__(self, k: int) -> None:
         self.k = count("KBinary", "k", k)
 

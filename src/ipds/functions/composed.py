@@ -78,6 +78,9 @@ class Composed(Smooth):
 
         return Domain(contains, inside, f"of A x + shift, {own.text}")
 
+    def recession(self, d: Array) -> float:
+        return self.f.recession(self.A.apply(d))
+
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]
         """L‖A‖², None where f has no global constant."""
@@ -145,6 +148,9 @@ class SmoothSum(Smooth):
             return x
 
         return Domain(contains, inside, "; ".join(domain.text for domain in own))
+
+    def recession(self, d: Array) -> float:
+        return sum(f.recession(d) for f in self.terms)
 
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]

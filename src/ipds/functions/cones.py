@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, namespace, to_numpy, truth
+from .far import recession_of_cone, support_of_cone
 from .groups import row_norms
 from .jacobians import Jacobian
 from .sets import Indicator, slack
@@ -45,7 +46,7 @@ class SecondOrderCone(Indicator):
 
     def support(self, y: Array) -> float:
         """sup ⟨y, x⟩ over the cone: 0 for -y in the cone, else ∞."""
-        return 0.0 if _inside(-y) else math.inf
+        return support_of_cone(self.project, y)
 
     def receding(self, d: Array) -> Array:
         """The direction nearest to d in which the domain never ends: its projection."""
@@ -53,7 +54,7 @@ class SecondOrderCone(Indicator):
 
     def recession(self, d: Array) -> float:
         """0 for d in the cone, else ∞."""
-        return 0.0 if _inside(d) else math.inf
+        return recession_of_cone(self.project, d)
 
     def rescaled(self, d: float | Array) -> SecondOrderCone | None:
         """u ↦ h(d·u): the same for a number d; None for others."""
@@ -74,11 +75,6 @@ def _parts(x: Array) -> tuple[Array, Array, Array]:
     y = rows[:, 1:]
     t = rows[:, 0]
     return t, y, row_norms(y) if y.shape[1] else 0.0 * t
-
-
-def _inside(x: Array) -> bool:
-    t, _, size = _parts(x)
-    return bool(namespace(x).all(size <= t))
 
 
 class ConeJacobian(Jacobian):

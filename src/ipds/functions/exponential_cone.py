@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, asarray, to_numpy
+from .far import recession_of_cone, support_of_cone
 from .jacobians import Jacobian
 from .sets import Indicator
 
@@ -46,7 +47,7 @@ class ExponentialCone(Indicator):
 
     def support(self, y: Array) -> float:
         """sup ⟨y, x⟩ over the cone: 0 for y in its polar cone, else ∞."""
-        return 0.0 if bool(np.all(_in_polar(_rows(y)))) else math.inf
+        return support_of_cone(self.project, y)
 
     def receding(self, d: Array) -> Array:
         """The direction nearest to d in which the domain never ends: its projection."""
@@ -54,7 +55,7 @@ class ExponentialCone(Indicator):
 
     def recession(self, d: Array) -> float:
         """0 for d in the cone, else ∞."""
-        return 0.0 if bool(np.all(_in_cone(_rows(d)))) else math.inf
+        return recession_of_cone(self.project, d)
 
     def rescaled(self, d: float | Array) -> ExponentialCone | None:
         """u ↦ h(d·u): the same for a number d; None for others."""

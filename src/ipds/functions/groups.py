@@ -45,6 +45,10 @@ class L2(Nonsmooth):
         ratio = choose(size > t, t / unit, 0.0)
         return RankOnePerGroup(choose(moves, 1.0 - ratio, 0.0), v / unit, ratio)
 
+    def recession(self, d: Array) -> float:
+        """h(d): h is positively homogeneous."""
+        return self(d)
+
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
 
@@ -106,6 +110,10 @@ class L21(Nonsmooth):
         if type(self.lam) is not float or not self.lam or u.ndim != 2:
             return super().soften(u, s)
         return pseudo_huber(u, self.lam, self.lam * s, by_row=True)
+
+    def recession(self, d: Array) -> float:
+        """h(d): h is positively homogeneous."""
+        return self(d)
 
     def lipschitz(self, shape: Shape) -> float:
         rows = shape[0] if shape else 1
@@ -209,6 +217,10 @@ class GroupL2(Nonsmooth):
             np.append(part, 1.0)[label].reshape(plain.shape).astype(plain.dtype) for part in (keep, unit)
         )  # of every entry, free ones too
         return RankOnePerGroup(keep, plain / unit, np.append(ratio, 0.0), labels=label)
+
+    def recession(self, d: Array) -> float:
+        """h(d): h is positively homogeneous."""
+        return self(d)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam * float(np.linalg.norm(to_numpy(self.weights)))

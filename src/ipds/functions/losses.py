@@ -17,6 +17,7 @@ import scipy
 from .._arrays import (
     Array,
     Shape,
+    absolute_sum,
     adopted,
     all_finite,
     choose,
@@ -30,6 +31,7 @@ from .._arrays import (
 )
 from ..operators import Identity, Matrix, Operator, as_operator
 from .base import Smooth
+from .far import vanishes
 from .hessians import between
 from .rescaling import after_units, units, with_parts
 
@@ -108,6 +110,10 @@ class LeastSquares(LinearModel):
     def curvature(self, x: Array, d: Array) -> Array:
         return self.G.adjoint(self.G.apply(d))
 
+    def recession(self, d: Array) -> float:
+        """0 where G d = 0, else ∞."""
+        return 0.0 if vanishes(self.G.apply(d), self.G.norm(), d) else math.inf
+
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
         """‖G‖², computed when first asked for."""
@@ -141,6 +147,10 @@ class HuberLoss(LinearModel):
     def row_curvature(self, u: Array) -> Array:
         xp = namespace(u)
         return xp.astype(xp.abs(u - self.y) <= self.delta, u.dtype)
+
+    def recession(self, d: Array) -> float:
+        """δ Σ |(G d)_i|."""
+        return self.delta * absolute_sum(self.G.apply(d))
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
@@ -179,6 +189,11 @@ class Logistic(LinearModel):
         loss = xp.logaddexp(xp.zeros_like(margin), -margin)
         # 1/(1 + exp(t)) = exp(-t - log(1 + exp(-t))): no overflow at either end
         return scalar(xp.sum(loss)), -self.labels * xp.exp(-margin - loss)
+
+    def recession(self, d: Array) -> float:
+        """Σ max(-y_i (G d)_i, 0)."""
+        xp = namespace(d)
+        return scalar(xp.sum(xp.clip(-self.labels * self.G.apply(d), 0.0, None)))
 
     def row_curvature(self, u: Array) -> Array:
         xp = namespace(u)

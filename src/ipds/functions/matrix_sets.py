@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, either, increased, magnitude, namespace, precision, truth
+from .._arrays import Array, Shape, either, increased, magnitude, namespace, precision, truth
 from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
 from .faces import FixedRank, Frame, fixed_rank
+from .far import recession_of_cone, support_of_cone
 from .jacobians import Conjugated, Spectral
 from .rescaling import one_unit, units
 from .row_rank import truncate_rows
@@ -32,6 +33,10 @@ class Stiefel(Indicator):
     """
 
     is_manifold = True
+
+    def width(self, shape: Shape) -> float:
+        """2: no entry is larger than 1."""
+        return 2.0
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
@@ -194,6 +199,18 @@ class PSD(Indicator):
         sizes = xp.abs(w)[:, None] + xp.abs(w)
         above = xp.clip(w, 0.0, None)[:, None] + xp.clip(w, 0.0, None)
         return Conjugated(q, above / xp.where(sizes > 0, sizes, xp.ones_like(sizes)))
+
+    def support(self, y: Array) -> float:
+        """0 where the symmetric part of y has no eigenvalue above 0, else ∞."""
+        return support_of_cone(self.project, y)
+
+    def recession(self, d: Array) -> float:
+        """0 for d in the cone, else ∞."""
+        return recession_of_cone(self.project, d)
+
+    def receding(self, d: Array) -> Array:
+        """The cone itself."""
+        return self.project(d)
 
     def rescaled(self, d: float | Array) -> PSD | None:
         """Itself for one number, else None."""

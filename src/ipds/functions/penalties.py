@@ -121,6 +121,14 @@ class ElasticNet(ScalarPenalty):
             return math.inf if self.l2 else self.lam
         return np.where(to_numpy(self.l2) > 0, math.inf, to_numpy(self.lam))
 
+    def receding(self, d: Array) -> Array:
+        """d: h is finite everywhere."""
+        return d
+
+    def recession(self, d: Array) -> float:
+        """∞ but for d = 0, and for l2 = 0."""
+        return super().recession(d) if self.l2 else L1(self.lam)(d)
+
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         u = soft(xp, v, lam * step)
         u *= 1.0 / (1.0 + step * fit(self.l2, v))
@@ -158,6 +166,10 @@ class Huber(ScalarPenalty):
 
     def _steepest(self) -> float | Array:
         return self.lam * self.delta
+
+    def recession(self, d: Array) -> float:
+        """δ Σ λ_i |d_i|."""
+        return self.delta * L1(self.lam)(d)
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         c = lam * step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,7 @@ import scipy
 from .._arrays import Array, asarray, dot, is_array, is_traced, namespace, scalar
 from ..operators import Compose, Diagonal, Identity, Matrix, Operator, as_operator
 from .base import Smooth
+from .far import vanishes
 from .hessians import semidefinite
 from .losses import data
 from .rescaling import after_units, units, with_parts
@@ -54,6 +56,11 @@ class Quadratic(Smooth):
 
     def curvature(self, x: Array, d: Array) -> Array:
         return self.Q.apply(d)
+
+    def recession(self, d: Array) -> float:
+        """⟨c, d⟩ where Q d = 0 and Q ≽ 0, else ∞."""
+        flat = self.is_convex and vanishes(self.Q.apply(d), self.Q.norm(), d)
+        return scalar(namespace(d).sum(self.c * d)) if flat else math.inf
 
     def hessian(self, x: Array) -> Any:
         if isinstance(self.Q, Identity):
@@ -108,6 +115,10 @@ class Linear(Smooth):
 
     def curvature(self, x: Array, d: Array) -> Array:
         return namespace(x).zeros_like(x)
+
+    def recession(self, d: Array) -> float:
+        """⟨c, d⟩."""
+        return self(d)
 
     def hessian(self, x: Array) -> Any:
         return namespace(x).zeros_like(namespace(x).reshape(x, (-1,)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, is_array, namespace
+from .._arrays import Array, Shape, is_array, namespace, to_numpy
 from ..operators import Operator
 from .adapters import required
 from .base import Nonsmooth
@@ -121,6 +121,23 @@ class Separable(Nonsmooth):
                 array[pick] = value
         return Kinks(*arrays)
 
+    def support(self, y: Array) -> float:
+        return sum(h.support(piece) for (_, h), piece in zip(self.parts, self._split(y), strict=True))
+
+    def recession(self, d: Array) -> float:
+        return sum(h.recession(piece) for (_, h), piece in zip(self.parts, self._split(d), strict=True))
+
+    def receding(self, d: Array) -> Array:
+        pieces = zip(self.parts, self._split(d), strict=True)
+        return self._join([h.receding(piece) for (_, h), piece in pieces], d.shape[0])
+
+    def width(self, shape: Shape) -> float | Array:
+        picks, _ = self._plan(shape[0])
+        found = np.empty(shape)
+        for (_, h), pick in zip(self.parts, picks, strict=True):
+            found[pick] = to_numpy(h.width((len(pick), *shape[1:])))
+        return found
+
     def subgradient(self, x: Array) -> Array:
         pieces = zip(self.parts, self._split(x), strict=True)
         return self._join([h.subgradient(piece) for (_, h), piece in pieces], x.shape[0])
@@ -218,6 +235,19 @@ class Stacked(Nonsmooth):
             return None
         filled = [k.filled(own) for k, (_, own) in zip(found, self.parts, strict=True) if k is not None]
         return Kinks(*(np.concatenate([np.ravel(x) for x in field]) for field in zip(*filled, strict=True)))
+
+    def support(self, y: Array) -> float:
+        return sum(self._each("support", self._cut(y)))
+
+    def recession(self, d: Array) -> float:
+        return sum(self._each("recession", self._cut(d)))
+
+    def receding(self, d: Array) -> Array:
+        return _joined(self._each("receding", self._cut(d)))
+
+    def width(self, shape: Shape) -> float | Array:
+        found = [np.broadcast_to(to_numpy(h.width(own)), own).reshape(-1) for h, own in self.parts]
+        return np.concatenate(found)
 
     def subgradient(self, x: Array) -> Array:
         return _joined(self._each("subgradient", self._cut(x)))

@@ -29,6 +29,7 @@ from .._arrays import (
 from ..operators import Operator
 from ._arguments import bound, number
 from .base import Nonsmooth
+from .far import largest_entry
 from .jacobians import RankOnePerGroup
 from .kinks import Kinks
 from .levels import simplex_level
@@ -148,6 +149,10 @@ class Simplex(Indicator):
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = number("Simplex", "radius", radius, above=0.0)
 
+    def width(self, shape: Shape) -> float:
+        """radius."""
+        return self.radius
+
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
         room = slack(x) * self.radius
@@ -166,6 +171,10 @@ class Simplex(Indicator):
         kept = xp.astype(self.project(v) > 0, v.dtype)
         return RankOnePerGroup(kept, kept, -1.0 / xp.sum(kept))
 
+    def support(self, y: Array) -> float:
+        """radius · max y_i."""
+        return self.radius * scalar(namespace(y).max(y))
+
     def rescaled(self, d: float | Array) -> Simplex | None:
         """The radius divided by d; None where d is not one number."""
         unit = one_unit(d)
@@ -182,6 +191,10 @@ class L1Ball(Indicator):
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = number("L1Ball", "radius", radius, above=0.0, or_equal=True)
+
+    def width(self, shape: Shape) -> float:
+        """2·radius."""
+        return 2.0 * self.radius
 
     def contains(self, x: Array) -> bool:
         return truth(absolute_sum(x) <= self.radius * (1.0 + slack(x)))
@@ -211,6 +224,10 @@ class L1Ball(Indicator):
             choose(inside, 0.0, -1.0 / xp.clip(xp.sum(kept), 1.0, None)),
         )
 
+    def support(self, y: Array) -> float:
+        """radius · max |y_i|."""
+        return self.radius * largest_entry(y)
+
     def rescaled(self, d: float | Array) -> L1Ball | None:
         """The radius divided by d; None where d is not one number."""
         unit = one_unit(d)
@@ -224,6 +241,10 @@ class L2Ball(Indicator):
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = number("L2Ball", "radius", radius, above=0.0, or_equal=True)
+
+    def width(self, shape: Shape) -> float:
+        """2·radius."""
+        return 2.0 * self.radius
 
     def contains(self, x: Array) -> bool:
         return truth(magnitude(x) <= self.radius * (1.0 + slack(x)))
@@ -239,6 +260,10 @@ class L2Ball(Indicator):
         outside = size > self.radius
         shrink = choose(outside, self.radius / choose(outside, size, 1.0), 1.0)
         return RankOnePerGroup(shrink, v / choose(outside, size, 1.0), choose(outside, -shrink, 0.0))
+
+    def support(self, y: Array) -> float:
+        """radius · ‖y‖."""
+        return self.radius * norm(y)
 
     def rescaled(self, d: float | Array) -> L2Ball | None:
         """The radius divided by d; None where d is not one number."""
@@ -266,6 +291,10 @@ class Sphere(Indicator):
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = number("Sphere", "radius", radius, above=0.0)
+
+    def width(self, shape: Shape) -> float:
+        """2·radius."""
+        return 2.0 * self.radius
 
     def contains(self, x: Array) -> bool:
         return truth(abs(magnitude(x) - self.radius) <= slack(x) * self.radius)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, namespace, scalar, to_numpy, truth
+from .._arrays import Array, Shape, namespace, scalar, to_numpy, truth
 from ._arguments import bound, number
 from .entrywise import positive_weight
 from .jacobians import RankOnePerGroup
@@ -58,6 +58,10 @@ class RowSimplex(Indicator):
         if type(self.radius) is float:
             return self.radius
         return namespace(lines).reshape(fit(self.radius, lines[:, 0]), (-1, 1))
+
+    def width(self, shape: Shape) -> float:
+        """The largest radius."""
+        return float(np.max(to_numpy(self.radius)))
 
     def contains(self, x: Array) -> bool:
         xp, lines = namespace(x), self._lines(x)
@@ -148,6 +152,10 @@ class CappedSimplex(Indicator):
                 "raise cap or lower radius"
             )
         return caps
+
+    def width(self, shape: Shape) -> float:
+        """radius."""
+        return self.radius
 
     def contains(self, x: Array) -> bool:
         xp, room = namespace(x), slack(x) * self.radius

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, kth_largest, namespace, truth
+from .._arrays import Array, Shape, kth_largest, namespace, truth
 from ._arguments import count, number
 from .faces import Support, Vertex
 from .groups import row_norms
@@ -171,10 +171,16 @@ class Binary(Indicator):
 
     is_entrywise = True
 
+    is_discrete = True
+
     def __init__(self, lo: float = 0.0, hi: float = 1.0) -> None:
         self.lo, self.hi = number("Binary", "lo", lo), number("Binary", "hi", hi)
         if not self.lo < self.hi:
             raise ValueError(f"Binary: lo must be < hi, got {self.lo} and {self.hi}")
+
+    def width(self, shape: Shape) -> float:
+        """hi - lo."""
+        return self.hi - self.lo
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)

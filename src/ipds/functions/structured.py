@@ -58,6 +58,10 @@ class Linf(Nonsmooth):
         weight = (1.0 - gone) / xp.clip(xp.sum(cut), 1.0, None)
         return RankOnePerGroup((1.0 - cut) * (1.0 - gone), xp.sign(v) * cut, weight)
 
+    def recession(self, d: Array) -> float:
+        """h(d): h is positively homogeneous."""
+        return self(d)
+
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
 
@@ -107,6 +111,10 @@ class Nuclear(Nonsmooth):
         xp = namespace(v)
         u, s, wt = xp.linalg.svd(v, full_matrices=False)
         return Spectral(u, s, wt, soft(xp, s, self.lam * one_step(self, step)), 1.0)
+
+    def recession(self, d: Array) -> float:
+        """h(d): h is positively homogeneous."""
+        return self(d)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam * math.sqrt(min(shape))
@@ -164,6 +172,10 @@ class TotalVariation1D(Nonsmooth):
             labels = (np.cumsum(columns).reshape(columns.shape) - 1).T.reshape(-1)
         means = 1.0 / np.bincount(labels)
         return RankOnePerGroup(0.0, np.ones(plain.shape, plain.dtype), means, labels=labels)
+
+    def recession(self, d: Array) -> float:
+        """h(d): h is positively homogeneous."""
+        return self(d)
 
     def lipschitz(self, shape: Shape) -> float:
         """λ‖Dᵀs‖ for the worst signs s: alternating ones."""

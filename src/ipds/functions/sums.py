@@ -103,6 +103,22 @@ class Sum(Nonsmooth):
             return penalty.within(constraint)
         return constraint if isinstance(self.penalty, Zero) else None
 
+    def support(self, y: Array) -> float:
+        """That over the domain of one of the two alone is an upper bound."""
+        return min(super().support(y), self.penalty.support(y), self.constraint.support(y))
+
+    def recession(self, d: Array) -> float:
+        return self.penalty.recession(d) + self.constraint.recession(d)
+
+    def receding(self, d: Array) -> Array:
+        """That of the constraint, where the penalty is finite everywhere."""
+        if math.isfinite(self.penalty.lipschitz(tuple(d.shape))):
+            return self.constraint.receding(d)
+        return super().receding(d)
+
+    def width(self, shape: Shape) -> float | Array:
+        return np.minimum(to_numpy(self.penalty.width(shape)), to_numpy(self.constraint.width(shape)))
+
     def subgradient(self, x: Array) -> Array:
         """The sum of both: 0 is normal to every set."""
         if not self.is_convex:

@@ -51,6 +51,10 @@ class Weighted(Smooth):
     def curvature(self, x: Array, d: Array) -> Array:
         return self.weight * self.f.curvature(x, d)
 
+    def recession(self, d: Array) -> float:
+        """That of f times the weight, where that is ≥ 0; else that is not known."""
+        return self.weight * self.f.recession(d) if self.weight > 0 else super().recession(d)
+
     def hessian(self, x: Array) -> Any:
         return self.weight * self.f.hessian(x)
 

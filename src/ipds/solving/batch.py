@@ -10,6 +10,7 @@ from .._arrays import Array, is_jax
 from .._arrays.compiling import compiled, in_dtype, is_moving, repeated
 from ..errors import AssumptionError
 from ..methods import IPDS, State
+from ..presolve import as_stated
 from ..problem import Problem
 from ..status import Status
 from ..theory.state import known_to_jax
@@ -98,8 +99,8 @@ def solve_batch(
                 if run.status not in (None, Status.DIVERGED):
                     run.finish(state)
     used = [method.parameters_of(setup) for setup, _ in begun]
-    why = f"as stated: {method.name} takes it so"
-    return [result_of(method, run, parameters, why) for run, parameters in zip(runs, used, strict=True)]
+    stated = [as_stated(problem, f"{method.name} takes it so") for problem in problems]
+    return [result_of(*found, tol) for found in zip(stated, [method] * len(runs), runs, used, strict=True)]
 
 
 def _require_lipschitz(problem: Problem) -> None:

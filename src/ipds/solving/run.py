@@ -10,6 +10,7 @@ from ..problem import Problem
 from ..status import Status
 from ..theory.certificate import Certificate, certify, uncertified
 from ..theory.objective import objective
+from ..theory.proofs import Proof, no_solution
 from ..theory.state import State, start_of
 from .history import History
 from .options import Options
@@ -17,6 +18,9 @@ from .stopping import Check, Stagnation, Stopwatch
 
 FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE)
 """Ends that higher limits would not change."""
+PROOFS = 5
+"""Checks between two tries to prove that there is no solution; the last check tries as well."""
+PROVED = {"infeasible": Status.INFEASIBLE, "unbounded": Status.UNBOUNDED}
 
 
 class Point(NamedTuple):
@@ -55,6 +59,8 @@ class Run:
     seconds: float = 0.0
     status: Status | None = None
     """Why the run ended; None while it goes on."""
+    proof: Proof | None = None
+    """That there is no solution, where one was found."""
 
     @classmethod
     def begin(cls, problem: Problem, x0: tuple[Array, ...], z0: Array, may_smooth: bool) -> Run:
@@ -74,6 +80,11 @@ class Run:
             return
         self.record(check, Point.of(state, check), clock.seconds())
         self.status = self.limits(options) or self.watcher.status(check, state.z, options.tol)
+        due = check.t % (PROOFS * options.check_every) == 0
+        if self.status is not Status.CONVERGED and (due or self.status is not None):
+            self.proof = no_solution(problem, state, certificate, options.tol)
+            if self.proof is not None:
+                self.status = PROVED[self.proof.kind]
 
     def record(self, check: Check, point: Point, seconds: float) -> None:
         """Take a finite check into account."""

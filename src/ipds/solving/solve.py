@@ -23,6 +23,7 @@ from .checkpoint import Checkpoint, Journal, journal
 from .history import joined
 from .options import Callback, Options, check_options, check_problem, convention
 from .progress import Progress
+from .remarks import certified, unsolved
 from .run import FINAL, Run
 from .starting import Start, starting_point
 from .starts import best_of, starts_for
@@ -85,6 +86,7 @@ def solve(
     >>> result.success, bool(np.allclose(result.x[1], [2, 0, 0], atol=1e-3))
     (True, True)
     """
+    begun = Stopwatch()
     chosen = None if method == "auto" else _as_method(method)
     rewritten = presolve and (chosen is None or chosen.presolves)
     check_problem(problem, rewritten)
@@ -96,9 +98,9 @@ def solve(
         choices = candidates(problem, done.problem) if chosen is None else [chosen]
         start = Start(problem, x0, z0, log.entropy)
         if chosen is not None:
-            result = _run(done, start, chosen, options, log)
+            result = _run(done, start, chosen, options, log, begun)
         else:
-            result = _first_answer(done, start, choices, options, log)
+            result = _first_answer(done, start, choices, options, log, begun)
     count = starts_for(problem, chosen) if x0 is None and checkpoint is None else 1
     if count == 1:
         return result
@@ -122,6 +124,7 @@ def _first_answer(
     choices: Sequence[Method],
     options: Options,
     log: Journal,
+    begun: Stopwatch,
 ) -> Result:
     """One method after the other until one neither stalls nor diverges; else the best of what they found."""
     tried: list[Result] = []
@@ -133,13 +136,15 @@ def _first_answer(
             continue
         try:
             own = done if choice.presolves else as_stated(done.stated, f"{choice.name} takes it so")
-            result = _run(own, start, choice, left, log)
+            result = _run(own, start, choice, left, log, Stopwatch() if tried else begun)
         except (AssumptionError, np.linalg.LinAlgError):  # this one has no say here; another one may have
             if not tried and following is None:
                 raise
             continue
         result.method = f"auto: {result.method}" + (f" ({choice.why})" if choice.why else "")
         tried.append(result)
+        if result.proof is not None:
+            return after(handed, result)
         if result.status is Status.MAX_ITER and result.nit == patience:
             handed.append(result)
             start = start.moved(result.x, result.z)
@@ -202,9 +207,9 @@ def _run(
     method: Method,
     options: Options,
     log: Journal,
+    begun: Stopwatch,
 ) -> Result:
-    """A method from its start, or from where it was saved, to its end."""
-    begun = Stopwatch()
+    """A method from its start, or from where it was saved, to its end; `begun` runs since the solve was called."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
         x0, z0 = start.take()
         setup, carry = method.init(done.problem, *done.start(x0, z0, start.gives_multiplier))
@@ -227,11 +232,11 @@ def _run(
             log.keep(run)
         except Exception as error:  # of the caller's functions, operators or callback, or of the disk
             run.status = run.status or Status.FAILED
-            with_result(error, done.stated.answer(result_of(method, run, parameters, done.report)))
+            with_result(error, done.stated.answer(result_of(done, method, run, parameters, options.tol)))
             log.failed(error)
             log.keep(run)
             raise
-    return done.stated.answer(result_of(method, run, parameters, done.report))
+    return done.stated.answer(result_of(done, method, run, parameters, options.tol))
 
 
 def _loop(
@@ -314,18 +319,23 @@ def _goes_on(clock: Stopwatch, options: Options, callback: Callback, run: Run, s
     return True
 
 
-def result_of(method: Method, run: Run, parameters: Any, presolve: str) -> Result:
-    """What a run has found; `presolve` says what was done to the problem."""
+def result_of(done: Presolved, method: Method, run: Run, parameters: Any, tol: float) -> Result:
+    """What a run has found."""
     from ..result import Result
 
     point, status = run.answer(), run.status or Status.FAILED
+    remarks = [] if run.proof is None else [str(run.proof)]
+    if status is Status.CONVERGED:
+        remarks = certified(done.stated, point.x, point.t)
+    elif run.proof is None:
+        remarks = unsolved(run.history, point.certificate.rows, tol, status)
     return Result(
         x=tuple(map(to_caller, point.x)),
         z=to_caller(point.z),
         fun=point.fun,
         success=status is Status.CONVERGED,
         status=status,
-        message=status.value,
+        message="; ".join([status.value, *remarks]),
         nit=point.t,
         seconds=run.seconds,
         certificate=point.certificate,
@@ -333,8 +343,9 @@ def result_of(method: Method, run: Run, parameters: Any, presolve: str) -> Resul
         state=run.state if point is run.end else None,
         parameters=parameters,
         method=method.name,
-        presolve=presolve,
+        presolve=done.report,
         starts=1,
+        proof=run.proof,
     )
 
 

@@ -19,7 +19,6 @@ from .sizes import (
     Balance,
     Fixed,
     fixed_of,
-    is_priced,
     priced_balance,
     smallest,
     unpriced_balance,
@@ -48,17 +47,28 @@ class Certificate:
     """The residual of every block's forces over the smallest of its own forces."""
     work: float
     """What the residuals could still change in the objective, over the objective's terms."""
+    gap: float | None = None
+    """Of a convex problem: by how much the objective at (q, z) exceeds the optimum, an estimate; None for others."""
+    rigorous: bool = False
+    """Whether `gap` is a bound, and no mere estimate: every block that matters lies in a bounded set."""
 
     @property
     def critical(self) -> float:
         """‖A q - b‖ + Σ_i ‖∇f_i(q_i) + s_i + A_iᵀ z‖."""
         return self.feasibility + sum(self.stationarity)
 
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """What `feasibility` and the `stationarity` of every block are compared with, all in all."""
+        pairs = zip((self.feasibility, *self.stationarity), (self.rows, *self.blocks), strict=True)
+        return tuple([value / share if share > 0 else math.inf for value, share in pairs])
+
     def __str__(self) -> str:
         blocks = ", ".join(f"{value:.2e}" for value in self.stationarity)
         own = ", ".join(f"{value:.0e}" for value in self.blocks)
+        gap = "" if self.gap is None else f"gap {'at most' if self.rigorous else 'about'} {self.gap:.2g}; "
         return (
-            f"relative {self.relative:.2e} (rows {self.rows:.0e}; blocks {own}; work {self.work:.0e}); "
+            f"{gap}relative {self.relative:.2e} (rows {self.rows:.0e}; blocks {own}; work {self.work:.0e}); "
             f"critical {self.critical:.3e} = feasibility {self.feasibility:.2e} + stationarity ({blocks})"
         )
 
@@ -84,16 +94,16 @@ def certificate(
         curved, larger = curvature(block, q[i], gradient), fixed.absolute[i].adjoint(abs(z))
         larger = larger if fixed.exact[i] else larger_of(larger, abs(pull))
         known = value, gradient, fixed.at_zero[i], curved
-        return Forces(block, q[i], *known, None, None, 1.0, rest, Carried(pull), larger)
+        return Forces(block, q[i], *known, None, None, 1.0, rest, Carried(pull), larger, fixed.widths[i])
 
     known = (None,) * len(q)
-    return _certificate(problem, fixed, fetch(_numbers(problem, fixed, q, z, forces, known)))
+    return _certificate(fixed, fetch(_numbers(problem, fixed, q, z, forces, known)))
 
 
 def certify(problem: Problem, state: State) -> Certificate:
     """The certificate of a state, using whatever the state carries already."""
     fixed = fixed_of(problem, state.q)  # made here, not while JAX compiles
-    return _certificate(problem, fixed, fetch(measured(_numbers_at, problem, state)))
+    return _certificate(fixed, fetch(measured(_numbers_at, problem, state)))
 
 
 def uncertified(problem: Problem, state: State) -> Certificate:
@@ -128,12 +138,12 @@ def _numbers_at(problem: Problem, state: State) -> list[Any]:
     known[j] = None  # that of x, not of x̆
     fixed = fixed_of(problem, q)
 
-    return _numbers(problem, fixed, q, state.z, partial(_forces_at, problem, fixed, state), known)
+    return _numbers(problem, fixed, q, state.z, partial(_forces_at, problem, fixed, state, q), known)
 
 
-def _forces_at(problem: Problem, fixed: Fixed, state: State, i: int) -> Forces:
-    """The forces on block i."""
-    block, op, q, (v, step) = problem.blocks[i], problem.operators[i], state.q[i], state.prox_points[i]
+def _forces_at(problem: Problem, fixed: Fixed, state: State, point: Sequence[Array], i: int) -> Forces:
+    """The forces on block i at the point of a state."""
+    block, op, q, (v, step) = problem.blocks[i], problem.operators[i], point[i], state.prox_points[i]
     gradient = None if state.gradients is None else state.gradients[i]
     value = None if state.values is None else state.values[i]
     if block.f is None:
@@ -152,7 +162,7 @@ def _forces_at(problem: Problem, fixed: Fixed, state: State, i: int) -> Forces:
         larger = larger_of(larger, abs(pull.array))
     curved = curvature(block, q, gradient)
     known = value, gradient, fixed.at_zero[i], curved, fixed.slopes[i]
-    return Forces(block, q, *known, v, step, rest, pull, larger)
+    return Forces(block, q, *known, v, step, rest, pull, larger, fixed.widths[i])
 
 
 def curvature(block: Block, q: Array, gradient: Array | None) -> Array | None:
@@ -181,8 +191,8 @@ def _numbers(
     """
     rows: Any = abs(problem.b)
     found: list[Any] = []
-    for i, (block, larger) in enumerate(zip(problem.blocks, fixed.absolute, strict=True)):
-        if is_priced(block):
+    for i, larger in enumerate(fixed.absolute):
+        if fixed.priced[i]:
             balance, reach = priced_balance(forces(i))
             found.append(balance)
         else:
@@ -197,6 +207,8 @@ def _numbers(
     for i, larger in enumerate(fixed.absolute):
         if found[i] is None:
             found[i] = unpriced_balance(forces(i), larger, rows, least)
+    if fixed.room is not None:
+        rows = namespace(rows).minimum(rows, fixed.room)
     return [
         *_of_rows(_residual(problem, q, known), rows, z),
         *[number for balance in found for number in balance],
@@ -224,10 +236,12 @@ def _of_rows(residual: Array, rows: Array, z: Array) -> list[Any]:
     return [magnitude(residual), (share / count) ** 0.5 + units, lost]
 
 
-def _certificate(problem: Problem, fixed: Fixed, numbers: Sequence[float]) -> Certificate:
+def _certificate(fixed: Fixed, numbers: Sequence[float]) -> Certificate:
     feasibility, rows, lost, *rest = numbers
     balances = [Balance(*rest[k : k + BALANCE]) for k in range(0, len(rest), BALANCE)]
-    found = verdict(problem, fixed.free, rows, lost, balances)
+    found = verdict(fixed, rows, lost, balances)
     stationarity = tuple([b.left + b.rounding for b in balances])
     relative = found.relative if math.isfinite(feasibility + sum(stationarity)) else math.inf
-    return Certificate(feasibility, stationarity, relative, found.rows, found.blocks, found.work)
+    answers = found.rows, found.blocks, found.work
+    gap = found.gap if fixed.convex else None
+    return Certificate(feasibility, stationarity, relative, *answers, gap, gap is not None and found.bounded)

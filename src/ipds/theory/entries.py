@@ -16,10 +16,10 @@ from .._arrays import (
     Array,
     decreased,
     dot,
-    greatest,
     increased,
     is_array,
     larger,
+    magnitude,
     multiplied,
     namespace,
     product,
@@ -72,6 +72,8 @@ class Forces(NamedTuple):
     """Aᵀz."""
     larger: Array | None
     """|A|ᵀ|z|; None where it is |Aᵀz|."""
+    width: Any
+    """How far apart two points of the domain can be in every entry; None where there is no bound."""
 
 
 class Piece(NamedTuple):
@@ -100,13 +102,12 @@ def pieces(*arrays: Any) -> Iterator[list[Any]]:
     The first one is an array; the others may be numbers or None, which every piece shares.
     """
     first = arrays[0]
+    if type(first) is not np.ndarray or first.size <= PIECE:
+        yield list(arrays)
+        return
     long = [is_array(x) and x.ndim > 0 for x in arrays]
-    alike = type(first) is np.ndarray and all(
-        type(x) is np.ndarray and x.flags.c_contiguous and x.size == first.size
-        for x, cut in zip(arrays, long, strict=True)
-        if cut
-    )
-    if not alike or first.size <= PIECE:
+    held = [x for x, cut in zip(arrays, long, strict=True) if cut]
+    if not all(type(x) is np.ndarray and x.flags.c_contiguous and x.size == first.size for x in held):
         yield list(arrays)
         return
     flat = [x.reshape(-1) if cut else x for x, cut in zip(arrays, long, strict=True)]
@@ -153,13 +154,17 @@ def strongest(forces: Forces) -> Any:
     """The largest of |∇f| and |A|ᵀ|z| on any entry."""
     f = forces
     top = abs(f.pull.scale) * _top(f.pull.array) if f.larger is None else _top(f.larger)
-    return top if f.gradient is None else greatest(top, _top(f.gradient))
+    if f.gradient is None:
+        return top
+    other = _top(f.gradient)
+    return max(top, other) if type(top) is float else namespace(top).maximum(top, other)
 
 
 def _top(x: Array) -> Any:
     """max |x_i|, without an array of its own."""
-    xp = namespace(x)
-    return greatest(scalar(xp.max(x)), -scalar(xp.min(x)))
+    if type(x) is np.ndarray:
+        return max(float(x.max()), -float(x.min()))
+    return scalar(namespace(x).max(abs(x)))
 
 
 def bent(forces: Forces) -> Any:
@@ -183,67 +188,78 @@ class Weights(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over the entries of a block, with W = 1/T."""
+    """Norms and sums over the entries of a block, with W = 1/T."""
 
     rest: Any
-    """Σ ρ²."""
+    """‖ρ‖."""
     force: Any
-    """Σ T²."""
-    error: Any
-    """Σ (ρ W)²."""
+    """‖T‖."""
     weight: Any
-    """Σ W²."""
+    """‖W‖."""
+    error: Any
+    """‖ρ W‖."""
     own: Any
-    """Σ (t W)² for the force of f, of h, of the equation."""
+    """‖t W‖ for the force of f, of h, of the equation."""
     normal: Any
     larger: Any
     far: Any
     """Σ T X."""
     work: Any
     """Σ |ρ q|."""
+    span: Any
+    """Σ |ρ| w with the widths w of the domain; as `work` where there are none."""
+
+    def plus(self, other: Sums) -> Sums:
+        """The same over the entries of both."""
+        norms, sums = zip(self[:7], other[:7], strict=True), zip(self[7:], other[7:], strict=True)
+        return Sums(*[math.hypot(a, b) for a, b in norms], *[a + b for a, b in sums])
 
 
 def weigh(forces: Forces, weights: Weights) -> tuple[Sums, Array]:
     """The sums, and the sizes X of the entries (of a block with a price)."""
     sums, sizes, felt, done = Sums(*[0.0] * len(Sums._fields)), None, weights.felt, 0
-    parts = pieces(forces.q, None if felt is None else felt.array)
-    for piece, (_, mark) in zip(look(forces), parts, strict=True):
+    parts = pieces(forces.q, None if felt is None else felt.array, forces.width)
+    for piece, (_, mark, width) in zip(look(forces), parts, strict=True):
         q, T = abs(piece.q), larger(piece.force, weights.floor)
         if felt is None:
             X = larger(weights.share / T, q)
         else:
             X = larger(over(1.0, mark if felt.scale == 1.0 else felt.scale * mark), q)
             T = larger(T, over(weights.least, X))
-        W, far, force = 1 / T, dot(T, X), dot(T, T)
+        W, far, force, rest = 1 / T, dot(T, X), magnitude(T), abs(piece.rest)
+        whole = piece.q is forces.q
+        room = None if whole else T
+        work = dot(rest, q)
         more = Sums(
-            dot(piece.rest, piece.rest),
+            magnitude(rest),
             force,
-            _square(product(piece.rest, W, T)),
-            dot(W, W),
-            0.0 if piece.own is None else _square(product(piece.own, W, T)),
-            _square(product(piece.s, W, T)),
-            _square(product(piece.larger, W, T)),
+            magnitude(W),
+            magnitude(product(rest, W, room)),
+            0.0 if piece.own is None else magnitude(product(piece.own, W, room)),
+            magnitude(product(piece.s, W, room)),
+            magnitude(product(piece.larger, W, room)),
             far,
-            scalar(namespace(T).sum(without_sign(product(piece.rest, q, T)))),
+            work,
+            work if width is None else _sum(product(rest, width, room)),
         )
-        if piece.q is forces.q:
+        if whole:
             return more, X
-        sums = Sums(*[a + b for a, b in zip(sums, more, strict=True)])
+        sums = sums.plus(more)
         if felt is None:
             sizes = np.empty(forces.q.size, X.dtype) if sizes is None else sizes
             sizes[done : done + X.size], done = X, done + X.size
     return sums, None if sizes is None else sizes.reshape(forces.q.shape)
 
 
-def _square(x: Array) -> Any:
-    return dot(x, x)
+def _sum(x: Array) -> Any:
+    return float(x.sum()) if type(x) is np.ndarray else scalar(namespace(x).sum(x))
 
 
 def over(number: Any, x: Array) -> Array:
     """number/x entry by entry for x ≥ 0; very large, but finite, where x is 0."""
     xp = namespace(x)
     least = 1e6 * float(xp.finfo(x.dtype).smallest_normal)
-    if xp is not np:
+    if type(x) is not np.ndarray:
         return number / xp.clip(x, least, None)
     large = np.maximum(x, least)
     return np.divide(number, large, out=large) if type(large) is np.ndarray else number / large

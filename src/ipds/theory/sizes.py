@@ -30,17 +30,32 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from .._arrays import Array, add_scaled, choose, is_array, magnitude, namespace, precision, zeros
-from ..operators import Operator
+import numpy as np
+
+from .._arrays import (
+    Array,
+    add_scaled,
+    asarray,
+    is_array,
+    magnitude,
+    namespace,
+    precision,
+    scalar,
+    to_numpy,
+    zeros,
+)
+from ..operators import Operator, ZeroMap
 from ..operators.absolute import absolute
 from ..problem import Block, Problem
 from .entries import Forces, Sums, Weights, bent, carried, has_price, inverse, over, strongest, weigh
-from .slopes import Slopes, slopes_of
+from .slopes import Slopes, slopes_of, uniform
 
 ROUNDING = 4.0
 """Units of rounding that count for every quantity that was computed."""
-VANISHING = 1e-8
-"""A force below this share of the largest one in its block is rounding, or a term that does not count."""
+VANISHING = 1e-6
+"""On an entry no force counts as less than this share of the largest one in its block: some entries feel none."""
+ABSENT = 1e-8
+"""A term of a block that is smaller than this share of the largest one is not there."""
 FIT = 1e-4
 """Share of ⟨q, ∇²f q⟩ in the energy of f: where the fit is perfect, f itself says nothing of its size."""
 LEAST = 0.1
@@ -60,6 +75,14 @@ class Fixed(NamedTuple):
     """∂h_i of the piecewise linear h_i."""
     free: tuple[bool, ...]
     """Whether A_i = 0."""
+    priced: tuple[bool, ...]
+    """Whether the blocks add to the objective."""
+    convex: bool
+    """Whether the problem is known to be convex."""
+    widths: tuple[Any, ...]
+    """w_i of the domains that are bounded in every entry: numbers or arrays; None for others."""
+    room: Array | None
+    """Σ|A_i| w_i with the widths w_i of the sets, ∞ in rows with a block that has none; None where all have."""
 
 
 _fixed: WeakKeyDictionary[Problem, dict[Any, Fixed]] = WeakKeyDictionary()
@@ -78,8 +101,46 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         slopes = tuple([slopes_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
         larger = tuple(map(absolute, problem.operators))
         exact = tuple([getattr(op, "exact", True) for op in larger])
-        known[key] = Fixed(larger, tuple(flat), exact, slopes, free)
+        widths = tuple([width_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
+        known[key] = Fixed(
+            larger,
+            tuple(flat),
+            exact,
+            slopes,
+            free,
+            tuple(map(is_priced, problem.blocks)),
+            is_convex(problem),
+            widths,
+            _room(problem, larger, q),
+        )
     return known[key]
+
+
+def width_of(block: Block, q: Array) -> Any:
+    """The width of dom h in every entry, a number or an array like q; None where one is infinite."""
+    width = np.asarray(to_numpy(block.h.width(block.shape)), dtype=float)
+    return uniform(width, block, q) if np.all(np.isfinite(width)) else None
+
+
+def _room(problem: Problem, larger: Sequence[Operator], q: Sequence[Array]) -> Array | None:
+    """How far apart the two sides of every row can be while all blocks stay in their sets."""
+    total: Any = 0.0
+    for block, op, qi in zip(problem.blocks, larger, q, strict=True):
+        width = np.asarray(to_numpy(block.h.width(block.shape)))
+        if np.all(np.isinf(width)) and not isinstance(op, ZeroMap):
+            return None
+        wide = np.broadcast_to(width, block.shape)
+        sides = op.apply(asarray(np.where(np.isfinite(wide), wide, 0.0), qi))
+        open_ended = op.apply(asarray(np.where(np.isfinite(wide), 0.0, 1.0), qi))
+        xp = namespace(sides)
+        total = total + xp.where(open_ended > 0, math.inf, sides)
+    xp = namespace(total)
+    return xp.where(total > 0, total, math.inf)
+
+
+def is_convex(problem: Problem) -> bool:
+    """Whether every f and h is known to be convex."""
+    return all(b.h.is_convex and (b.f is None or b.f.is_convex is True) for b in problem.blocks)
 
 
 def is_priced(block: Block) -> bool:
@@ -106,6 +167,8 @@ class Balance(NamedTuple):
     """Σ T X."""
     work: Any
     """|ρ|ᵀ|q|, rounding added."""
+    span: Any
+    """|ρ|ᵀw with the widths w of the domain; |ρ|ᵀ|q| where there are none."""
     energy: Any
     """E = |f| + |h|, and a share of ⟨q, ∇²f q⟩."""
 
@@ -127,8 +190,8 @@ def rounding_of(forces: Forces) -> Any:
         return 0.0
     if v is None:  # the prox point behind s = -Aᵀz
         v = add_scaled(q, -step * forces.pull.scale, forces.pull.array)
-    if getattr(step, "ndim", 0):  # of a separable h: what its constants add is of the order of v
-        size = magnitude(v / step) * (h.prox_size(v) / (magnitude(v) or 1.0))
+    if getattr(step, "ndim", 0):  # of an entrywise h: to each entry its own, and what the constants of h add
+        size = magnitude(v / step) + (h.prox_size(v) - magnitude(v)) / scalar(namespace(step).min(step))
     else:
         size = h.prox_size(v) * inverse(step)
     return ROUNDING * precision(q) * size
@@ -137,8 +200,11 @@ def rounding_of(forces: Forces) -> Any:
 def weights_of(forces: Forces, energy: Any) -> Weights:
     """Forces count from `VANISHING` of the largest on; every entry has the same share of the energy."""
     top = strongest(forces)
-    share = choose(top > 0, energy / max(1, math.prod(forces.block.shape)), 0.0)
-    return Weights(choose(top > 0, VANISHING * top, 1.0), share)
+    share = energy / max(1, math.prod(forces.block.shape))
+    if type(top) is float:
+        return Weights(VANISHING * top, share) if top > 0 else Weights(1.0, 0.0)
+    xp = namespace(top)  # without a look at the number
+    return Weights(xp.where(top > 0, VANISHING * top, 1.0), xp.where(top > 0, share, 0.0))
 
 
 def priced_balance(forces: Forces) -> tuple[Balance, Array]:
@@ -160,52 +226,57 @@ def unpriced_balance(forces: Forces, larger: Operator, rows: Array, least: Any) 
 
 def _balance(forces: Forces, energy: Any, rounding: Any, sums: Sums) -> Balance:
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
-    spread = rounding * (sums.weight / count) ** 0.5
+    root = math.sqrt(count)
     return Balance(
-        sums.rest**0.5,
-        rounding + units * sums.force**0.5,
-        (sums.error**0.5 + spread) / math.sqrt(count) + units,
-        (sums.own / count) ** 0.5,
-        (sums.normal / count) ** 0.5 if has_price(forces.block) else 0.0,
-        (sums.larger / count) ** 0.5,
+        sums.rest,
+        rounding + units * sums.force,
+        (sums.error + rounding / root * sums.weight) / root + units,
+        sums.own / root,
+        sums.normal / root if has_price(forces.block) else 0.0,
+        sums.larger / root,
         sums.far,
         sums.work + rounding * magnitude(forces.q) + units * sums.far,
+        sums.span,
         energy,
     )
 
 
 class Verdict(NamedTuple):
-    """The three answers, and the largest of them."""
+    """The three answers, and how far the objective is from the optimum."""
 
     rows: float
     blocks: tuple[float, ...]
     work: float
     gap: float
-    energy: float
+    """|z|ᵀ|r| + Σ|ρ_i|ᵀw_i, with |q_i| in the place of widths w_i that are not known."""
+    bounded: bool
+    """Whether all that count are known."""
 
     @property
     def relative(self) -> float:
+        """The largest answer."""
         return max(self.rows, *self.blocks, self.work)
 
 
-def verdict(
-    problem: Problem, free: Sequence[bool], rows: float, lost: float, balances: Sequence[Balance]
-) -> Verdict:
+def verdict(fixed: Fixed, rows: float, lost: float, balances: Sequence[Balance]) -> Verdict:
     """The answers from the numbers; `rows` and `lost` = |z|ᵀ|r| belong to the equation."""
+    if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
+        return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, True)
     energies = [found.energy for found in balances]
-    total, least = sum(energies), smallest(energies)
-    if not any(map(is_priced, problem.blocks)):  # nothing to minimise: z = 0 and s = 0 would do
-        return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, 0.0)
-    blocks = tuple([_block(zero, found, least) for zero, found in zip(free, balances, strict=True)])
-    gap = lost + sum(found.work for found in balances)
-    work = max(ratio(gap, total), LEAST * ratio(lost, least)) if total > 0 else 0.0
-    return Verdict(rows, blocks, work, gap, total)
+    total = sum(energies)
+    least = min([energy for energy in energies if energy > ABSENT**2 * total], default=0.0)
+    blocks = tuple([_block(zero, found, least) for zero, found in zip(fixed.free, balances, strict=True)])
+    work = lost + sum(found.work for found in balances)
+    work = max(ratio(work, total), LEAST * ratio(lost, least)) if total > 0 else 0.0
+    gap = lost + sum(found.span for found in balances)
+    bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
+    return Verdict(rows, blocks, work, gap, bounded)
 
 
 def _block(free: bool, found: Balance, least: float) -> float:
     """rms(ρ/T) against the smallest force of the block that is there; the equation's as small as its work is felt."""
     top = max(found.own, found.normal, found.pull)
-    terms = [term for term in (found.own, found.normal) if term > VANISHING * top]
+    terms = [term for term in (found.own, found.normal) if term > ABSENT * top]
     if not free:
         terms.append(max(found.pull, least / found.far if found.far > 0 else 0.0))
     size = min(1.0, *terms) if terms else 0.0

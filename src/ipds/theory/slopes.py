@@ -44,10 +44,11 @@ def slopes_of(block: Block, q: Array) -> Slopes | None:
         upper = np.where(np.isfinite(upper), upper - units * np.abs(upper), upper)
     near = units * np.abs(place)
     found = (left, right, place - near, place + near, lower, upper)
-    return Slopes(*[_like(value, block, q) for value in found])
+    return Slopes(*[uniform(value, block, q) for value in found])
 
 
-def _like(value: np.ndarray, block: Block, q: Array) -> Any:
+def uniform(value: np.ndarray, block: Block, q: Array) -> Any:
+    """One number where all entries are alike, else an array like q."""
     if value.size and np.all(value == value.flat[0]):
         return float(value.flat[0])
     return asarray(np.ascontiguousarray(np.broadcast_to(value, block.shape)), q)

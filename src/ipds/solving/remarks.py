@@ -1,0 +1,52 @@
+"""What a user should know beside the status: why a certificate says little here, or what a failure looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .._arrays import Array, norm
+from ..problem import Problem
+from ..status import Status
+from ..theory.entries import has_price
+
+LITTLE = 1e-6
+"""A penalty whose value is below this share of the objective's terms does not count."""
+STAYS = 0.5
+"""The equation stays where it is if its residual is still this share of what it was halfway."""
+UNSOLVED = (Status.STALLED, Status.MAX_ITER, Status.TIME_LIMIT)
+
+
+def certified(problem: Problem, x: Sequence[Array], nit: int) -> list[str]:
+    """Why a certificate may be worth less than it seems: it holds for a trivial reason."""
+    remarks = (
+        ["certified after one iteration: the start is, or is next to, a critical point"] if nit == 1 else []
+    )
+    smooth = [0.0 if b.f is None else abs(float(b.f(xi))) for b, xi in zip(problem.blocks, x, strict=True)]
+    priced = [abs(float(b.h(xi))) if has_price(b) else 0.0 for b, xi in zip(problem.blocks, x, strict=True)]
+    total = sum(smooth) + sum(priced)
+    for name, block, xi, price in zip(problem.names, problem.blocks, x, priced, strict=True):
+        if block.h.is_discrete:
+            remarks.append(f"every point of the discrete set of block {name!r} is critical, also poor ones")
+        if has_price(block) and norm(xi) == 0:
+            remarks.append(f"block {name!r} is 0 altogether")
+        elif has_price(block) and price < LITTLE * total:
+            remarks.append(
+                f"h of block {name!r} is {price / total:.0e} of the objective: too small to matter"
+            )
+    return remarks
+
+
+def unsolved(history: Mapping[str, np.ndarray], rows: float, tol: float, status: Status) -> list[str]:
+    """What an end without a certificate looks like: an equation that never comes to hold, an objective without end."""
+    if status not in UNSOLVED or len(history["iteration"]) < 4:
+        return []
+    half = len(history["iteration"]) // 2
+    feasibility, objective, beta = (history[name] for name in ("feasibility", "objective", "beta"))
+    if rows > tol and feasibility[-1] > STAYS * feasibility[half]:
+        penalty = f"however large the penalty ({beta[-1]:.0e})" if beta[-1] > beta[half] else "all along"
+        return [f"the equation stays {feasibility[-1]:.2g} from holding, {penalty}: it may have no solution"]
+    if objective[-1] < 0 and objective[-1] < 2 * objective[half] < 4 * abs(objective[0]):
+        return [f"the objective falls on and on ({objective[-1]:.3g} so far): it may have no lower bound"]
+    return []

@@ -1,0 +1,153 @@
+"""Problems without a solution are called by their name, with a proof that stands on its own; others are not."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from ipds import Block, Problem, Status, solve
+from ipds.functions import (
+    L1,
+    Box,
+    Cardinality,
+    HalfSpace,
+    HuberLoss,
+    L2Ball,
+    LeastSquares,
+    Linear,
+    Logistic,
+    NonNegative,
+    Quadratic,
+    Simplex,
+)
+from ipds.methods import IPDS, AcceleratedIPDS
+from ipds.theory.proofs import falls, separates
+
+g = np.random.default_rng(11)
+
+
+def boxes(offset, gap=1.0):
+    """Two boxes that a gap separates, at an offset."""
+    c = np.full(3, offset)
+    return Problem([Block(h=Box(c - 1, c + 1), A=-1.0, shape=3), Block(h=Box(c + 1 + gap, c + 3), shape=3)])
+
+
+def checked_infeasible(problem, proof, domains):
+    """⟨b, w⟩ + Σ sup over the domain of ⟨-A_iᵀw, x⟩ < 0, by linear programming over boxes."""
+    w = proof.direction
+    total = float(np.vdot(np.broadcast_to(problem.b, problem.shape), w))
+    for op, (lo, hi) in zip(problem.operators, domains, strict=True):
+        y = -op.adjoint(w)
+        y = np.where(np.abs(y) < 1e-9, 0.0, y)
+        total -= linprog(-y, bounds=list(zip(lo, hi, strict=True))).fun
+    assert total < 0
+    assert -total == pytest.approx(proof.margin, rel=1e-5)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("method", ["auto", AcceleratedIPDS(), IPDS()])
+def test_disjoint_boxes_at_any_offset(offset, method):
+    problem = boxes(offset)
+    result = solve(problem, method=method, seed=0, max_iter=3000)
+    assert (result.status, result.success) == (Status.INFEASIBLE, False)
+    assert "separates" in result.message
+    lo, hi = np.full(3, offset - 1), np.full(3, offset + 3)
+    checked_infeasible(problem, result.proof, [(lo, lo + 2), (hi - 1, hi)])
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_boxes_that_touch_are_feasible(offset):
+    problem = boxes(offset, gap=-0.5)
+    result = solve(problem, seed=0)
+    assert result.status is Status.CONVERGED
+    assert problem.infeasibility(result.x) < 1e-3
+
+
+INFEASIBLE = {
+    "equations and signs": lambda: Problem(
+        [Block(f=Linear(np.ones(5)), h=NonNegative(), A=g.random((3, 5)), shape=5), Block(h=NonNegative(), shape=3)],
+        b=-1.0,
+    ),
+    "a ball and a half space": lambda: Problem(
+        [Block(f=LeastSquares(np.eye(4), np.ones(4)), h=L2Ball(1.0), A=-1.0, shape=4),
+         Block(h=HalfSpace(np.ones(4), -5.0), shape=4)]
+    ),
+    "a simplex and a box": lambda: Problem(
+        [Block(h=Simplex(), A=-1.0, shape=4), Block(f=Quadratic(1.0), h=Box(0.5, 1.0), shape=4)]
+    ),
+    "three blocks": lambda: Problem(
+        [Block(f=HuberLoss(g.standard_normal((6, 3)), np.ones(6)), h=Box(0.0, 1.0), A=g.random((4, 3)), shape=3),
+         Block(h=Simplex(), A=g.random((4, 3)), shape=3), Block(h=NonNegative(), shape=4)],
+        b=-3.0,
+    ),
+    "a row without variables": lambda: Problem(
+        [Block(f=LeastSquares(np.eye(3), np.ones(3)), A=np.array([[1.0, 1, 1], [0, 0, 0]]), shape=3),
+         Block(h=L1(1.0), A=np.array([[1.0, 0], [0, 0]]), shape=2)],
+        b=np.array([0.0, 1.0]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INFEASIBLE)
+def test_infeasible_problems_are_called_so(name):
+    problem = INFEASIBLE[name]()
+    result = solve(problem, seed=0, max_iter=3000, time_limit=20)
+    assert result.status is Status.INFEASIBLE
+    assert result.proof.excluded > 1e6
+    assert separates(problem, result.proof.direction, result.x) is not None
+    # and it is the direction that proves it, not the mere look of the run
+    assert (
+        separates(problem, g.standard_normal(problem.shape), result.x) is None or math.prod(problem.shape) < 3
+    )
+
+
+UNBOUNDED = {
+    "linear": lambda: Problem(
+        [Block(f=Linear(-np.ones(4)), h=NonNegative(), A=np.array([[1.0, -1, 0, 0]]), shape=4),
+         Block(h=NonNegative(), shape=1)],
+        b=1.0,
+    ),
+    "too weak a penalty": lambda: Problem(
+        [Block(f=Linear(np.arange(1.0, 6.0)), h=L1(0.5), A=g.standard_normal((2, 5)), shape=5),
+         Block(f=Quadratic(1.0), shape=2)],
+        b=1.0,
+    ),
+    "flat in a direction": lambda: Problem(
+        [Block(f=Quadratic(np.diag([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])), A=-1.0, shape=3),
+         Block(h=Box(-np.inf, 5.0), shape=3)]
+    ),
+    "separable labels": lambda: Problem(
+        [Block(f=Logistic(np.eye(2), np.ones(2)), A=-1.0, shape=2), Block(f=Linear(-np.ones(2)), shape=2)]
+    ),
+    "one block": lambda: Problem([Block(f=Linear(np.ones(3)), h=L1(0.5), shape=3)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_unbounded_problems_are_called_so(name):
+    problem = UNBOUNDED[name]()
+    result = solve(problem, seed=0, max_iter=3000, time_limit=20)
+    assert (result.status, result.success) == (Status.UNBOUNDED, False)
+    d, far = result.proof.direction, 1e8
+    assert np.linalg.norm(problem.residual([far * di for di in d]) + problem.b) < 1e-5 * far
+    x = [xi + far * di for xi, di in zip(result.x, d, strict=True)]
+    assert problem.objective(x) < problem.objective(result.x) - 0.4 * far * result.proof.margin
+    assert falls(problem, [-di for di in d]) is None
+
+
+def test_ill_conditioned_is_not_unbounded():
+    """x* is 1e8 times as long as the data, almost in the kernel of G: the objective is bounded all the same."""
+    f = LeastSquares(np.diag([1.0, 1e-8]), np.ones(2))
+    problem = Problem([Block(f=f, A=-1.0, shape=2), Block(f=Linear(np.array([0.0, -1e-9])), shape=2)])
+    assert falls(problem, [np.array([1.0, 1e8])] * 2) is None
+
+
+def test_what_a_nonconvex_problem_without_a_solution_looks_like():
+    problem = Problem(
+        [Block(h=Cardinality(1), A=-1.0, shape=3), Block(f=Quadratic(1.0), h=Box(1.0, 2.0), shape=3)]
+    )
+    result = solve(problem, seed=0, max_iter=400)
+    assert not result.success
+    assert result.proof is None
+    assert "the equation stays" in result.message
