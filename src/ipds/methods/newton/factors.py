@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.linalg import lapack
 
 Vector = np.ndarray
 Solve = Callable[[np.ndarray], np.ndarray]
@@ -36,9 +35,9 @@ def dense_cholesky(K: np.ndarray) -> Solve:
         shifted = K.copy()
         if ridge:
             shifted[np.diag_indices(len(K))] += ridge
-        factor, info = lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
+        factor, info = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
         if info == 0:
-            return lambda g: (s * lapack.dpotrs(factor, (s * g.T).T, lower=1)[0].T).T
+            return lambda g: (s * scipy.linalg.lapack.dpotrs(factor, (s * g.T).T, lower=1)[0].T).T
     raise np.linalg.LinAlgError("K is not positive definite: f is not convex")
 
 
@@ -48,9 +47,9 @@ def banded_cholesky(bands: np.ndarray) -> Solve:
     for ridge in RIDGES:
         shifted = bands.copy()
         shifted[0] += ridge * np.maximum(bands[0], ridge * top)
-        factor, info = lapack.dpbtrf(shifted, lower=1, overwrite_ab=1)
+        factor, info = scipy.linalg.lapack.dpbtrf(shifted, lower=1, overwrite_ab=1)
         if info == 0:
-            return lambda g: lapack.dpbtrs(factor, g, lower=1)[0]
+            return lambda g: scipy.linalg.lapack.dpbtrs(factor, g, lower=1)[0]
     raise np.linalg.LinAlgError("K is not positive definite: f is not convex")
 
 

@@ -307,7 +307,7 @@ def _general_rows(M: Any, general: np.ndarray, size: int, column: Any, coefficie
         return None
     own = general[general >= size]
     if isinstance(M, scipy.sparse.linalg.LinearOperator):
-        return _RowsOf(M, general, column, size)
+        return _rows_of(M, general, column, size)
     whole = len(general) == size and np.array_equal(general, np.arange(size))
     rows = M if whole else M[general[general < size]]
     if not own.size:
@@ -331,26 +331,25 @@ def _full(rows: Any) -> Any:
     return rows.toarray() if FULL * size < rows.nnz and size <= 10**8 else rows
 
 
-class _RowsOf(scipy.sparse.linalg.LinearOperator):
-    """Rows of a map, and rows that pick entries."""
+def _rows_of(M: Any, general: np.ndarray, column: np.ndarray, size: int) -> Any:
+    """Rows of a map, and rows that pick entries, as one map."""
+    own = general >= size
+    picked = column[general[own]]
 
-    def __init__(self, M: Any, general: np.ndarray, column: np.ndarray, size: int):
-        super().__init__(dtype=np.dtype(float), shape=(len(general), M.shape[1]))
-        self.M, self.general, self.size = M, general, size
-        self.own = general >= size
-        self.column = column[general[self.own]]
-
-    def _matvec(self, v: np.ndarray) -> np.ndarray:
+    def product(v: np.ndarray) -> np.ndarray:
         v = v.ravel()
-        out = np.empty(len(self.general))
-        out[~self.own] = self.M.matvec(v)[self.general[~self.own]]
-        out[self.own] = v[self.column]
+        out = np.empty(len(general))
+        out[~own] = M.matvec(v)[general[~own]]
+        out[own] = v[picked]
         return out
 
-    def _rmatvec(self, y: np.ndarray) -> np.ndarray:
+    def adjoint(y: np.ndarray) -> np.ndarray:
         y = y.ravel()
-        full = np.bincount(self.general[~self.own], y[~self.own], self.size)
-        return self.M.rmatvec(full) + np.bincount(self.column, y[self.own], self.M.shape[1])
+        full = np.bincount(general[~own], y[~own], size)
+        return M.rmatvec(full) + np.bincount(picked, y[own], M.shape[1])
+
+    shape = (len(general), M.shape[1])
+    return scipy.sparse.linalg.LinearOperator(shape, matvec=product, rmatvec=adjoint, dtype=float)
 
 
 def _equilibrated(
