@@ -47,8 +47,8 @@ class Certificate:
     """The residual of every block's forces over the smallest of its own forces."""
     work: float
     """What the residuals could still change in the objective, over the objective's terms."""
-    gap: float | None = None
-    """Of a convex problem: by how much the objective at (q, z) exceeds the optimum, an estimate; None for others."""
+    excess: float = -1.0
+    """The `gap`, -1 where there is none: a number in any case, as checkpoints keep it."""
     rigorous: bool = False
     """Whether `gap` is a bound, and no mere estimate: every block that matters lies in a bounded set."""
 
@@ -56,6 +56,11 @@ class Certificate:
     def critical(self) -> float:
         """‖A q - b‖ + Σ_i ‖∇f_i(q_i) + s_i + A_iᵀ z‖."""
         return self.feasibility + sum(self.stationarity)
+
+    @property
+    def gap(self) -> float | None:
+        """By how much the objective of a convex problem exceeds its optimum, an estimate; None for other problems."""
+        return self.excess if self.excess >= 0 else None
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -243,5 +248,5 @@ def _certificate(fixed: Fixed, numbers: Sequence[float]) -> Certificate:
     stationarity = tuple([b.left + b.rounding for b in balances])
     relative = found.relative if math.isfinite(feasibility + sum(stationarity)) else math.inf
     answers = found.rows, found.blocks, found.work
-    gap = found.gap if fixed.convex else None
-    return Certificate(feasibility, stationarity, relative, *answers, gap, gap is not None and found.bounded)
+    excess = found.gap if fixed.convex else -1.0
+    return Certificate(feasibility, stationarity, relative, *answers, excess, fixed.convex and found.bounded)
