@@ -10,7 +10,7 @@ from ipds._arrays import PIECE, absolute_sum, products_of_differences
 from ipds.functions import L1, Cardinality, LeastSquares, Stiefel
 from ipds.methods import IPDS
 
-METHODS = {"auto": "auto", "sound": IPDS("sound"), "practical": IPDS("practical")}
+METHODS = {"accelerated": "accelerated", "sound": IPDS("sound"), "practical": IPDS("practical")}
 
 
 def library(name):

@@ -36,6 +36,7 @@ from .._arrays import (
     Array,
     add_scaled,
     asarray,
+    choose,
     is_array,
     magnitude,
     namespace,
@@ -201,10 +202,7 @@ def weights_of(forces: Forces, energy: Any) -> Weights:
     """Forces count from `VANISHING` of the largest on; every entry has the same share of the energy."""
     top = strongest(forces)
     share = energy / max(1, math.prod(forces.block.shape))
-    if type(top) is float:
-        return Weights(VANISHING * top, share) if top > 0 else Weights(1.0, 0.0)
-    xp = namespace(top)  # without a look at the number
-    return Weights(xp.where(top > 0, VANISHING * top, 1.0), xp.where(top > 0, share, 0.0))
+    return Weights(choose(top > 0, VANISHING * top, 1.0), choose(top > 0, share, 0.0))
 
 
 def priced_balance(forces: Forces) -> tuple[Balance, Array]:
