@@ -28,7 +28,7 @@ def data(name: str) -> Path:
 
 
 def test_there_is_an_example_of_every_model() -> None:
-    assert len(NAMES) == 10  # and one on methods, one on pictures, one on limits
+    assert len(NAMES) == 11  # and one on methods, one on modelling, one on pictures, one on limits
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -224,8 +224,11 @@ def weigh(forces: Forces, weights: Weights) -> tuple[Sums, Array]:
         if felt is None:
             X = larger(weights.share / T, q)
         else:
-            X = larger(over(1.0, mark if felt.scale == 1.0 else felt.scale * mark), q)
-            T = larger(T, over(weights.least, X))
+            # an entry that no row holds goes nowhere: it is as large as it is
+            xp, seen = namespace(q), mark > 0
+            reach = over(1.0, mark if felt.scale == 1.0 else felt.scale * mark)
+            X = larger(xp.where(seen, reach, xp.zeros_like(reach)), q)
+            T = xp.where(seen, larger(T, over(weights.least, X)), T)
         W, far, force, rest = 1 / T, dot(T, X), magnitude(T), abs(piece.rest)
         whole = piece.q is forces.q
         room = None if whole else T

@@ -119,7 +119,9 @@ def searched(slope: Callable[[float], float], first: float) -> float:
         if high is None:
             length *= 2
         else:
-            length = low + (high - low) * float(np.clip(-at_low / (at_high - at_low), 0.05, 0.95))
+            rise = at_high - at_low
+            share = -at_low / rise if rise > 0 else 0.5
+            length = low + (high - low) * float(np.clip(share, 0.05, 0.95))
     else:
         return low  # the longest step at which the function is known to be finite, and to fall
     return length
