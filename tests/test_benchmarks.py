@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import sys
-import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -125,19 +124,14 @@ FORMS = ["alone", "split", "residual", "fit last", "stacked"]
 
 
 def test_five_forms_of_a_problem_are_one():
-    """The same objective, and times within a factor of two of each other."""
+    """The same objective in every form; `make bench-zoo` has their times."""
     data = regression.planted(0, 400, 200, 20)
     forms = regression.lasso_forms(data)
-    values, seconds = {}, {}
-    for name in [*FORMS, *FORMS]:  # once to warm up
-        best = math.inf
-        for _ in range(5):
-            problem, block = regression.lasso_forms(data)[name]
-            begin = time.process_time()
-            result = solve(problem, seed=0)
-            best = min(best, time.process_time() - begin)
+    values = {}
+    for name in FORMS:
+        problem, block = forms[name]
+        result = solve(problem, seed=0)
         assert result.success
-        values[name], seconds[name] = regression.lasso_value(data, result.x[block]), best
+        values[name] = regression.lasso_value(data, result.x[block])
     assert sorted(forms) == sorted(FORMS)
     assert max(values.values()) - min(values.values()) <= 1e-4 * min(values.values())
-    assert max(seconds.values()) <= 2 * min(seconds.values()), seconds

@@ -124,7 +124,8 @@ def test_a_temporary_is_not_kept():
 
 def test_regression_steps_are_those_in_memory():
     G, y = regression()
-    here, there = solve(robust(G, y), seed=0, tol=1e-7), solve(robust(G, y, True), seed=0, tol=1e-7)
+    options = {"method": "accelerated", "seed": 0, "tol": 1e-7}  # faces are finished in memory only
+    here, there = solve(robust(G, y), **options), solve(robust(G, y, True), **options)
     assert [here.success, there.success, there.nit] == [True, True, here.nit]
     assert [type(array) for array in (*there.x, there.z)] == [np.ndarray, np.ndarray, da.Array, da.Array]
     assert there.x[2].chunks == cut(y).chunks
@@ -180,9 +181,9 @@ def test_a_step_costs_one_pass_and_a_check_three_more():
     spent = np.diff(counts)
     # the step, the check, and the copies made for the callback; more only where a stage ends or a step is retried.
     # The check: sizes of the forces, then those of the rows that they give, then what is left in units of both
-    assert spent.min() == 5
-    assert np.mean(spent) < 6.6  # a stage that ends costs two
-    assert spent.max() <= 8
+    assert spent.min() == 6
+    assert np.mean(spent) < 8.0  # a stage that ends costs two
+    assert spent.max() <= 10
 
 
 @pytest.mark.parametrize("f", [LeastSquares, HuberLoss, Logistic])
@@ -237,7 +238,8 @@ def test_sparse_pca():
 def test_robust_regressor(refit):
     G, y = regression()
     here, there = (
-        RobustSparseRegressor(4, refit=refit, random_state=0, tol=1e-8).fit(X, y) for X in (G, cut(G))
+        RobustSparseRegressor(4, refit=refit, random_state=0, tol=1e-8, method="accelerated").fit(X, y)
+        for X in (G, cut(G))
     )
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
     np.testing.assert_allclose([there.intercept_, there.scale_], [here.intercept_, here.scale_], atol=1e-8)
@@ -273,9 +275,10 @@ def test_data_may_be_read_anew_in_every_pass(tmp_path):
     assert "Recipe" in repr(matrix.node.value.held[0])
     m, d = G.shape
     blocks = [Block(h=Cardinality(4), A=-RowMatrix(matrix), shape=d), Block(h=L1(1.0), shape=m)]
-    there = solve(Problem(blocks, b=-cut(y)), seed=0, max_iter=20, tol=0.0)
+    options = {"method": "accelerated", "seed": 0, "max_iter": 20, "tol": 0.0}
+    there = solve(Problem(blocks, b=-cut(y)), **options)
     blocks = [Block(h=Cardinality(4), A=-G, shape=d), Block(h=L1(1.0), shape=m)]
-    here = solve(Problem(blocks, b=-y), seed=0, max_iter=20, tol=0.0)
+    here = solve(Problem(blocks, b=-y), **options)
     np.testing.assert_allclose(there.x[0], here.x[0], atol=1e-8)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import to_caller
+from .._arrays import Array, to_caller
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
 from ..methods.choosing import handover
@@ -217,7 +217,7 @@ def _run(
         run = Run.begin(done.stated, x0, z0, method.may_smooth(setup))
         run, carry = log.resume(run, carry)
         advance = Advance(done.problem, method, setup, z0)
-        held = [carry]
+        held, dtype = [carry], z0.dtype
         del x0, z0, carry  # `held` and the run hold what is needed of them
         clock = Stopwatch(run.seconds + begun.seconds(), options.time_limit)
         if run.status not in FINAL:  # an earlier part of the solve may have ended where this one may go on
@@ -232,11 +232,13 @@ def _run(
             log.keep(run)
         except Exception as error:  # of the caller's functions, operators or callback, or of the disk
             run.status = run.status or Status.FAILED
-            with_result(error, done.stated.answer(result_of(done, method, run, parameters, options.tol)))
+            with_result(
+                error, done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
+            )
             log.failed(error)
             log.keep(run)
             raise
-    return done.stated.answer(result_of(done, method, run, parameters, options.tol))
+    return done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
 
 
 def _loop(
@@ -319,8 +321,10 @@ def _goes_on(clock: Stopwatch, options: Options, callback: Callback, run: Run, s
     return True
 
 
-def result_of(done: Presolved, method: Method, run: Run, parameters: Any, tol: float) -> Result:
-    """What a run has found."""
+def result_of(
+    done: Presolved, method: Method, run: Run, parameters: Any, tol: float, dtype: Any = None
+) -> Result:
+    """What a run has found, in the precision of its start (`dtype`) where presolve has changed it."""
     from ..result import Result
 
     point, status = run.answer(), run.status or Status.FAILED
@@ -330,8 +334,8 @@ def result_of(done: Presolved, method: Method, run: Run, parameters: Any, tol: f
     elif run.proof is None:
         remarks = unsolved(run.history, point.certificate.rows, tol, status)
     return Result(
-        x=tuple(map(to_caller, point.x)),
-        z=to_caller(point.z),
+        x=tuple([to_caller(_in_precision(xi, dtype)) for xi in point.x]),
+        z=to_caller(_in_precision(point.z, dtype)),
         fun=point.fun,
         success=status is Status.CONVERGED,
         status=status,
@@ -347,6 +351,10 @@ def result_of(done: Presolved, method: Method, run: Run, parameters: Any, tol: f
         starts=1,
         proof=run.proof,
     )
+
+
+def _in_precision(x: Array, dtype: Any) -> Array:
+    return x.astype(dtype) if type(x) is np.ndarray and dtype is not None and x.dtype != dtype else x
 
 
 def after(handed: Sequence[Result], result: Result) -> Result:

@@ -228,7 +228,7 @@ def weigh(forces: Forces, weights: Weights) -> tuple[Sums, Array]:
             xp, seen = namespace(q), mark > 0
             reach = over(1.0, mark if felt.scale == 1.0 else felt.scale * mark)
             X = larger(xp.where(seen, reach, xp.zeros_like(reach)), q)
-            T = xp.where(seen, larger(T, over(weights.least, X)), T)
+            T = larger(T, xp.where(seen, over(weights.least, X), xp.zeros_like(X)))
         W, far, force, rest = 1 / T, dot(T, X), magnitude(T), abs(piece.rest)
         whole = piece.q is forces.q
         room = None if whole else T
