@@ -252,8 +252,9 @@ class Verdict(NamedTuple):
 
     @property
     def relative(self) -> float:
-        """The largest answer."""
-        return max(self.rows, *self.blocks, self.work)
+        """The largest answer; infinite where one of them is not a number, as in diverged runs."""
+        answers = (self.rows, *self.blocks, self.work)
+        return math.inf if any(map(math.isnan, answers)) else max(answers)
 
 
 def verdict(fixed: Fixed, rows: float, lost: float, balances: Sequence[Balance]) -> Verdict:
