@@ -5,8 +5,6 @@ Their `DataError`s begin with what follows the name of the file.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import zipfile
 from collections.abc import Callable, Sequence
@@ -18,7 +16,7 @@ import numpy as np
 from .columns import Request, kept
 from .errors import DataError
 from .limits import check_size
-from .text import csv
+from .text import csv, opened
 
 PICTURES = {
     "PNG": (".png",),
@@ -88,7 +86,7 @@ def mtx(path: Path) -> dict[str, Any]:
     """The matrix of a Matrix Market file, by SciPy."""
     import scipy.io
 
-    with _opened(path) as stream:
+    with opened(path) as stream:
         content = stream.read()
     rows, columns, entries, layout, field, _ = scipy.io.mminfo(io.BytesIO(content))
     if field == "complex":
@@ -105,7 +103,7 @@ def libsvm(path: Path) -> dict[str, Any]:
     """Samples and labels, by scikit-learn; of several labels the first."""
     from sklearn.datasets import load_svmlight_file
 
-    with _opened(path) as stream:
+    with opened(path) as stream:
         content = stream.read()
     try:
         X, y = load_svmlight_file(io.BytesIO(content), zero_based="auto")
@@ -213,7 +211,7 @@ def frames(path: Path, others: Sequence[str]) -> dict[str, Any]:
 def idx(path: Path) -> dict[str, Any]:
     """The IDX format of MNIST: magic number, big-endian sizes, entries (LeCun, Cortes & Burges)."""
     types = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-    with _opened(path) as stream:
+    with opened(path) as stream:
         head = stream.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in types or not 1 <= head[3] <= 8:
             raise DataError(f": not an IDX file (magic number {head.hex()})")
@@ -226,12 +224,6 @@ def idx(path: Path) -> dict[str, Any]:
     if not shape or len(data) != size:
         raise DataError(f": an array of shape {shape} takes {size} bytes, the file holds {len(data)} or more")
     return {"X": np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))}
-
-
-def _opened(path: Path) -> Any:
-    """The file, decompressed on the fly if its name ends in .gz or .bz2."""
-    opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
-    return opener(path, "rb")
 
 
 def _numeric(name: str, X: Any) -> Any:

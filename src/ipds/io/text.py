@@ -23,10 +23,15 @@ PEEK = 1 << 16
 """Bytes that are looked at to see how a file is written."""
 
 
+def opened(path: Path) -> Any:
+    """The file, decompressed on the fly if its name ends in .gz or .bz2."""
+    opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
+    return opener(path, "rb")
+
+
 def csv(path: Path) -> dict[str, Any]:
     """`names` (empty without a header), `columns` (numbers, or text), `notes` on what was recognised."""
-    opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
-    with opener(path, "rb") as stream:
+    with opened(path) as stream:
         content = stream.read()
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") and len(content) > 4 else "utf-8-sig"
     try:

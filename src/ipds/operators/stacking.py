@@ -14,7 +14,27 @@ from .._arrays import Array, Shape, namespace, zeros
 from .base import Operator, as_shape, common_shape, require_operator, tightened
 
 
-class Stack(Operator):
+class _Parts(Operator):
+    """What stacks of maps have in common: ‖A‖² ≤ Σ‖A_k‖²."""
+
+    parts: list[Operator]
+
+    @cached_property
+    def _norm(self) -> float:
+        return tightened(self, math.sqrt(sum(part.norm() ** 2 for part in self.parts)))
+
+    def norm(self) -> float:
+        return self._norm
+
+    @property
+    def is_zero(self) -> bool:
+        return all(part.is_zero for part in self.parts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}([{', '.join(map(repr, self.parts))}])"
+
+
+class Stack(_Parts):
     """x ↦ (A₁ x; A₂ x; …), one below the other along the first axis.
 
     `shape` is the block's shape, needed only where no part knows it (identities, differences, transforms).
@@ -62,22 +82,8 @@ class Stack(Operator):
     def as_matrix(self, shape: Shape) -> Any:
         return _stacked_matrix([part.as_matrix(shape) for part in self.parts])
 
-    @cached_property
-    def _norm(self) -> float:
-        return tightened(self, math.sqrt(sum(part.norm() ** 2 for part in self.parts)))
 
-    def norm(self) -> float:
-        return self._norm
-
-    @property
-    def is_zero(self) -> bool:
-        return all(part.is_zero for part in self.parts)
-
-    def __repr__(self) -> str:
-        return f"Stack([{', '.join(map(repr, self.parts))}])"
-
-
-class FlatStack(Operator):
+class FlatStack(_Parts):
     """x ↦ (A₁ x, A₂ x, …) as one vector: every result flattened row by row, one after another.
 
     `shape` is the block's shape. The results may have any shapes, `outputs`; `slices` holds the place of each in the
@@ -134,20 +140,6 @@ class FlatStack(Operator):
     def as_matrix(self, shape: Shape) -> Any:
         self.output_shape(shape)
         return _stacked_matrix([part.as_matrix(shape) for part in self.parts])
-
-    @cached_property
-    def _norm(self) -> float:
-        return tightened(self, math.sqrt(sum(part.norm() ** 2 for part in self.parts)))
-
-    def norm(self) -> float:
-        return self._norm
-
-    @property
-    def is_zero(self) -> bool:
-        return all(part.is_zero for part in self.parts)
-
-    def __repr__(self) -> str:
-        return f"FlatStack([{', '.join(map(repr, self.parts))}])"
 
 
 class Reshape(Operator):
