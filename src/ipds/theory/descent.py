@@ -26,7 +26,7 @@ from ..errors import AssumptionError
 from ..operators import Operator
 from ..parameters import Parameters
 from ..problem import Problem
-from .potential import Decrease, lagrangian
+from .potential import Decrease, global_lipschitz, lagrangian
 from .state import State
 
 
@@ -63,7 +63,7 @@ def constants(problem: Problem, parameters: Parameters) -> Constants:
 
     Parameters that are not sound are taken as they are: then ε₂ ≤ 0, and the inequality says nothing.
     """
-    lipschitz = tuple(_lipschitz(problem, i) for i in range(len(problem.blocks)))
+    lipschitz = tuple(global_lipschitz(problem, i) for i in range(len(problem.blocks)))
     block, op = problem.blocks[-1], problem.operators[-1]
     lower, upper = op.extremes(block.shape)
     if not lower > 0:
@@ -183,15 +183,3 @@ def _lift(op: Operator, x: Array, shape: tuple[int, ...]) -> Array:
         transposed, flat, atol=1e-15, btol=1e-15, conlim=0, maxiter=20 * rows
     )[0]
     return solution.reshape(shape)
-
-
-def _lipschitz(problem: Problem, i: int) -> float:
-    """L_i; the potential is defined with global constants only."""
-    f = problem.blocks[i].f
-    if f is None:
-        return 0.0
-    if f.lipschitz is None:
-        raise AssumptionError(
-            f"block {problem.names[i]!r}: f states no global Lipschitz constant, needed by the potential"
-        )
-    return float(f.lipschitz)

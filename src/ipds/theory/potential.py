@@ -60,7 +60,7 @@ def potential(
     """
     p, op, block = parameters, problem.operators[-1], problem.blocks[-1]
     lower, upper = op.extremes(block.shape) if lambdas is None else lambdas
-    lipschitz = _global_lipschitz(problem, -1)
+    lipschitz = global_lipschitz(problem, -1)
     factor = 1.0 if condition == "BI" else 2.0
     a, b_hat = factor * p.omega * p.sigma2 / lower, 3 * factor * p.omega * p.sigma1 / lower
     move = state.x[-1] - before.x[-1]
@@ -103,14 +103,14 @@ def decrease(
     last, epsilon2 = len(problem.blocks) - 1, p.theta2 - 0.5 - p.chi(condition, kappa, corrected)
     for i, opi in enumerate(problem.operators):
         weight = 0.5 * (p.theta1 - 1) if i < last else epsilon2
-        constant = _global_lipschitz(problem, i) + beta * (opi.norm() ** 2 if i < last else upper)
+        constant = global_lipschitz(problem, i) + beta * (opi.norm() ** 2 if i < last else upper)
         energy += weight * constant * norm(after.x[i] - state.x[i]) ** 2
     b_hat = (3 if condition == "BI" else 6) * p.omega * p.sigma1 / lower
     tail = block.h.lipschitz(block.shape) ** 2 * b_hat / beta * (state.mu / mu - 1) ** 2
     return Decrease(energy, here, there, tail)
 
 
-def _global_lipschitz(problem: Problem, i: int) -> float:
+def global_lipschitz(problem: Problem, i: int) -> float:
     """L_i; the potential is defined with global constants only."""
     f = problem.blocks[i].f
     if f is None:
