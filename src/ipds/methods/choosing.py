@@ -14,7 +14,7 @@ from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
 from ..theory.bound import bound
 from ..theory.structure import eliminable, is_convex_canonical, may_be_convex_canonical
-from .accelerated import AcceleratedIPDS, TangentSteps, ranked
+from .accelerated import AcceleratedIPDS
 from .base import Method
 from .baselines.manpg import ManPG
 from .baselines.radmm import RADMM
@@ -22,8 +22,9 @@ from .baselines.rialm import RiemannianALM
 from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
 from .either_sign import EitherSign, is_one_sided
+from .faces import OnFaces, TangentSteps, has_flat_faces, ranked
 from .ipds import IPDS
-from .newton import NewtonALM, OnFaces, has_flat_faces, predicted
+from .newton import NewtonALM, predicted
 from .reordered import Reordered
 
 _NAMES: dict[str, Callable[[], Method]] = {

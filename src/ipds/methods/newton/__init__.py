@@ -1,7 +1,6 @@
-"""NewtonALM: second-order steps for convex problems, and on the faces of nonconvex ones."""
+"""NewtonALM: second-order steps for convex problems."""
 
 from .cost import Cost, predicted
-from .faces import OnFaces, has_flat_faces
 from .method import NewtonALM
 
-__all__ = ["Cost", "NewtonALM", "OnFaces", "has_flat_faces", "predicted"]
+__all__ = ["Cost", "NewtonALM", "predicted"]

@@ -26,7 +26,7 @@ from ...operators.sampling import Sampling
 from ...problem import Block, Problem
 from ...theory.certificate import certify, subgradients
 from ...theory.state import State
-from .method import NewtonALM
+from ..newton import NewtonALM
 from .pivots import least_deviations
 
 STEPS = 80

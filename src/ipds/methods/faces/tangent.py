@@ -19,8 +19,8 @@ from ...functions import Rank
 from ...functions.rank_manifold import RankManifold
 from ...problem import Block, Problem
 from ...theory.state import State
+from ..accelerated import AcceleratedIPDS
 from ..base import Method
-from .method import AcceleratedIPDS
 
 STRETCH = 1.3
 """Factor of the steps between dual steps."""

@@ -7,7 +7,7 @@ from ipds import AssumptionError, Block, Problem, solve
 from ipds.functions import L1, LeastSquares, Rank
 from ipds.functions.rank_manifold import RankManifold
 from ipds.methods import AcceleratedIPDS
-from ipds.methods.accelerated import TangentSteps
+from ipds.methods.faces import TangentSteps
 from ipds.theory.certificate import certify
 
 

@@ -20,8 +20,8 @@ from ipds.functions import (
     Quantile,
 )
 from ipds.methods import AcceleratedIPDS
-from ipds.methods.newton import OnFaces
-from ipds.methods.newton.pivots import least_deviations
+from ipds.methods.faces import OnFaces
+from ipds.methods.faces.pivots import least_deviations
 from ipds.methods.reordered import Reordered
 from ipds.theory.certificate import certify
 
@@ -201,7 +201,7 @@ def test_a_run_from_either_sign_resumes(tmp_path):
 
 def test_a_wrong_finish_is_refused(monkeypatch):
     problem, *_ = regression(1)
-    monkeypatch.setattr(ipds.methods.newton.faces, "EXACT", 0.0)  # nothing is exact enough
+    monkeypatch.setattr(ipds.methods.faces.method, "EXACT", 0.0)  # nothing is exact enough
     refused = solve(problem, tol=1e-4)
     first = solve(problem, tol=1e-4, method=AcceleratedIPDS())
     assert refused.nit == first.nit
