@@ -14,14 +14,17 @@ version = release = (HERE.parent / "src/ipds/_version.py").read_text(encoding="u
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # MathJax from the installed package: the site needs no network
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "docstrings",
 ]
-exclude_patterns = ["_ext", "gallery/README.rst"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
+exclude_patterns = ["_ext", "_templates", "gallery/README.rst"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 default_role = "py:obj"
@@ -58,8 +61,9 @@ sphinx_gallery_conf = {
     "copyfile_regex": r"shared\.py$",
 }
 suppress_warnings = [
-    "config.cache"
-]  # the function above cannot be pickled, so nothing is reused: builds are short
+    "config.cache",  # the function above cannot be pickled, so nothing is reused: builds are short
+    "ref.python",  # `T` of one operator among many: no link
+]
 
 html_theme = "furo"
 html_title = f"ipds {release}"

@@ -2,7 +2,7 @@
 
 Formulas stand there as plain Unicode (`|x_i|`, `coef_`, `A_iᵀz`), and parameters as `name : what it is`. Here signs
 that mean something else in reStructuredText are escaped, x_i gets a true subscript, formulas set off by indentation
-become literal blocks and sections definition lists.
+are set by MathJax (`formulas`) and sections become definition lists.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from formulas import display
+
 SECTION = re.compile(r"(Parameters|Returns|Attributes|Yields|Raises)\n-{3,}\n")
 SUBSCRIPT = re.compile(
     r"(?<![^\W½²ᵀᵗΔ])((?:prox|argmin|min|max|grad|[^\W\d_])[\u0300-\u036f]?)_(?:\{([^}]*)\}|([^\W_]{1,2}?)(?![^\Wᵀᵗⁿᵏⁱ⁰¹²³⁴]))"
 )
 """A letter and one or two signs below it, which a superscript or a transpose may follow."""
+FOREIGN = {"sklearn", "builtins", "enum"}
+"""Inherited from elsewhere: reStructuredText already."""
 TITLE = re.compile(r"\*([^\W\d_][^*]*)\*")
 
 
@@ -63,8 +67,10 @@ def converted(docstring: str) -> str:
         elif section:
             listed = "\n".join(definitions(block[section.end() :]))
             blocks.append(f".. rubric:: {section[1]}\n\n{listed}")
-        elif all(line.startswith("    ") for line in block.splitlines()):
-            blocks.append(f".. code-block:: none\n    :class: formula\n\n{block}")
+        elif block and all(line.startswith("    ") for line in block.splitlines()):
+            blocks.append(display(block))
+        elif re.match(r"\w+ : \S", block):
+            blocks.append("\n".join(definitions(block)))
         else:
             blocks.append(escape(block))
     return "\n\n".join(blocks)
@@ -72,7 +78,8 @@ def converted(docstring: str) -> str:
 
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """What autodoc calls for every docstring."""
-    if getattr(obj, "__module__", "ipds").partition(".")[0] == "ipds":  # inherited ones are reST already
+    origin = (getattr(obj, "__module__", None) or "").partition(".")[0]
+    if origin not in FOREIGN:
         lines[:] = [*converted("\n".join(lines)).splitlines(), ""]
 
 

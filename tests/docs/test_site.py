@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import os
 import re
@@ -27,12 +26,10 @@ def described() -> set[str]:
     """Full names in the API reference."""
     found = set()
     for text in API.values():
-        module = ""
-        for line in text.splitlines():
-            if match := re.match(r"\.\. currentmodule:: (\S+)", line):
-                module = match[1]
-            if match := re.match(r"\.\. auto(?:class|function|exception|data):: (\S+)", line):
-                found.add(f"{module}.{match[1]}")
+        for module, names in re.findall(
+            r"\.\. currentmodule:: (\S+)\n(.*?)(?=\.\. currentmodule|\Z)", text, re.S
+        ):
+            found |= {f"{module}.{name}" for name in re.findall(r"^    (\w+)$", names, re.M)}
     return found
 
 
@@ -98,12 +95,23 @@ def test_shell_block_runs(block: str, tmp_path: Path) -> None:
     assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
 
 
-@pytest.fixture(scope="module")
-def docstrings():
-    spec = importlib.util.spec_from_file_location("docstrings", DOCS / "_ext" / "docstrings.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def docstrings(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    return importlib.import_module("docstrings")
+
+
+@pytest.mark.parametrize(
+    ("plain", "latex"),
+    [
+        ("min_V ½‖G V‖² + α‖V‖₁", r"\min_{V} \tfrac12\|G V\|^{2} + α\|V\|_{1}"),
+        ("x̆_j ← prox_{h_j}(u, s)", r"\breve{x}_{j} \leftarrow \operatorname{prox}_{h_{j}}(u, s)"),
+        ("A x = b   subject to   VᵀV = I", r"A x = b \quad \text{subject to} \quad V^{⊤}V = I"),
+        ("α of some length", r"α\text{ of some length}"),
+    ],
+)
+def test_formulas_become_latex(docstrings, plain, latex) -> None:
+    assert importlib.import_module("formulas").latex(plain) == latex
 
 
 @pytest.mark.parametrize(
@@ -128,6 +136,6 @@ def test_sections_and_formulas_of_docstrings(docstrings) -> None:
         "Sum.\n\n    a = b_i\n\nParameters\n----------\nx0, z0 : where\n    to start.\n\n>>> 1\n1"
     )
     assert text == (
-        "Sum.\n\n.. code-block:: none\n    :class: formula\n\n    a = b_i\n\n"
+        "Sum.\n\n.. math::\n\n    \\begin{aligned}\n    & a = b_{i}\n    \\end{aligned}\n\n"
         ".. rubric:: Parameters\n\n``x0``, ``z0``\n    where\n    to start.\n\n>>> 1\n1"
     )

@@ -105,6 +105,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         """Fit from linear measurements z = G(V) with gross errors: min ‖G(V) - z‖₁ over rank V ≤ s.
 
         G : an `ipds.operators` map on matrices of `shape`, or a matrix or LinearOperator on their flattened entries.
+
         `residual_` is then z - G(V).
 
         >>> rng = np.random.default_rng(0)
