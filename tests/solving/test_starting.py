@@ -6,6 +6,7 @@ import pytest
 from ipds import Block, Problem, solve
 from ipds.functions import (
     L1,
+    Affine,
     Box,
     LeastSquares,
     Logistic,
@@ -78,3 +79,45 @@ def test_a_restart_stays_where_the_eliminated_block_has_an_f():
     problem = Problem(blocks, b=1.0)
     first = solve(problem, tol=1e-8, method=AcceleratedIPDS())
     assert solve(problem, first.x, first.z, tol=1e-8, method=AcceleratedIPDS()).nit == 1
+
+
+def design_problem():
+    """-log det Σ w_i g_i g_iᵀ, 0 ≤ w ≤ 0.2, Σ w = 1: of no value at w = 0, where all would start."""
+    G = np.random.default_rng(0).standard_normal((25, 3))
+
+    def information(w):
+        return G.T @ (w[:, None] * G)
+
+    f = smooth(
+        lambda w: -float(np.linalg.slogdet(information(w))[1]),
+        lambda w: -np.einsum("ij,jk,ik->i", G, np.linalg.inv(information(w)), G),
+        convex=True,
+    )
+    total = Affine(np.ones((1, 25)), np.ones(1))
+    return f, Problem([Block(f=f, h=Box(0.0, 0.2), A=-1.0, shape=25), Block(h=total, shape=25)])
+
+
+def test_a_function_without_a_value_at_zero_starts_elsewhere():
+    f, problem = design_problem()
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    w, slope = result.x[0], f.grad(result.x[0])
+    inside, full = (w > 1e-4) & (w < 0.2 - 1e-4), w >= 0.2 - 1e-4
+    level = slope[inside].mean()  # one slope for all that are free, less where w is at its most
+    np.testing.assert_allclose(slope[inside], level, rtol=1e-3)
+    assert np.all(slope[full] <= level + 1e-3) and np.all(slope[~inside & ~full] >= level - 1e-3)
+    np.testing.assert_allclose(w.sum(), 1.0, rtol=1e-5)
+
+
+def test_a_start_near_the_identity_is_the_last_resort():
+    f = smooth(lambda X: -float(np.log(np.linalg.det(X))), lambda X: -np.linalg.inv(X).T, convex=True)
+    problem = Problem([Block(f=f, A=-1.0, shape=(2, 2)), Block(h=Box(-0.5, 2.0), shape=(2, 2))])
+    with np.errstate(all="ignore"):
+        result = solve(problem)
+    np.testing.assert_allclose(np.diag(result.x[0]), 2.0, atol=1e-2)
+
+
+def test_an_f_that_has_no_value_anywhere_is_still_refused():
+    f = smooth(lambda x: np.nan, lambda x: x)
+    with pytest.raises(ValueError, match="not finite at the starting point"):
+        solve(Problem([Block(f=f, shape=3)]))

@@ -57,12 +57,7 @@ def starting_point(
         x0 = [adopted(xi, f"x0 of block {name!r}") for name, xi in zip(problem.names, x0, strict=True)]
     z0 = adopted(z0, "z0")
     like = prototype(problem, x0, z0)
-    x = invented(problem, like, seed) if x0 is None else _given(problem, x0, like)
-    for name, block, op, xi in zip(problem.names, problem.blocks, problem.operators, x, strict=True):
-        _prox(name, block, xi)
-        _gradient(name, block, xi)
-        if not all_finite(op.apply(xi)):
-            raise ValueError(f"block {name!r}: A x0 is not finite, so A contains NaN or infinity")
+    x = _invented_inside(problem, like, seed) if x0 is None else _fitting(problem, _given(problem, x0, like))
     if z0 is None:
         z = zeros(problem.shape, like)
     else:
@@ -72,6 +67,33 @@ def starting_point(
         if not all_finite(z):
             raise ValueError("z0 contains NaN or infinity")
     return x, z
+
+
+def _fitting(problem: Problem, x: tuple[Array, ...]) -> tuple[Array, ...]:
+    """x itself, after every f, h and A was tried on it."""
+    for name, block, op, xi in zip(problem.names, problem.blocks, problem.operators, x, strict=True):
+        _prox(name, block, xi)
+        _gradient(name, block, xi)
+        if not all_finite(op.apply(xi)):
+            raise ValueError(f"block {name!r}: A x0 is not finite, so A contains NaN or infinity")
+    return x
+
+
+def _invented_inside(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ...]:
+    """A start near zero; where some f is not finite there (-log x, say), near ones, or near the identity."""
+    try:
+        return _fitting(problem, invented(problem, like, seed))
+    except ValueError as error:
+        for centre in (np.ones, _identity):
+            try:
+                return _fitting(problem, invented(problem, like, seed, centre))
+            except ValueError:
+                continue
+        raise error
+
+
+def _identity(shape: tuple[int, ...]) -> np.ndarray:
+    return np.eye(*shape) if len(shape) == 2 else np.full(shape, 1e-3)
 
 
 def prototype(problem: Problem, x0: Sequence[Any] | None = None, z0: Any = None) -> Array:
@@ -145,10 +167,12 @@ def _given(problem: Problem, x0: Sequence[Any], like: Array) -> tuple[Array, ...
     return tuple(arrays)
 
 
-def invented(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ...]:
+def invented(
+    problem: Problem, like: Array, seed: int | None, centre: Callable[..., np.ndarray] = np.zeros
+) -> tuple[Array, ...]:
     """A feasible start where one is at hand: every block in its domain, the restorable one solved for.
 
-    Blocks start at the prox of zero; on a manifold, or where the gradient of f vanishes at zero (a saddle of
+    Blocks start at the prox of zero, or of another `centre`; on a manifold, or where the gradient of f vanishes at zero (a saddle of
     phase retrieval, say), at the prox of a seeded Gaussian of unit norm. Where f is not finite everywhere, that point
     is moved into its domain before the prox.
     """
@@ -158,18 +182,24 @@ def invented(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ..
             return True
         return _flat(block, zero) and (not block.h.is_convex or _goes_down(block, zero))
 
-    return drawn(problem, like, np.random.default_rng(seed), at_random)
+    return drawn(problem, like, np.random.default_rng(seed), at_random, centre)
 
 
 def drawn(
-    problem: Problem, like: Array, rng: np.random.Generator, at_random: Callable[[Block, Array], bool]
+    problem: Problem,
+    like: Array,
+    rng: np.random.Generator,
+    at_random: Callable[[Block, Array], bool],
+    centre: Callable[..., np.ndarray] = np.zeros,
 ) -> tuple[Array, ...]:
-    """Every block at the prox of zero, or of a Gaussian where `at_random`; the restorable one solved for."""
+    """Every block at the prox of its centre, or of a Gaussian where `at_random`; the restorable one solved for."""
     x = []
     for i, (name, block) in enumerate(zip(problem.names, problem.blocks, strict=True)):
         own = block_prototype(problem, i, like)
         v = zeros(block.shape, own)
-        if at_random(block, v):
+        if centre is not np.zeros:
+            v = asarray(centre(block.shape), own)
+        elif at_random(block, v):
             v = asarray(rng.standard_normal(block.shape) / math.sqrt(max(1, math.prod(block.shape))), own)
         if block.f is not None and block.f.domain is not None:
             v = block.f.domain.inside(v)

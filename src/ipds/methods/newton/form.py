@@ -25,7 +25,7 @@ from ...functions import Composed, Kinks, Nonsmooth, Stacked, Zero
 from ...operators import Identity, Reshape
 from ...problem import Problem
 from .algebra import Rows
-from .inside import inside
+from .inside import Inside, inside
 from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
 
@@ -53,6 +53,15 @@ class Form:
     """Of every block but the last: its entries in v, and its rows among the sources where it has an h."""
     scale: float
     """a of A_n = a·I."""
+
+    @property
+    def confined(self) -> np.ndarray:
+        """Entries of v at which f may be asked inside their bounds only."""
+        found = np.zeros(self.n, bool)
+        for part in self.smooth.parts:
+            if isinstance(part.f, Inside):
+                found[part.place] = True
+        return found
 
     @property
     def n(self) -> int:
@@ -115,6 +124,8 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
     for block, place, like in zip(problem.blocks[:-1], places, x0[:-1], strict=True):
         constant, bends, unknown = describe(block.f, block.shape)
         f = inside(block, known=not unknown)
+        if isinstance(f, Inside):
+            unknown = [Inside(g, f.lower, f.upper) for g in unknown]
         parts.append(Part(f, place, block.shape, like, tuple(constant), tuple(bends), tuple(unknown)))
     M = _matrix(problem, x0, -1 / a)
     if last.f is not None:  # f(u) = f(M v + c) is a smooth term of all of v

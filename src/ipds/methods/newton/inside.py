@@ -19,6 +19,12 @@ MARGIN = 1e-9
 """Relative to the size of a bound: how far outside still counts as inside."""
 
 
+SHARE = 0.05
+"""Part of the way to a bound that a difference may go: its relative error is the square, for logarithms."""
+EXPLICIT = 400
+"""Entries up to which a Hessian is made by differences of its own."""
+
+
 class Inside(Smooth):
     """f on [lower, upper], ∞ outside."""
 
@@ -56,7 +62,19 @@ class Inside(Smooth):
         return self.f.curvature(x, d)
 
     def hessian(self, x: Array) -> Any:
-        return self.f.hessian(x)
+        """∇²f(x); by differences that stay inside, column by column, where f itself would take some that do not."""
+        if type(self.f).curvature is not Smooth.curvature or type(self.f).hessian is not Smooth.hessian:
+            return self.f.hessian(x)
+        if type(x) is not np.ndarray or x.size > EXPLICIT:
+            return self.f.hessian(x)
+        room = np.minimum(x - self.lower, self.upper - x).ravel()
+        size = np.finfo(x.dtype).eps ** (1 / 3) * (float(np.linalg.norm(x)) or 1.0)
+        steps = np.maximum(np.minimum(size, SHARE * room), np.finfo(float).tiny)
+        columns = []
+        for unit, step in zip(np.eye(x.size).reshape(x.size, *x.shape), steps, strict=True):
+            columns.append((self.f.grad(x + step * unit) - self.f.grad(x - step * unit)).ravel() / (2 * step))
+        H = np.stack(columns)
+        return 0.5 * (H + H.T)
 
 
 def inside(block: Block, known: bool) -> Smooth | None:

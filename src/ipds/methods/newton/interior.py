@@ -78,6 +78,10 @@ class Interior:
         k, b, q = self.kinks, self.kinks + self.bounds, self.kinks + self.bounds + self.equations
         self.is_kink, self.is_bound = slice(0, k), slice(k, b)
         self.is_boxed, self.is_equation, self.is_group = slice(0, b), slice(b, q), slice(q, len(self.row))
+        picked = np.full(form.m, False)
+        picked[form.general :] = form.confined[form.M.index]
+        self.is_confined = picked[self.row[self.is_boxed]] & (np.arange(b) >= k)
+        """Bounds that v itself keeps: their residual is 0 from the start, and so ever after."""
         self.form = form
 
     def start(self, v: np.ndarray, y: np.ndarray, weight: float) -> Point:
@@ -114,6 +118,7 @@ class Interior:
         room = np.minimum(room, 0.25 * width)
         x = np.where(self.has_low, np.maximum(x, self.lo + room), x)
         x = np.where(self.has_high, np.minimum(x, self.hi - room), x)
+        x = np.where(self.is_confined, at[self.is_boxed], x)
         low = np.where(self.has_low, np.maximum(-partner, least), 0.0)
         high = np.where(self.has_high, np.maximum(partner, least), 0.0)
         free, stretch = own[self.is_boxed.stop :].copy(), np.ones(len(self.radius))

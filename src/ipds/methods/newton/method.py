@@ -126,8 +126,15 @@ class NewtonALM(Method):
         v, y = _placed(setup.problem, form, x0, z0)
         beta = _first_weight(form, v, curvature)
         u = form.terms.prox(form.apply(v) + form.c + y / beta, beta)  # at a solution that is u
+        # sweeps move v freely, and would stop at the first bound that f may not cross
+        inside = setup.interior is not None and bool(form.confined.any())
+        phase = INTERIOR if inside and setup.has_jacobian else WARM
+        if phase == INTERIOR:  # the forces that bounds will have to hold are of the size of ∇f
+            y[form.general :] = np.where(
+                form.confined[form.M.index], -form.smooth.gradient(v)[form.M.index], y[form.general :]
+            )
         point = Point(*[np.zeros(0)] * 5) if setup.interior is None else setup.interior.start(v, y, beta)
-        return Carry(0, WARM, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0)
+        return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0)
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One round of ADMM, or one Newton step."""
@@ -299,7 +306,7 @@ def snapshot(setup: Setup, carry: Carry) -> State:
         w = u + carry.y / beta
         q = form.terms.prox(w, beta)
         v = _on_faces(form, carry.v, q, w, beta)
-        if form.smooth.is_quadratic or math.isfinite(form.smooth.value(v)):
+        if form.smooth.is_finite(v):
             break
         u, beta = (
             form.apply(carry.v) + form.c,

@@ -131,6 +131,14 @@ class SmoothPart:
         x = self.scale * v
         return float(self.linear @ v) + sum(float(p.f(p.block(x))) for p in self.parts if p.f is not None)
 
+    def is_finite(self, v: np.ndarray) -> bool:
+        """Whether the value is finite, and the gradient of what the caller has written."""
+        if self.is_quadratic:
+            return True
+        with np.errstate(all="ignore"):
+            known = not self._unknown or bool(np.all(np.isfinite(self.gradient(v))))
+            return known and math.isfinite(self.value(v))
+
     def gradient(self, v: np.ndarray) -> np.ndarray:
         """Its gradient."""
         x, g = self.scale * v, self.linear.copy()
