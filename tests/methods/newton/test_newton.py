@@ -244,22 +244,6 @@ def test_domains_are_not_left():
     np.testing.assert_allclose(state.q[0], 1 / c, rtol=1e-6)
 
 
-def test_steps_stay_where_a_callers_function_is_defined():
-    """-Σ c log x on the simplex is solved by c/Σc; sweeps on a free v would stop at the first bound they meet."""
-    c = np.random.default_rng(0).uniform(0.1, 2.0, 20) * np.logspace(-3, 0, 20)
-
-    def value(x):
-        return -float(c @ np.log(x)) if np.all(x > 0) else math.inf
-
-    f = smooth(value, grad=lambda x: -c / x, convex=True)
-    sums = -np.ones((1, 20))
-    problem = Problem([Block(f=f, h=NonNegative(), A=sums, shape=20), Block(h=Box(0.0, 0.0), shape=1)], b=-1.0)
-    start = np.full(20, 1 / 20)
-    _, carry, state = run(problem, x0=(start, np.zeros(1)))
-    np.testing.assert_allclose(state.q[0], c / c.sum(), rtol=1e-5)
-    assert carry.t <= 40
-
-
 def test_differences_near_a_bound_stay_inside():
     from ipds.methods.newton.inside import Inside
 
