@@ -172,9 +172,9 @@ def invented(
 ) -> tuple[Array, ...]:
     """A feasible start where one is at hand: every block in its domain, the restorable one solved for.
 
-    Blocks start at the prox of zero, or of another `centre`; on a manifold, or where the gradient of f vanishes at zero (a saddle of
-    phase retrieval, say), at the prox of a seeded Gaussian of unit norm. Where f is not finite everywhere, that point
-    is moved into its domain before the prox.
+    Blocks start at the prox of zero, or of another `centre`; on a manifold, or where the gradient of f vanishes at
+    zero (a saddle of phase retrieval, say), at the prox of a seeded Gaussian of unit norm. Where f is not finite
+    everywhere, that point is moved into its domain before the prox.
     """
 
     def at_random(block: Block, zero: Array) -> bool:
