@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +18,9 @@ Schedule = Literal["printed", "shifted"]
 
 CLOSE = 1e-6
 """How near the ends of (0, 1) the weight τ may come."""
+GOLDEN = (math.sqrt(5) - 1) / 2
+SECTIONS = 40
+"""Golden sections: an interval shrinks by 4e-9."""
 
 
 class DivergentParametersWarning(UserWarning):
@@ -143,7 +147,7 @@ class Parameters:
             return Verification(False, margin, modes, tau, f"theta1 must exceed 1, got {self.theta1:.4g}")
         worst = min(modes, key=lambda mode: mode[1])[0]
         what = f"the smallest margin over the modes of A_nᵀA_n, at b = {worst:.4g}, is {margin:.4g}"
-        return Verification(margin > 0, margin, modes, tau, what)
+        return Verification(bool(margin > 0), margin, modes, tau, what)
 
     def _worst(self, b: float, kappa: float, tau: float, smooth_last: bool) -> float:
         """The margin of a mode for the worst ℓ in [0, δ]: concave in ℓ, so at an end."""
@@ -152,13 +156,11 @@ class Parameters:
 
     def _best_tau(self, kappa: float, smooth_last: bool) -> tuple[float, float]:
         """(τ, margin): the τ with the largest margin; the margin is concave in b, in ℓ, and jointly in (θ₂, τ)."""
-        from scipy.optimize import minimize_scalar  # slow to load: only where it is used
-
-        def lost(tau: float) -> float:
-            return -min(self._worst(b, kappa, tau, smooth_last) for b in (1 / kappa, 1.0))
-
-        found = minimize_scalar(lost, bounds=(CLOSE, 1 - CLOSE), method="bounded", options={"xatol": 1e-10})
-        return float(found.x), -float(found.fun)
+        return peak(
+            lambda tau: min(self._worst(b, kappa, tau, smooth_last) for b in (1 / kappa, 1.0)),
+            CLOSE,
+            1 - CLOSE,
+        )
 
     @classmethod
     def paper(cls, condition: Condition, kappa: float) -> Parameters:
@@ -207,38 +209,85 @@ class Parameters:
         if condition not in ("BI", "SU"):
             raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
         _check_kappa(kappa)
-        from scipy.optimize import brentq, minimize_scalar  # slow to load: only where it is used
-
         sigma = 1 / kappa if sigma is None else sigma
         xi = 0.05 / kappa if xi is None else xi
-
-        def best(delta: float) -> tuple[Parameters, float]:
-            """The θ₂ of the largest margin, which is concave in θ₂."""
-
-            def candidate(theta2: float) -> Parameters:
-                return cls(xi=xi, delta=delta, sigma=sigma, theta2=theta2, schedule="shifted")
-
-            found = minimize_scalar(
-                lambda theta2: -candidate(theta2)._best_tau(kappa, smooth_last)[1],
-                bounds=(0.5, 3.0),
-                method="bounded",
-                options={"xatol": 1e-10},
-            )
-            return candidate(float(found.x)), -float(found.fun)
-
-        smallest = 1e-9 / kappa
-        if best(smallest)[1] <= 0:
+        like = cls(xi=xi, sigma=sigma, schedule="shifted")
+        tau, largest = peak(lambda tau: like._largest_delta(kappa, tau, smooth_last), CLOSE, 1 - CLOSE)
+        if largest <= 0:
             raise AssumptionError(
                 f"no delta satisfies the decrease inequality for kappa={kappa:.4g}, sigma={sigma:.4g}, xi={xi:.4g}; "
                 "take sigma nearer to 1/kappa, a smaller xi, or rescale A_n towards kappa = 1"
             )
-        largest = brentq(lambda delta: best(delta)[1], smallest, 10.0, xtol=1e-3 * smallest, rtol=1e-9)
-        return best(0.98 * largest)[0]  # strictly inside, so that the margin is positive
+        inside = replace(like, delta=0.98 * largest)  # strictly, so that the margin is positive
+        near = inside._thetas(inside.delta, kappa, tau, smooth_last)[0]
+
+        def margin(theta2: float) -> float:
+            return replace(inside, theta2=theta2)._best_tau(kappa, smooth_last)[1]
+
+        return replace(inside, theta2=peak(margin, near / 2, 2 * near)[0])
+
+    def _largest_delta(self, kappa: float, tau: float, smooth_last: bool) -> float:
+        """The largest δ at which some θ₂ has no negative margin with this τ; negative where none has.
+
+        A margin is nonnegative on an interval of θ₂, the more δ the shorter. As a function of τ this has one peak
+        (docs/theory.md), and where it is negative it rises with τ.
+        """
+        low, high = 1e-9 / kappa, 10.0
+
+        def some(delta: float) -> bool:
+            least, most = self._thetas(delta, kappa, tau, smooth_last)
+            return least <= most
+
+        if not some(low):
+            return tau - 1
+        while high > low * (1 + 1e-10):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if some(middle) else (low, middle)
+        return low
+
+    def _thetas(self, delta: float, kappa: float, tau: float, smooth_last: bool) -> tuple[float, float]:
+        """The ends of the interval of θ₂ with a nonnegative margin at all corners (b, ℓ), (∞, -∞) where it is empty.
+
+        With T = b(1 + v) and cost = b(1 - c) a margin is b(c + v - av²), a = ωγ/τ: a parabola, nonnegative between its
+        roots v = (1 ± √(1 + 4ac))/(2a).
+        """
+        a, nu = self.omega * self.gain / tau, 2.0 if smooth_last else 1.0
+        S = self.omega * self.sigma1 * kappa / (1 - tau)
+        turned = max(0.0, nu * S - 1 / (2 * delta)) * delta**2
+        least, most = 0.0, math.inf
+        for b in (1 / kappa, 1.0):
+            for ell in (0.0, delta) if smooth_last else (0.0,):
+                c = 1 - (ell / 2 + b / 2 + turned + nu * S * ell**2) / b
+                if 1 + 4 * a * c < 0:
+                    return math.inf, -math.inf
+                root = 1 + math.sqrt(1 + 4 * a * c)
+                least = max(least, b * (1 - 2 * c / root) / (1 + ell))  # the product of the roots is -c/a
+                most = min(most, b * (1 + root / (2 * a)) / (1 + ell))
+        return least, most
 
     @classmethod
     def practical(cls) -> Parameters:
         """Fast parameters inside the linear stability region θ₂ > (2+σ)/4, without the decrease guarantee."""
         return cls(p=0.9, xi=0.05, delta=4.0, sigma=1.0, theta1=1.01, theta2=0.9)
+
+
+def peak(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """(where, value) of the largest value of a function that first rises and then falls, by golden section.
+
+    >>> x, value = peak(lambda x: -((x - 0.3) ** 2), 0.0, 1.0)
+    >>> round(x, 6), abs(value) < 1e-12
+    (0.3, True)
+    """
+    near, far = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    values = function(near), function(far)
+    for _ in range(SECTIONS):
+        if values[0] >= values[1]:
+            high, far, near = far, near, far - GOLDEN * (far - low)
+            values = function(near), values[0]
+        else:
+            low, near, far = near, far, near + GOLDEN * (high - near)
+            values = values[1], function(far)
+    return (near, values[0]) if values[0] >= values[1] else (far, values[1])
 
 
 def _warn_divergent() -> None:
