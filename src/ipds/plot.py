@@ -39,6 +39,8 @@ VALUES = {
     "objective": "objective",
     "relative": "relative certificate",
     "critical": "certificate: bound on criticality",
+    "critical_best": "smallest certificate so far",
+    "critical_mean": "average certificate so far",
     "feasibility": "feasibility ‖Ax − b‖",
     "stationarity": "stationarity",
     "beta": "penalty β",

@@ -13,6 +13,9 @@ class Status(Enum):
     UNBOUNDED = "unbounded: from any feasible point the objective falls without end along the direction in result.proof"
     STALLED = "stalled: neither certificate nor objective moves any more; the point is not certified to the tolerance"
     STALLED_FEASIBLE = "stalled: feasible to the tolerance, but stationarity is not certified to it"
+    AT_REST = (
+        "stopped by the paper's rule: the moves are below the tolerance; the point is not certified to it"
+    )
     MAX_ITER = "iteration limit reached before the tolerance"
     TIME_LIMIT = "time limit reached before the tolerance"
     CALLBACK = "stopped by the callback"

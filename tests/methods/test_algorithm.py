@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import problems
-from ipds import Block, Parameters, Problem, iterate, solve
-from ipds.functions import L1, Box
+from ipds import Block, Parameters, Problem, Status, iterate, solve
+from ipds.functions import L1, Box, Quadratic
 from ipds.methods import IPDS
 from ipds.operators import Identity, Matrix, Operator
 from problems import start_of, take
@@ -178,3 +178,40 @@ def test_the_default_beta0_respects_the_bound(parameters):
     state = next(iterate(problem, method=method))
     parameters = solve(problem, method=method, max_iter=1).parameters
     assert state.beta >= problem.blocks[-1].f.lipschitz / parameters.delta
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["z", "z-hat"])
+def test_the_move_of_the_paper_s_stopping_rule_is_its_formula(scaled):
+    problem = problems.three_blocks()
+    method = IPDS(BI, 80.0, scaled_multiplier=scaled, stopping="paper")
+    before, state = take(iterate(problem, *start_of(problem), method), 4)[-2:]
+    moves = np.concatenate([np.ravel(y - x) for x, y in zip(before.x, state.x, strict=True)])
+    expected = np.linalg.norm(state.z - before.z) + state.beta * np.linalg.norm(moves)
+    assert state.moved == pytest.approx(expected, rel=1e-9)
+    assert next(iterate(problem, *start_of(problem), IPDS(BI, 80.0))).moved == -np.inf
+
+
+def test_the_paper_s_stopping_rule_ends_a_run_and_claims_nothing():
+    """The rule is in units of the objective: a problem in small units rests at once, uncertified."""
+    G, y = problems.rng().standard_normal((2, 30, 30))
+    problem = Problem([Block(h=Box(-1.0, 1.0), A=-G, shape=30), Block(h=L1(1e-8), shape=30)], b=-y[0])
+    result = solve(problem, method=IPDS("sound", stopping="paper"), tol=1e-4)
+    assert result.status is Status.AT_REST
+    assert not result.success
+    assert result.certificate.relative > 1e-2
+    assert 0 <= result.state.moved <= 1e-4
+    with pytest.raises(ValueError, match="'certificate' or 'paper'"):
+        IPDS(stopping="none")
+
+
+def test_a_certified_point_waits_for_the_paper_s_rule_and_is_a_success_then():
+    w, y = 1e3, np.array([3.0, -0.5, 1.0, 0.2])  # in large units the certificate comes first
+    problem = Problem([Block(f=Quadratic(w * np.eye(4), -w * y), A=-1.0, shape=4), Block(h=L1(w), shape=4)])
+    early = solve(problem, method=IPDS(), tol=1e-3)
+    late = solve(problem, method=IPDS(stopping="paper"), tol=1e-3)
+    assert (early.status, late.status) == (Status.CONVERGED, Status.CONVERGED)
+    assert late.nit > early.nit
+    assert late.state.moved <= 1e-3
+    limited = solve(problem, method=IPDS(stopping="paper"), tol=1e-3, max_iter=early.nit)
+    assert limited.success  # certified, whatever the rule says
+    assert limited.state.moved > 1e-3

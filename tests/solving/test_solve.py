@@ -15,6 +15,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.methods import IPDS, AcceleratedIPDS, Method, State
+from ipds.solving.history import CHECK, History, joined
 from ipds.solving.stopping import Check, Stagnation
 from ipds.theory.certificate import Certificate
 
@@ -69,6 +70,33 @@ def test_history_is_arrays_of_one_length(every):
     assert np.all(np.diff(history["mu"]) < 0)
     assert history["objective"][-1] == result.fun
     assert "checks of iteration" in repr(history)
+    assert dict(history).keys() >= names | {"critical_best", "critical_mean"}
+    assert len(history) == len(list(history))
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_smallest_and_average_certificate_so_far(every):
+    """With a check at every iteration these are the two numbers that the theorem bounds."""
+    history = solve(easy(), method=SOUND, tol=0.0, max_iter=50, check_every=every).history
+    t, critical = history["iteration"], history["critical"]
+    np.testing.assert_array_equal(history["critical_best"], [critical[: k + 1].min() for k in range(len(t))])
+    spread = np.repeat(
+        critical, np.diff(t, prepend=0)
+    )  # a check stands for the iterations since the one before
+    np.testing.assert_allclose(history["critical_mean"], [spread[:k].mean() for k in t])
+    if every == 1:
+        np.testing.assert_allclose(history["critical_mean"][-1], critical.mean())
+
+
+def test_histories_of_methods_that_follow_one_another_have_one_minimum_and_one_average():
+    parts = []
+    for critical in ([4.0, 2.0], [3.0, 1.0]):
+        parts.append(History())
+        for t, value in enumerate(critical, 1):
+            parts[-1].record(**{**dict.fromkeys(CHECK, 0.0), "iteration": t, "critical": value})
+    history = joined(parts)
+    np.testing.assert_array_equal(history["critical_best"], [4, 2, 2, 1])
+    np.testing.assert_array_equal(history["critical_mean"], [4, 3, 3, 2.5])
 
 
 def test_a_time_limit_ends_the_run():

@@ -154,7 +154,7 @@ class Journal:
             return run, carry
         with self._refusing():
             checks, still = file.number(f"{k}/checks", 0), file.number(f"{k}/still", True)
-            rows = np.broadcast_to(0.0, (checks, len(run.history)))
+            rows = np.broadcast_to(0.0, (checks, run.history.table().shape[1]))
             watcher = Stagnation(z=run.best.z if still else None)
             leg = filled(Leg.of(run, run.best)._replace(watcher=watcher, history=rows), f"{k}", file)
             leg.onto(run)

@@ -20,8 +20,25 @@ CHECK = (
 """What is recorded of a check."""
 
 
+def _best(history: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The smallest certificate up to each check: what the theorem bounds."""
+    return np.minimum.accumulate(history["critical"])
+
+
+def _mean(history: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The average certificate up to each check, which stands for the iterations since the one before."""
+    iteration = history["iteration"]
+    return np.cumsum(history["critical"] * np.diff(iteration, prepend=0)) / iteration
+
+
+DERIVED = {"critical_best": _best, "critical_mean": _mean}
+"""What follows from the recorded columns; the theorem of docs/theory.md speaks of these two."""
+
+
 class History(Mapping[str, np.ndarray]):
     """Recorded quantities as arrays, one entry per check; none where a solve ended before the first one.
+
+    Beside what is recorded, `critical_best` and `critical_mean`: the smallest and the average certificate so far.
 
     >>> history = History(["iteration", "objective"])
     >>> history.record(iteration=1, objective=2.5)
@@ -37,13 +54,13 @@ class History(Mapping[str, np.ndarray]):
     def of(cls, table: np.ndarray) -> History:
         """The history of a solve from its `table`."""
         history = cls()
-        for name, column in zip(history, table.T, strict=True):
+        for name, column in zip(history._columns, table.T, strict=True):
             history._columns[name] = (column.astype(int) if name == "iteration" else column).tolist()
         return history
 
     def table(self) -> np.ndarray:
-        """All columns side by side, one row per check."""
-        return np.column_stack([self[name] for name in self]).astype(float)
+        """All recorded columns side by side, one row per check."""
+        return np.column_stack([self[name] for name in self._columns]).astype(float)
 
     def record(self, **values: float) -> None:
         """Append one row; every row has the same names."""
@@ -55,26 +72,29 @@ class History(Mapping[str, np.ndarray]):
         return self._columns[name][-1]
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name in DERIVED and "critical" in self._columns:
+            return DERIVED[name](self)
         return np.asarray(self._columns[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+        yield from self._columns
+        if "critical" in self._columns:
+            yield from DERIVED
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return sum(1 for _ in self)
 
     def __repr__(self) -> str:
         rows = len(next(iter(self._columns.values()), []))
-        return f"History({rows} checks of {', '.join(self._columns)})"
+        return f"History({rows} checks of {', '.join(self)})"
 
 
 def joined(parts: Sequence[History]) -> History:
     """Histories one after another, as one: iterations and seconds go on counting."""
     tables: list[np.ndarray] = []
     for part in parts:
-        table, names = part.table(), list(part)
-        for name in ("iteration", "seconds"):
-            k = names.index(name)
+        table = part.table()
+        for k in (CHECK.index("iteration"), CHECK.index("seconds")):
             table[:, k] += tables[-1][-1, k] if tables else 0.0
         if len(table):
             tables.append(table)

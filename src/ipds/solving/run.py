@@ -73,7 +73,7 @@ class Run:
         """Certify a State and take note of it; sets the status where the run ends there."""
         fun = objective(problem, state)  # a number still to come is there with those of the certificate
         certificate = certify(problem, state)
-        rest = state.beta, state.mu, state.settled, state.transient
+        rest = state.beta, state.mu, state.settled, state.transient, float(state.moved)
         check = Check(state.t, certificate, float(fun), *rest)
         if not check.finite:
             self.status = Status.DIVERGED
@@ -107,14 +107,19 @@ class Run:
         )
 
     def limits(self, options: Options) -> Status | None:
-        """The status at the last check by tolerance and limits alone; None where they let the run go on."""
-        if self.last.certificate.relative <= options.tol and self.last.settled:
-            return Status.CONVERGED
+        """The status at the last check by tolerance and limits alone; None where they let the run go on.
+
+        Where the paper's stopping rule was asked for, a certified point waits for it; the rule alone is no success.
+        """
+        limit = None
         if self.last.t >= options.max_iter:
-            return Status.MAX_ITER
-        if options.time_limit is not None and self.seconds > options.time_limit:
-            return Status.TIME_LIMIT
-        return None
+            limit = Status.MAX_ITER
+        elif options.time_limit is not None and self.seconds > options.time_limit:
+            limit = Status.TIME_LIMIT
+        at_rest = self.last.moved <= options.tol
+        if self.last.certificate.relative <= options.tol and self.last.settled and (at_rest or limit):
+            return Status.CONVERGED
+        return Status.AT_REST if at_rest and self.last.moved >= 0 else limit
 
     def finish(self, state: State) -> None:
         """End at the last check, whose State this is."""

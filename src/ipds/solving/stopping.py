@@ -48,6 +48,8 @@ class Check(NamedTuple):
     mu: float = 0.0
     settled: bool = True
     transient: bool = False
+    moved: float = -math.inf
+    """What the paper's stopping rule compares with `tol`; -∞ where the certificate alone decides."""
 
     @property
     def finite(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,6 +45,8 @@ class State:
     """False while the method means to go on from here even if the point is certified."""
     transient: bool = False
     """True while the point is smoothed on purpose, and not meant as an answer."""
+    moved: float = -math.inf
+    """‖z⁺ - z‖ + ‖β(x⁺ - x)‖, where the paper's stopping rule was asked for: the run ends where it is at most `tol`."""
     due: bool = False
     """True where a check is due after this step whatever `check_every` says: the step was a long one."""
 
