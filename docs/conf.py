@@ -40,17 +40,10 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
-def example_arguments(_: object, script: dict[str, str]) -> list[str]:
-    """Arguments of an example in the gallery: its figure is not written among the sources."""
-    return ["--out", f"../build/figures/{Path(script['src_file']).stem}.png"]
-
-
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"shared\.py$",
-    "reset_argv": example_arguments,
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_signature": False,
@@ -58,10 +51,8 @@ sphinx_gallery_conf = {
     "thumbnail_size": (560, 260),
     "within_subsection_order": "ExampleTitleSortKey",
     "abort_on_example_error": True,
-    "copyfile_regex": r"shared\.py$",
 }
 suppress_warnings = [
-    "config.cache",  # the function above cannot be pickled, so nothing is reused: builds are short
     "ref.python",  # `T` of one operator among many: no link
 ]
 

@@ -19,9 +19,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics import roc_auc_score
 
 from ipds.models import DualPCP
-from shared import arguments, save, verdict
 
-args = arguments(__doc__)
 digits = load_digits()
 rng = np.random.default_rng(0)
 inliers = digits.data[digits.target == 0]
@@ -40,7 +38,7 @@ distance = {
     "DualPCP": model.distances_,
     "TruncatedSVD": np.linalg.norm(X - svd.inverse_transform(svd.transform(X)), axis=1),
 }
-print(f"{len(X)} images of {X.shape[1]} pixels, one third not zeros: {verdict(model)}")
+print(f"{len(X)} images of {X.shape[1]} pixels, one third not zeros: {model.result_.message}")
 # %%
 # The two groups by their distances.
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True, layout="constrained")
@@ -51,4 +49,5 @@ for axis, (name, d) in zip(axes, distance.items(), strict=True):
     axis.set_title(f"{name}: area under the curve {area:.3f}")
     axis.set_xlabel(f"distance to the subspace of dimension {dimension}")
 axes[0].legend()
-save(figure, args, "dual_pcp")
+figure.savefig("dual_pcp.png", dpi=90, bbox_inches="tight")
+print("figure: dual_pcp.png")

@@ -17,9 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ipds.models import FusedLasso
-from shared import arguments, save, verdict
 
-args = arguments(__doc__)
 rng = np.random.default_rng(0)
 # %%
 # A signal with five levels. The samples are the coefficients themselves: X is the identity.
@@ -28,7 +26,9 @@ n = len(levels)
 y = levels + 0.4 * rng.standard_normal(n)
 signal = FusedLasso(alpha=4.0 / n, fit_intercept=False).fit(sp.eye_array(n, format="csr"), y)
 error = np.sqrt(np.mean((signal.coef_ - levels) ** 2))
-print(f"signal: error {error:.3f} (noise 0.4), {signal.segments_.max() + 1} segments, {verdict(signal)}")
+print(
+    f"signal: error {error:.3f} (noise 0.4), {signal.segments_.max() + 1} segments, {signal.result_.message}"
+)
 
 # %%
 # A picture of coefficients seen through fewer random measurements than it has pixels.
@@ -43,7 +43,7 @@ target = X @ truth.ravel() + 0.2 * rng.standard_normal(120)
 graph = FusedLasso(alpha=0.02, edges=edges).fit(X, target)
 found = graph.coef_.reshape(side, side)
 error = np.linalg.norm(found - truth) / np.linalg.norm(truth)
-print(f"graph: relative error {error:.3f}, 144 coefficients from 120 samples, {verdict(graph)}")
+print(f"graph: relative error {error:.3f}, 144 coefficients from 120 samples, {graph.result_.message}")
 
 # %%
 # Both estimates.
@@ -58,4 +58,5 @@ for axis, name, picture in zip(
 ):
     axis.imshow(picture, cmap="RdBu_r", vmin=-1, vmax=1)
     axis.set_title(name, fontsize=9)
-save(figure, args, "fused_lasso")
+figure.savefig("fused_lasso.png", dpi=90, bbox_inches="tight")
+print("figure: fused_lasso.png")

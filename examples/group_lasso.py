@@ -18,9 +18,7 @@ from sklearn.linear_model import Lasso
 
 from ipds import plot
 from ipds.models import OverlappingGroupLasso
-from shared import arguments, save
 
-args = arguments(__doc__)
 rng = np.random.default_rng(0)
 d, width = 80, 8
 truth = np.zeros(d)
@@ -45,4 +43,5 @@ for axis, (name, model) in zip(axes, fits.items(), strict=True):
     print(f"{name:30s} {np.count_nonzero(coefficients):3d} nonzeros, cosine with the truth {cosine:.3f}")
     plot.support(coefficients, truth, ax=axis)
     axis.set_title(f"{name}: cosine {cosine:.2f}", fontsize=9)
-save(figure, args, "group_lasso")
+figure.savefig("group_lasso.png", dpi=90, bbox_inches="tight")
+print("figure: group_lasso.png")

@@ -19,9 +19,7 @@ import numpy as np
 
 from ipds import plot
 from ipds.models import DualPCP, RobustLowRank, RobustSparseRegressor, SparsePhaseRetrieval
-from shared import arguments, save
 
-args = arguments(__doc__)
 warnings.simplefilter("ignore")  # a fit without a certificate warns: here it is counted
 draws = 5
 # %%
@@ -88,4 +86,5 @@ for axis, (name, (task, label, levels)) in zip(axes.flat, tasks.items(), strict=
     if levels[0] > levels[-1]:
         axis.invert_xaxis()  # the hard side is on the right
 axes[0, 0].legend()
-save(figure, args, "limits")
+figure.savefig("limits.png", dpi=90, bbox_inches="tight")
+print("figure: limits.png")

@@ -19,11 +19,9 @@ from sklearn.datasets import load_digits
 from ipds import Block, Problem, plot, solve
 from ipds.functions import L1, PCAVariance, Stiefel
 from ipds.methods import IPDS
-from shared import arguments, save
 
 # %%
 # Two blocks and the equation -Y + V = 0: the variance and orthonormality on Y, the ℓ1 norm on V.
-args = arguments(__doc__)
 digits = load_digits().data / 16
 shape = (digits.shape[1], 6)
 problem = Problem(
@@ -70,4 +68,5 @@ for picture, loadings in zip(right.subplots(2, 3).flat, components, strict=True)
 right.suptitle(
     f"components: {np.count_nonzero(components)} of {components.size} loadings nonzero", fontsize=9
 )
-save(figure, args, "methods")
+figure.savefig("methods.png", dpi=90, bbox_inches="tight")
+print("figure: methods.png")

@@ -20,9 +20,7 @@ import numpy as np
 from ipds import Variable, minimize, solve
 from ipds.functions import L1, Cardinality
 from ipds.modelling import norm1, sum_squares, total_variation
-from shared import arguments, save
 
-args = arguments(__doc__)
 rng = np.random.default_rng(0)
 # %%
 # One measurement in five is wrong by far; six coefficients count.
@@ -81,4 +79,5 @@ axes[2].set_title("total_variation(X), [X >= 0, X <= 1]", fontsize=8)
 axes[3].semilogx(weights, path, lw=0.8)
 axes[3].set_title("a path of weights, warm-started", fontsize=8)
 axes[3].set_xlabel("weight", fontsize=8)
-save(figure, args, "modelling")
+figure.savefig("modelling.png", dpi=90, bbox_inches="tight")
+print("figure: modelling.png")

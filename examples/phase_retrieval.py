@@ -15,9 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ipds.models import SparsePhaseRetrieval
-from shared import arguments, save, verdict
 
-args = arguments(__doc__)
 rng = np.random.default_rng(1)
 d, m = 60, 150
 v = np.zeros(d)
@@ -38,10 +36,11 @@ for axis, (name, G, D) in zip(axes, cases, strict=True):
     z = np.abs(G @ v) ** 2 + 0.05 * rng.standard_normal(m)
     model = SparsePhaseRetrieval(alpha=0.002, D=D).fit(G, z)
     error = np.linalg.norm(model.coef_ - v) / np.linalg.norm(v)
-    print(f"{name:20s} relative error {error:.4f}, {len(model.support_)} nonzeros, {verdict(model)}")
+    print(f"{name:20s} relative error {error:.4f}, {len(model.support_)} nonzeros, {model.result_.message}")
     axis.plot(v, "k", lw=3, alpha=0.25, label="truth")
     axis.plot(model.start_ * np.sign(model.start_ @ v), ":", lw=1, label="spectral start")
     axis.plot(model.coef_, "r", lw=1, label="estimate")
     axis.set_title(f"{name}: error {error:.3f}", fontsize=9)
 axes[0].legend(fontsize=8)
-save(figure, args, "phase_retrieval")
+figure.savefig("phase_retrieval.png", dpi=90, bbox_inches="tight")
+print("figure: phase_retrieval.png")

@@ -17,9 +17,7 @@ import numpy as np
 from ipds import Block, Problem, plot, solve
 from ipds.functions import L1, Cardinality
 from ipds.methods import IPDS, RADMM
-from shared import arguments, save
 
-args = arguments(__doc__)
 rng = np.random.default_rng(0)
 G, truth = rng.standard_normal((120, 60)), np.zeros(60)
 truth[5::10] = [1.0, -1.0, 2.0, 0.5, -1.5, 1.0]
@@ -42,4 +40,5 @@ results = {"auto": result} | {name: solve(problem, method=method) for name, meth
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6), layout="constrained")
 plot.convergence(results, y="relative", ax=left).set_xscale("log")
 plot.support(result.x[0], truth, ax=right)
-save(figure, args, "pictures")
+figure.savefig("pictures.png", dpi=90, bbox_inches="tight")
+print("figure: pictures.png")

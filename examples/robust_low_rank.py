@@ -3,12 +3,13 @@ Background and people of a video
 ================================
 
 Frames as columns of a matrix: the background has rank one, people are gross errors.
-:math:`\min_V \|V - M\|_1` subject to :math:`\operatorname{rank} V \le 1`. Without a data folder the
-scene is synthetic.
+:math:`\min_V \|V - M\|_1` subject to :math:`\operatorname{rank} V \le 1`. The scene
+here is synthetic; ``python robust_low_rank.py video.npz`` takes an array ``frames`` of images instead.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 
 import matplotlib
@@ -18,7 +19,6 @@ import numpy as np
 
 from ipds import plot
 from ipds.models import separate_video
-from shared import arguments, find, save, verdict
 
 
 def synthetic() -> np.ndarray:
@@ -32,20 +32,19 @@ def synthetic() -> np.ndarray:
     return frames
 
 
-args = arguments(__doc__)
-path = find(args.data, "escalator.npz", "a synthetic scene instead")
-frames = synthetic() if path is None else np.load(path)["frames"]
+frames = np.load(sys.argv[1])["frames"] if len(sys.argv) > 1 else synthetic()
 # %%
 # ``separate_video`` is ``RobustLowRank`` on the flattened frames.
 start = time.perf_counter()
 background, foreground, model = separate_video(frames, rank=1)
 seconds = time.perf_counter() - start
 still = np.median(frames, axis=0)
-print(f"{frames.shape} in {seconds:.1f} s, {model.n_iter_} iterations: {verdict(model)}")
+print(f"{frames.shape} in {seconds:.1f} s, {model.n_iter_} iterations: {model.result_.message}")
 print(
     f"mean distance of the background from the median over time: {np.abs(background - still).mean():.2f} of 255"
 )
 # %%
 # Three moments.
 figure = plot.separation(frames, background, foreground)
-save(figure, args, "robust_low_rank")
+figure.savefig("robust_low_rank.png", dpi=90, bbox_inches="tight")
+print("figure: robust_low_rank.png")

@@ -17,9 +17,7 @@ from sklearn.linear_model import HuberRegressor, LassoCV
 
 from ipds import plot
 from ipds.models import RobustSparseRegressor
-from shared import arguments, save, verdict
 
-args = arguments(__doc__)
 rng = np.random.default_rng(0)
 m, d, s = 200, 100, 8
 X, v = rng.standard_normal((m, d)), np.zeros(d)
@@ -32,7 +30,9 @@ y[ruined] += 30 * rng.standard_normal(len(ruined))
 # The number of coefficients is found too, by an information criterion on the inliers.
 model = RobustSparseRegressor().fit(X, y)
 print(f"sparsity {model.sparsity_}, support right: {set(model.support_) == set(np.flatnonzero(v))}")
-print(f"outliers found: {len(np.intersect1d(model.outliers_, ruined))} of {len(ruined)}, {verdict(model)}")
+print(
+    f"outliers found: {len(np.intersect1d(model.outliers_, ruined))} of {len(ruined)}, {model.result_.message}"
+)
 # %%
 # Beside two estimators of scikit-learn: one robust but not sparse, one sparse but not robust.
 fits = {
@@ -53,4 +53,5 @@ last.axvline(model.sparsity_, color="r", lw=0.8, label=f"chosen: {model.sparsity
 last.set_title("extended BIC of the inliers", fontsize=9)
 last.set_xlabel("number of coefficients")
 last.legend(frameon=False)
-save(figure, args, "robust_regression")
+figure.savefig("robust_regression.png", dpi=90, bbox_inches="tight")
+print("figure: robust_regression.png")
