@@ -2,6 +2,7 @@
 
     min f(v) + H(u)   subject to   u = M v + c        (`form.read` brings a canonical problem to this, in its own units)
 
+    returning   where a multiplier is given: Newton steps on the face that it predicts (`returning`)
     warm        rounds of ADMM, each with one factorisation of K = ∇²f + εI + βMᵀM:
                     v ← v - K⁻¹(∇f(v) + Mᵀ(y + β(M v + c - u)))
                     u ← prox_H(M v + c + y/β, 1/β),  y ← y + β(M v + c - u)
@@ -10,7 +11,8 @@
     semismooth  else: Newton steps on the augmented Lagrangian (`semismooth`), or, where no Jacobian is known,
                 further rounds
 
-All use one matrix K with one piece of linear algebra (`algebra.System`). A step is a round or one Newton step. Every
+All use one matrix K with one piece of linear algebra (`algebra.System`). A step is a round or one Newton step; steps on predicted
+faces count as one. Every
 state carries a pair (u, y) with y ∈ ∂H(u) exactly, made by a prox; with it come exact zeros and bounds.
 """
 
@@ -26,18 +28,21 @@ from ..._arrays import Array, from_numpy, namespace, to_numpy
 from ...problem import Problem
 from ...theory.state import State
 from ..base import Method
-from . import semismooth
+from . import returning, semismooth
 from .algebra import System
 from .form import Form, read
 from .inside import Inside
 from .interior import Interior, Point
+from .returning import residuals
 from .weights import Weights
 
-WARM, INTERIOR, SEMISMOOTH = 0, 1, 2
+WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
 ROUNDS = 2
 """Rounds of ADMM before Newton steps."""
 SWEEPS = 30
 """Sweeps of a round."""
+ARRIVED, FURTHER = 1e-7, 1e-3
+"""Relative residuals at which steps on predicted faces end; what they end at if that was not enough, in its units."""
 PROXIMAL = 1e-6
 """ε of the rounds, in units of β."""
 CENTRE = 0.01
@@ -71,9 +76,9 @@ class Carry(NamedTuple):
     multiplier: np.ndarray
     """y_k of the augmented Lagrangian."""
     taken: int
-    """Newton steps on the subproblem at hand."""
+    """Newton steps on the subproblem at hand, or rounds so far."""
     left: float
-    """Smallest relative residual of stationarity in interior-point steps."""
+    """Smallest relative residual of stationarity in interior-point steps; the last one on predicted faces."""
     gap: float
     """Smallest relative gap in them."""
     stalled: int
@@ -133,18 +138,31 @@ class NewtonALM(Method):
             y[form.general :] = np.where(
                 form.confined[form.M.index], -form.smooth.gradient(v)[form.M.index], y[form.general :]
             )
+        elif np.any(y) and setup.has_jacobian:
+            phase = RETURNING
         point = Point(*[np.zeros(0)] * 5) if setup.interior is None else setup.interior.start(v, y, beta)
         return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0)
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One round of ADMM, or one Newton step."""
-        take = (self._warm, self._interior, self._semismooth)[carry.phase]
+        take = (self._warm, self._interior, self._semismooth, self._returning)[carry.phase]
         with np.errstate(all="ignore"):  # what has overflowed is seen by its outcome
             moved = take(setup, carry)
         if not (np.all(np.isfinite(moved.v)) and np.all(np.isfinite(moved.y))):
             moved = carry  # an unbounded problem, at the end of the numbers
         carry = moved._replace(t=carry.t + 1)
         return carry, snapshot(setup, carry)
+
+    def _returning(self, setup: Setup, carry: Carry) -> Carry:
+        form, beta = setup.form, carry.beta
+        goal = min(ARRIVED, FURTHER * carry.left)
+        found = None
+        if carry.left > ROUNDING:
+            found = returning.settle(form, setup.system, carry.v, carry.y, beta, setup.curvature, goal)
+        if found is None:
+            return self._warm(setup, carry._replace(phase=WARM, left=math.inf))
+        v, u, y = found
+        return carry._replace(v=v, u=u, y=y, left=max(residuals(form, v, u, y)[:2]))
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
         form, beta, v, u, y = setup.form, carry.beta, carry.v, carry.u, carry.y
@@ -165,8 +183,8 @@ class NewtonALM(Method):
         equation, stationarity, _ = residuals(form, v, u, y)
         if equation > 0 and stationarity > 0:
             beta *= float(np.clip(math.sqrt(equation / stationarity), 0.03, 30.0))
-        carry = carry._replace(v=v, u=u, y=y, beta=beta)
-        if carry.t + 1 < ROUNDS or not setup.has_jacobian:
+        carry = carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1)
+        if carry.taken < ROUNDS or not setup.has_jacobian:
             return carry
         if setup.interior is not None:
             return carry._replace(phase=INTERIOR, point=setup.interior.start(v, y, beta))
@@ -261,15 +279,6 @@ def _searched_sweep(
         return float(form.smooth.gradient(v + length * d) @ d + force @ along)
 
     return v + semismooth.searched(slope, slope(0.0)) * d
-
-
-def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
-    """Relative residuals of the equation and of stationarity, and the size that the latter is relative to."""
-    product, gradient, pulled = form.apply(v), form.smooth.gradient(v), form.adjoint(y)
-    norm = np.linalg.norm
-    size = max(norm(gradient), norm(y)) or 1.0  # ‖M‖ = 1
-    equation = norm(product + form.c - u) / (max(norm(product), norm(u), norm(form.c)) or 1.0)
-    return float(equation), float(norm(gradient + pulled) / size), float(size)
 
 
 def _energy(setup: Setup, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> float:

@@ -1,0 +1,93 @@
+"""Newton steps on the face that a point and its multiplier predict: for starts near a solution.
+
+(v, y) solves the problem where F = 0, with a pair (u, y) ∈ ∂H made by the prox at w = M v + c + y/β:
+
+    ∇f(v) + Mᵀy = 0,   M v + c - u = 0,   u = prox_H(w, 1/β)
+
+J being the Jacobian of the prox at w, a Newton step on all three is
+
+    (∇²f + εI) dv + Mᵀdy = -(∇f + Mᵀy),   M dv - W⁻¹dy = u - M v - c,   W = β(I - J)(J + δI)⁻¹
+
+Rows with J = 0 are held at their kink or bound, as equations; rows with J = 1 keep their slope: where f is quadratic and
+the face is the right one, a single step ends at the solution.
+Hintermüller, Ito & Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIOPT 13 (2002).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..deadline import raise_if_late
+from .algebra import System
+from .form import Form
+from .weights import Weights
+
+REGULAR = 1e8
+"""1/δ, and the ratio of the curvature to ε: half of the digits, which refinement gives back."""
+REFINEMENTS = 3
+TRIES, MOST = 4, 10
+"""Steps that need not come nearer, where f is curved, and steps at most."""
+
+
+def settle(
+    form: Form, system: System, v: np.ndarray, y: np.ndarray, beta: float, curvature: float, goal: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """(v, u, y) with relative residuals of at most `goal`, after a few steps from (v, y); None where they lead nowhere.
+
+    The right face is not found by descent: residuals may grow at first. Where f is not curved at all, they must not.
+    """
+    last = math.inf
+    u, y = pair(form, v, y, beta)
+    for taken in range(1, MOST + 1):
+        raise_if_late()
+        weights = form.terms.weights(u + y / beta, beta)
+        if weights is None or weights.low or weights.blocks:  # W would be a full matrix
+            return None
+        v, y = step(form, system, v, u, y, held(weights, beta), curvature or beta)
+        u, y = pair(form, v, y, beta)
+        left = max(residuals(form, v, u, y)[:2])
+        if left <= goal:
+            return v, u, y
+        if not (left < last or (left < 1 and taken <= TRIES and curvature > 0)):
+            return None
+        last = left
+    return None
+
+
+def step(
+    form: Form, system: System, v: np.ndarray, u: np.ndarray, y: np.ndarray, W: Weights, curvature: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(v, y) after one step from v and a pair (u, y) of `pair`."""
+    factor = system.factor(*form.smooth.hessian(v), W, curvature / REGULAR)
+    left = -(form.smooth.gradient(v) + form.adjoint(y))
+    dv, dy = factor.saddle(left, u - form.apply(v) - form.c, 1e-10, REFINEMENTS)
+    return v + dv, y + dy
+
+
+def pair(form: Form, v: np.ndarray, y: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """(u, y) with y ∈ ∂H(u), by the prox at M v + c + y/β."""
+    w = form.apply(v) + form.c + y / beta
+    u = form.terms.prox(w, beta)
+    return u, beta * (w - u)
+
+
+def held(jacobian: Weights, beta: float) -> Weights:
+    """W of the step, from β(I - J)."""
+
+    def ratio(share: np.ndarray) -> np.ndarray:
+        return share / (1 - share / beta + 1 / REGULAR)
+
+    along = np.where(jacobian.along > 0, beta * REGULAR, beta / REGULAR)
+    return replace(jacobian, diagonal=ratio(jacobian.diagonal), along=along)
+
+
+def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """Relative residuals of the equation and of stationarity, and the size that the latter is relative to."""
+    product, gradient, pulled = form.apply(v), form.smooth.gradient(v), form.adjoint(y)
+    norm = np.linalg.norm
+    size = max(norm(gradient), norm(y)) or 1.0  # ‖M‖ = 1
+    equation = norm(product + form.c - u) / (max(norm(product), norm(u), norm(form.c)) or 1.0)
+    return float(equation), float(norm(gradient + pulled) / size), float(size)

@@ -1,0 +1,94 @@
+"""Newton steps on predicted faces: starts near a solution end there in a few steps, and others are not harmed."""
+
+import numpy as np
+import pytest
+
+from ipds import Variable, minimize, solve
+from ipds.functions import Nuclear
+from ipds.methods import NewtonALM
+from ipds.methods.newton import returning
+from ipds.modelling import hinge, logistic, norm1, norm21, quad_form, quantile, sum_squares, total_variation
+
+RNG = np.random.default_rng(3)
+G, SIGNS = RNG.standard_normal((80, 12)), np.sign(RNG.standard_normal(80))
+S = np.cov(RNG.standard_normal((30, 12)), rowvar=False)
+
+
+def frontier(weight):
+    a = Variable(12, name="a")
+    return minimize(quad_form(a, S) - weight * (np.linspace(0, 1, 12) @ a), [a >= 0, a.sum() == 1, a <= 0.3])
+
+
+def classifier(weight):
+    w, b = Variable(12, name="w"), Variable(name="b")
+    return minimize(logistic(-SIGNS * (G @ w + b)) + 10 * weight * norm1(w))
+
+
+def support_vectors(weight):
+    w, b = Variable(12, name="w"), Variable(name="b")
+    return minimize(hinge(SIGNS * (G @ w + b)) + 10 * weight * sum_squares(w))
+
+
+def groups(weight):
+    X = Variable((4, 3), name="X")
+    return minimize(0.5 * sum_squares(G @ X.reshape(-1) - SIGNS) + 20 * weight * norm21(X), [X >= -0.1])
+
+
+def signal(weight):
+    s = Variable(80, name="s")
+    return minimize(
+        0.5 * sum_squares(s - np.repeat([0, 2, -1, 1], 20) - 0.1 * SIGNS) + 5 * weight * total_variation(s)
+    )
+
+
+def quantiles(weight):
+    x = Variable(12, name="x")
+    return minimize(quantile(SIGNS - G @ x, 0.8) + weight * norm1(x))
+
+
+@pytest.mark.parametrize("model", [frontier, classifier, support_vectors, groups, signal, quantiles])
+def test_paths_end_where_cold_starts_do(model):
+    steps, before = [], None
+    for weight in np.geomspace(0.9, 0.1, 12):
+        problem = model(weight)
+        exact = problem.solve(tol=1e-9, method="newton")
+        before = problem.solve(warm_start=before, method="newton")
+        assert before.success
+        assert before.fun == pytest.approx(exact.fun, rel=1e-4, abs=1e-6)
+        steps.append(before.nit)
+    assert steps[1:].count(1) >= (
+        4 if model is quantiles else 8
+    )  # a linear program: fewer faces are foreseen
+
+
+def test_one_step_solves_a_quadratic_problem_on_the_right_face():
+    problem = frontier(0.5)
+    result = solve(problem, method="newton", tol=1e-10)
+    setup, carry = NewtonALM().init(problem, result.x, result.z)
+    v = carry.v + 0.01 * np.abs(carry.v).max() * (carry.v > 1e-6) * RNG.standard_normal(12)
+    u, y = returning.pair(setup.form, carry.v, carry.y, carry.beta)
+    W = returning.held(setup.form.terms.weights(u + y / carry.beta, carry.beta), carry.beta)
+    assert max(returning.residuals(setup.form, v, u, y)[:2]) > 1e-4
+    v, y = returning.step(setup.form, setup.system, v, u, y, W, setup.curvature)
+    u, y = returning.pair(setup.form, v, y, carry.beta)
+    assert max(returning.residuals(setup.form, v, u, y)[:2]) < 1e-9
+
+
+def test_a_multiplier_that_predicts_the_wrong_face_does_no_harm():
+    for model in (frontier, classifier, quantiles):
+        problem = model(0.3)
+        exact = problem.solve(tol=1e-9)
+        z = 100 * RNG.standard_normal(problem.shape)
+        x = [RNG.standard_normal(block.shape) for block in problem.blocks]
+        result = solve(problem, x, z, method="newton")
+        assert result.success
+        assert result.fun == pytest.approx(exact.fun, rel=1e-4)
+
+
+def test_faces_whose_jacobian_is_a_full_matrix_are_left_to_other_steps():
+    X = Variable((4, 3), name="X")
+    problem = minimize(0.5 * sum_squares(G @ X.reshape(-1) - SIGNS) + Nuclear(2.0)(X))
+    result = problem.solve(method="newton")
+    again = problem.solve(warm_start=result, method="newton")
+    assert again.success
+    assert again.fun == pytest.approx(result.fun, rel=1e-6)
