@@ -11,9 +11,9 @@
     semismooth  else: Newton steps on the augmented Lagrangian (`semismooth`), or, where no Jacobian is known,
                 further rounds
 
-All use one matrix K with one piece of linear algebra (`algebra.System`). A step is a round or one Newton step; steps on predicted
-faces count as one. Every
-state carries a pair (u, y) with y ∈ ∂H(u) exactly, made by a prox; with it come exact zeros and bounds.
+All use one matrix K with one piece of linear algebra (`algebra.System`). A step is a round or one Newton step; those on
+predicted faces count as one. Every state carries a pair (u, y) with y ∈ ∂H(u) exactly, made by a prox; with it come
+exact zeros and bounds.
 """
 
 from __future__ import annotations

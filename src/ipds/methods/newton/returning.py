@@ -8,8 +8,8 @@ J being the Jacobian of the prox at w, a Newton step on all three is
 
     (∇²f + εI) dv + Mᵀdy = -(∇f + Mᵀy),   M dv - W⁻¹dy = u - M v - c,   W = β(I - J)(J + δI)⁻¹
 
-Rows with J = 0 are held at their kink or bound, as equations; rows with J = 1 keep their slope: where f is quadratic and
-the face is the right one, a single step ends at the solution.
+Rows with J = 0 are held at their kink or bound, as equations; rows with J = 1 keep their slope: where f is quadratic
+and the face is the right one, a single step ends at the solution.
 Hintermüller, Ito & Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIOPT 13 (2002).
 """
 
