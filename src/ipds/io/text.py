@@ -1,4 +1,4 @@
-"""Tables in text: comma, semicolon, tab or space; by pyarrow where it is there, else by NumPy's reader.
+"""Tables in text: comma, semicolon, tab or space; large ones by pyarrow where it is there, else by NumPy's reader.
 
 A first line that is not all numbers is the header. Empty cells are NaN. UTF-8, or UTF-16 with its mark. Where cells are
 separated by semicolons, a comma may be the decimal point. A first column without a name that counts the rows is an
@@ -21,6 +21,8 @@ from .errors import DataError
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 PEEK = 1 << 16
 """Bytes that are looked at to see how a file is written."""
+SMALL = 1 << 18
+"""Bytes up to which cells are read faster than pyarrow is loaded (half a second, as it loads pandas)."""
 
 
 def opened(path: Path) -> Any:
@@ -52,9 +54,10 @@ def csv(path: Path) -> dict[str, Any]:
     names = [name.strip() for name in head] if has_header else []
     if delimiter == " ":
         return _by_numpy(content, names)
-    columns = _by_pyarrow(content, delimiter, comma, len(head), int(has_header))
+    shape = len(head), int(has_header)
+    columns = None if len(content) <= SMALL else _by_pyarrow(content, delimiter, comma, *shape)
     if columns is None:
-        columns = _by_cells(content, delimiter, comma, len(head), int(has_header))
+        columns = _by_cells(content, delimiter, comma, *shape)
     return _described(names, columns, ["decimal commas"] if comma else [])
 
 

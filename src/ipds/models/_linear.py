@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -91,6 +90,8 @@ class StructuredLinear(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """R², or accuracy for classes."""
+        from sklearn.metrics import accuracy_score, r2_score  # not needed to fit, and slow to load
+
         return float((accuracy_score if _is_classifier(self) else r2_score)(y, self.predict(X)))
 
     @available_if(_is_classifier)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import RegressorMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import zeros
@@ -261,6 +260,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
 
     def _cv_error(self, X: Any, y: np.ndarray) -> Criterion:
         """Median absolute error on held-out samples, in which outliers do not count, over the folds."""
+        from sklearn.model_selection import check_cv  # slow to load
+
         folds = list(check_cv(min(self.cv, len(y)) if isinstance(self.cv, int) else self.cv).split(X, y))
         known: Scores = {}
 
