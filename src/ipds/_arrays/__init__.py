@@ -29,6 +29,7 @@ from .namespaces import (
     fetch,
     from_numpy,
     greatest,
+    held_arrays,
     is_array,
     is_jax,
     is_traced,
@@ -43,6 +44,7 @@ from .namespaces import (
     zeros,
 )
 from .real import require_real
+from .threads import threads_for, threads_for_data
 
 __all__ = [
     "PIECE",
@@ -61,6 +63,7 @@ __all__ = [
     "fetch",
     "from_numpy",
     "greatest",
+    "held_arrays",
     "increased",
     "is_array",
     "is_jax",
@@ -79,6 +82,8 @@ __all__ = [
     "require_real",
     "scalar",
     "scaled_difference",
+    "threads_for",
+    "threads_for_data",
     "to_caller",
     "to_numpy",
     "truth",

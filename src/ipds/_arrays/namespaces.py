@@ -9,7 +9,7 @@ fetches never branches on them.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import array_api_compat
@@ -31,6 +31,15 @@ def namespace(x: Array) -> Any:
 def is_array(x: object) -> bool:
     """Whether `x` is an array of a library we can work with (0-d included)."""
     return isinstance(x, np.ndarray) or array_api_compat.is_array_api_obj(x)
+
+
+def held_arrays(owner: Any, depth: int = 2) -> Iterator[Any]:
+    """The arrays among the attributes of an object, and among theirs."""
+    for value in getattr(owner, "__dict__", {}).values():
+        if is_array(value):
+            yield value
+        elif depth:
+            yield from held_arrays(value, depth - 1)
 
 
 def is_jax(x: object) -> bool:

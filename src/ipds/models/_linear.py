@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._arrays import threads_for_data
 from ..functions import L1, LeastSquares, Logistic, Nonsmooth, Zero
 from ..problem import Block, Problem
 from ._base import Estimator, less_means
@@ -70,6 +71,7 @@ class StructuredLinear(Estimator):
         means, level = self._centre(X, target)
         return self._problem(X, target - level, means)
 
+    @threads_for_data
     def fit(self, X: Any, y: Any) -> Any:
         """Fit to samples X (dense or sparse) and y: numbers, or two classes with loss="logistic"."""
         X, target = self._validated(X, y)

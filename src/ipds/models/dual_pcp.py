@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._arrays import threads_for_data
 from ..functions import L21, Stiefel
 from ..operators import RowMatrix
 from ..problem import Block, Problem
@@ -77,6 +78,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """The optimisation problem behind `fit`."""
         return self._problem(self._unit(self._aside()._validated(X)))
 
+    @threads_for_data
     def fit(self, X: Any, y: Any = None) -> DualPCP:
         """Find the subspace of the samples X; y is ignored."""
         if self.threshold is not None:

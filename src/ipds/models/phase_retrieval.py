@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from .._arrays import threads_for_data
 from ..functions import L1, NonNegative, PhaseRetrieval
 from ..problem import Block, Problem
 from ._base import Estimator
@@ -82,6 +83,7 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
         """The optimisation problem behind `fit`: X the measurement matrix, y the intensities."""
         return self._problem(*self._aside()._validated(X, y))
 
+    @threads_for_data
     def fit(self, X: Any, y: Any) -> SparsePhaseRetrieval:
         """Fit to the measurement matrix X, real or complex, and the intensities y."""
         G, z, D = self._validated(X, y)

@@ -9,7 +9,7 @@ import scipy.sparse.linalg as spla
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._arrays import adopted
+from .._arrays import adopted, threads_for_data
 from ..functions import L1, Rank
 from ..functions.row_rank import joined, triangle
 from ..operators import Operator, Sampling, from_linear_operator
@@ -84,6 +84,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         """The optimisation problem behind `fit`."""
         return self._problem(*self._aside()._validated(X, mask))
 
+    @threads_for_data
     def fit(self, X: Any, y: Any = None, mask: Any = None) -> RobustLowRank:
         """Fit to a matrix X whose entries may be NaN (not observed); y is ignored.
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._arrays import zeros
+from .._arrays import threads_for_data, zeros
 from ..functions import L1, Cardinality
 from ..functions.row_covariance import RowCovariance
 from ..operators import Matrix, RowMatrix
@@ -110,6 +110,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         d = X.shape[1]
         return self._problem(self._standardised(X)[0], y, self._count("sparsity", s, d, "features"), d)
 
+    @threads_for_data
     def fit(self, X: Any, y: Any) -> RobustSparseRegressor:
         """Fit to samples X (dense or sparse) and targets y."""
         self._choice("refit", self.refit, ("lad", "ls", None))

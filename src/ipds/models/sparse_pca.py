@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._arrays import threads_for_data
 from ..functions import L1, PCAReconstruction, PCAVariance, Stiefel
 from ..functions.row_covariance import RowCovariance
 from ..problem import Block, Problem
@@ -106,6 +107,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         X, r = self._aside()._validated(X)
         return self._problem(X, r, self._leading(X, r))
 
+    @threads_for_data
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
         """Find the components of the samples X (dense or sparse); y is ignored."""
         X, r = self._validated(X)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, is_array
+from .._arrays import Array, held_arrays, is_array
 from ..distributed import Rows
 from ..operators import Matrix
 from ..problem import Problem
@@ -90,15 +90,7 @@ def foreign_libraries(problem: Problem) -> Iterator[str]:
     """The libraries, other than NumPy, whose arrays the problem holds."""
     held: list[Any] = [problem.b, *(op.matrix for op in problem.operators if isinstance(op, Matrix))]
     for block in problem.blocks:
-        held += [*_attributes(block.f), *_attributes(block.h)]
+        held += [*held_arrays(block.f), *held_arrays(block.h)]
     for x in held:
         if is_array(x) and not isinstance(x, np.ndarray) and not scipy.sparse.issparse(x):
             yield type(x).__module__.split(".")[0]
-
-
-def _attributes(owner: Any, depth: int = 2) -> Iterator[Any]:
-    for value in getattr(owner, "__dict__", {}).values():
-        if is_array(value):
-            yield value
-        elif depth:
-            yield from _attributes(value, depth - 1)

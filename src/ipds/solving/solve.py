@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import Array, to_caller
+from .._arrays import Array, held_arrays, threads_for, to_caller
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
 from ..methods.choosing import handover
@@ -92,7 +93,7 @@ def solve(
     check_problem(problem, rewritten)
     check_options(max_iter, tol, time_limit, callback, check_every)
     options = Options(max_iter, tol, time_limit, convention(callback), progress, check_every)
-    with naming_blocks(problem):
+    with threads_for(largest_array(problem)), naming_blocks(problem):
         log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed, presolve)
         done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
         choices = candidates(problem, done.problem) if chosen is None else [chosen]
@@ -111,6 +112,13 @@ def solve(
         return solve(other, x, None, method, **own, seed=seed, presolve=presolve)  # type: ignore[arg-type]
 
     return best_of(problem, result, count, again, time_limit, seed)
+
+
+def largest_array(problem: Problem) -> int:
+    """Entries of the largest array among the blocks and what their A, f and h hold."""
+    parts = [part for block in problem.blocks for part in (block.f, block.h)]
+    held = [x.shape for part in (*parts, *problem.operators) for x in held_arrays(part)]
+    return max(map(math.prod, (*held, *(block.shape for block in problem.blocks))))
 
 
 def _why(presolve: bool, method: Method | None) -> str:

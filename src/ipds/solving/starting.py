@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from .._arrays import (
     adopted,
     all_finite,
     asarray,
+    held_arrays,
     is_array,
     namespace,
     norm,
@@ -104,21 +105,11 @@ def prototype(problem: Problem, x0: Sequence[Any] | None = None, z0: Any = None)
     candidates = [*(x0 if x0 is not None else []), z0, problem.b]
     candidates += [op.matrix for op in problem.operators if isinstance(op, Matrix)]
     candidates += [op.rows for op in problem.operators]
-    candidates += [array for block in problem.blocks for array in _held(block.f)]
+    candidates += [x for block in problem.blocks for x in held_arrays(block.f) if on_device(x)]
     for candidate in [c for c in candidates if isinstance(c, Rows)] or candidates:
         if is_array(candidate) and namespace(candidate).isdtype(candidate.dtype, "real floating"):
             return candidate
     return np.zeros(0)
-
-
-def _held(owner: Any, depth: int = 2) -> Iterator[Array]:
-    """Arrays of another library than NumPy among the attributes of f, and among theirs."""
-    for value in getattr(owner, "__dict__", {}).values():
-        if is_array(value):
-            if on_device(value):
-                yield value
-        elif depth:
-            yield from _held(value, depth - 1)
 
 
 def block_prototype(problem: Problem, i: int, like: Array) -> Array:

@@ -1,0 +1,51 @@
+"""BLAS has one thread while small problems are solved, and its own number before and after."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from ipds import Block, Problem, solve
+from ipds._arrays.threads import LARGE
+from ipds.functions import L1, LeastSquares
+from ipds.models import SparsePCA
+
+
+def counts():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def _two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        yield
+        assert counts() == {2}
+
+
+def lasso(n):
+    """The least squares of one row of n entries."""
+    f = LeastSquares(np.ones((1, n)), np.ones(1))
+    return Problem([Block(f=f, A=-1.0, shape=n), Block(h=L1(0.1), shape=n)])
+
+
+@pytest.mark.parametrize(("n", "threads"), [(10, 1), (LARGE + 1, 2)])
+def test_small_problems_have_one_thread(n, threads):
+    seen = []
+    solve(lasso(n), max_iter=1, callback=lambda now: seen.append(counts()), method="accelerated", presolve=False)
+    assert seen == [{threads}]
+
+
+def test_a_fit_has_one_thread(monkeypatch):
+    seen = []
+    leading = SparsePCA._leading
+    monkeypatch.setattr(SparsePCA, "_leading", lambda *given: (seen.append(counts()), leading(*given))[1])
+    SparsePCA(n_components=2).fit(np.random.default_rng(0).standard_normal((10, 5)))
+    assert seen == [{1}]
+
+
+def test_an_error_gives_the_threads_back():
+    def stop(now):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        solve(lasso(10), callback=stop)
+    assert counts() == {2}
