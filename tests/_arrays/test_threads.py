@@ -30,7 +30,9 @@ def lasso(n):
 @pytest.mark.parametrize(("n", "threads"), [(10, 1), (LARGE + 1, 2)])
 def test_small_problems_have_one_thread(n, threads):
     seen = []
-    solve(lasso(n), max_iter=1, callback=lambda now: seen.append(counts()), method="accelerated", presolve=False)
+    solve(
+        lasso(n), max_iter=1, callback=lambda now: seen.append(counts()), method="accelerated", presolve=False
+    )
     assert seen == [{threads}]
 
 
