@@ -1,89 +1,140 @@
-"""`ipds demo`: sparse PCA of handwritten digits by several methods."""
+"""`ipds demo`: a model in one line, an estimator on a raw table, pictures, and what the certificate says."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from ..result import Result
+    from numpy.typing import NDArray
+    from rich.console import Console
 
 TRY_NEXT = {
-    "solve sparse-pca YOUR.csv --n-components 5": "the same for your own table",
-    "solve --help": "six more models",
-    "check YOUR.py": "a problem of your own: what the theory says about it",
-    "bench": "the methods on three problems",
+    "solve robust-regression YOUR.csv --target COLUMN": "a regression of your own table",
+    "solve --help": "the other models",
+    "check YOUR.py": "a problem of your own: its splitting, and what the theory says",
+    "bench": "the methods beside each other on three problems",
 }
+MODEL = """\
+w = Variable(30, name="w")
+result = solve(minimize(logistic(-y * (X @ w)) + 0.5 * sum_squares(w) + Cardinality(4)(w)))"""
+ESTIMATOR = """\
+model = SparsePCA(n_components=2).fit(load_wine().data)"""
+PLAIN_WORDS = """\
+What is left of the forces at this point, each against its own size: {relative:.0e}. Below 1e-04 counts as solved; the same
+number is computed for every answer, on the problem as stated, and nothing else makes `result.success` True."""
 
 
 def demo(
-    components: Annotated[int, typer.Option(min=1, max=32, help="Number of sparse components.")] = 8,
-    rho: Annotated[float, typer.Option(min=0.0, help="Weight of the ℓ1 norm.")] = 0.03,
-    max_iter: Annotated[int, typer.Option(min=1, help="Iterations per method at most.")] = 5000,
-    time_limit: Annotated[float, typer.Option(min=0.0, help="Seconds per method at most.")] = 10.0,
-    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out"),
 ) -> None:
-    """Sparse PCA of scikit-learn's handwritten digits: the default beside Algorithm 1 and the baselines."""
+    """Three small problems on real data, solved and certified, with a picture."""
     from rich.console import Console
 
-    from ..solving.solve import solve
-    from .builtin import comparison, contenders, sparse_pca
-
-    console = Console(highlight=False)
-    console.print(
-        "[bold]Sparse PCA of 1797 handwritten digits[/bold] of 8x8 pixels: components with few pixels"
-    )
-    console.print("  min -‖D Y‖²/(2m) + ρ‖V‖₁   over   Y = V,  YᵀY = I")
-    problem = sparse_pca(components, rho)
-    console.print(f"\n{problem.check().summary()}\n", markup=False)
-    results = {}
-    for name, method in contenders().items():
-        results[name] = solve(
-            problem, method=method, max_iter=max_iter, tol=1e-4, time_limit=time_limit, seed=0, progress=True
-        )
-        console.print(f"  {name:<20} {results[name].seconds:5.2f} s", markup=False)
-    console.print(comparison(results))
-    best = next(iter(results.values()))
-    console.print(
-        "The certificate bounds how far a point is from being critical, without units; certified: at most 1e-4.\n"
-        f"Of {best.x[1].size} loadings the default left {int((best.x[1] != 0).sum())} nonzero.\n"
-    )
-    for line in _figures(results, components, out):
-        console.print(line, markup=False, soft_wrap=True)
-    program = (
-        "ipds" if shutil.which("ipds") else sys.argv[0]
-    )  # `make demo` runs the one of its own environment
-    console.print("\nWhat to try next")
+    console = Console(highlight=False, soft_wrap=True)
+    cells, wine, strokes = four_measurements(console), wine_components(console), digit_strokes(console)
+    console.print(_picture(cells, wine, strokes, out), markup=False)
+    # `make demo` runs the one of its own environment
+    program = "ipds" if shutil.which("ipds") else sys.argv[0]
+    console.print("\n[bold]What to try next[/bold]")
     for command, what in TRY_NEXT.items():
-        console.print(f"  {program} {command:<44} {what}", markup=False, soft_wrap=True)
+        console.print(f"  {program} {command:<50} {what}", markup=False)
+    console.print("  docs/modelling.md: a dozen models in one to three lines each")
 
 
-def _figures(results: dict[str, Result], components: int, folder: Path) -> list[str]:
-    """Draw the figures and say where they are, or what they need."""
+def four_measurements(console: Console) -> dict[str, Any]:
+    """Logistic regression with at most four of thirty features: names, weights, scores, labels."""
+    import numpy as np
+    from sklearn.datasets import load_breast_cancer
+
+    from ..functions import Cardinality
+    from ..modelling import Variable, logistic, minimize, sum_squares
+    from ..solving.solve import solve
+
+    data = load_breast_cancer()
+    X, y = (data.data - data.data.mean(0)) / data.data.std(0), 2.0 * data.target - 1.0
+    console.print("[bold]1. Write the objective[/bold]: which four of thirty measurements tell malignant cells?")
+    console.print(MODEL, style="cyan", markup=False)
+    w = Variable(30, name="w")
+    result = solve(minimize(logistic(-y * (X @ w)) + 0.5 * sum_squares(w) + Cardinality(4)(w)), seed=0)
+    weights, score = result.value(w), result.value(X @ w)
+    chosen = np.flatnonzero(weights)
+    names = [str(data.feature_names[j]) for j in chosen]
+    right = float(np.mean(np.sign(score) == y))
+    console.print(f"{', '.join(names)}: {right:.1%} of {len(y)} right, in {result.seconds:.1f} s.")
+    console.print(PLAIN_WORDS.format(relative=result.certificate.relative) + "\n", markup=False)
+    return {"names": names, "weights": weights[chosen], "score": score, "y": y, "right": right}
+
+
+def wine_components(console: Console) -> dict[str, Any]:
+    """Two sparse components of thirteen measurements in their raw units: scores and cultivars."""
+    import numpy as np
+    from sklearn.datasets import load_wine
+
+    from ..models import SparsePCA
+
+    data = load_wine()
+    console.print("[bold]2. Fit an estimator[/bold] to a raw table: 178 wines, units from 0.1 to 1000")
+    console.print(ESTIMATOR, style="cyan", markup=False)
+    model = SparsePCA(n_components=2).fit(data.data)
+    for k, component in enumerate(model.components_):
+        used = np.flatnonzero(component)
+        console.print(f"component {k + 1}: {', '.join(data.feature_names[j] for j in used)}", markup=False)
+    console.print(f"{model.result_.message}\n", markup=False)
+    return {"scores": model.transform(data.data), "cultivar": data.target}
+
+
+def digit_strokes(console: Console) -> NDArray[Any]:
+    """Eight components of handwritten digits, by PCA and by sparse PCA, as rows."""
+    import numpy as np
+
+    from ..models import SparsePCA
+    from .builtin import digits
+
+    console.print("[bold]3. Look at it[/bold]: components of 1797 handwritten digits, dense and sparse")
+    X = digits()
+    dense = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:8]
+    sparse = SparsePCA(n_components=8, alpha=0.03).fit(X).components_
+    console.print(
+        f"of {sparse.size} loadings {np.count_nonzero(sparse)} are nonzero, and the components are orthonormal\n"
+    )
+    return np.vstack([dense, sparse])
+
+
+def _picture(cells: dict[str, Any], wine: dict[str, Any], strokes: NDArray[Any], folder: Path) -> str:
+    """Draw what was found, and say where it is, or what it needs."""
     try:
         import matplotlib
     except ImportError:
-        return ["The figures need matplotlib: pip install 'ipds-admm[plot]'"]
+        return "The picture needs matplotlib: pip install 'ipds-admm[plot]'"
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
     import numpy as np
 
-    from .. import plot
-    from .builtin import digits
-
     folder.mkdir(parents=True, exist_ok=True)
-    curves, pictures = folder / "demo_convergence.png", folder / "demo_components.png"
-    figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    plot.convergence(results, ax=ax)
-    figure.savefig(curves, dpi=150)
-    data = digits()
-    dense = np.linalg.svd(data - data.mean(axis=0), full_matrices=False)[2][:components]
-    sparse = np.asarray(next(iter(results.values())).x[1]).T
-    figure = plot.images(np.vstack([dense, sparse]), (8, 8), columns=components)
-    figure.suptitle("PCA above, sparse PCA below", fontsize="medium")
-    figure.savefig(pictures, dpi=150)
-    return [f"Convergence of all methods: {curves}", f"The components as pictures: {pictures}"]
+    path = folder / "demo.png"
+    figure = plt.figure(figsize=(13, 7), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[1.3, 1])
+    bars, scores, scatter = above.subplots(1, 3, width_ratios=[1, 1.3, 1.2])
+    bars.barh(cells["names"], cells["weights"], color="#4477aa")
+    bars.set_title("four of thirty measurements")
+    for label, name, colour in ((-1, "malignant", "#cc6677"), (1, "benign", "#4477aa")):
+        scores.hist(cells["score"][cells["y"] == label], bins=40, alpha=0.75, label=name, color=colour)
+    scores.set(title=f"their score: {cells['right']:.1%} right", ylabel="patients")
+    scores.legend()
+    for kind, colour in enumerate(("#4477aa", "#cc6677", "#228833")):
+        here = wine["scores"][wine["cultivar"] == kind]
+        scatter.scatter(here[:, 0], here[:, 1], s=12, color=colour, label=f"cultivar {kind + 1}")
+    scatter.set(title="178 wines by two sparse components", xlabel="component 1", ylabel="component 2")
+    scatter.legend()
+    for axis, loadings in zip(below.subplots(2, 8).flat, strokes, strict=True):
+        top = np.abs(loadings).max()
+        axis.imshow(loadings.reshape(8, 8), cmap="RdBu_r", vmin=-top, vmax=top)
+        axis.set(xticks=[], yticks=[])
+    below.suptitle("handwritten digits: principal components above, sparse ones below", fontsize="medium")
+    figure.savefig(path, dpi=110)
+    return f"The picture: {path}"
