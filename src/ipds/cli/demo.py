@@ -25,8 +25,8 @@ result = solve(minimize(logistic(-y * (X @ w)) + 0.5 * sum_squares(w) + Cardinal
 ESTIMATOR = """\
 model = SparsePCA(n_components=2).fit(load_wine().data)"""
 PLAIN_WORDS = """\
-What is left of the forces at this point, each against its own size: {relative:.0e}. Below 1e-04 counts as solved; the same
-number is computed for every answer, on the problem as stated, and nothing else makes `result.success` True."""
+What is left of the forces at this point, each against its own size: {relative:.0e}. Below 1e-04 counts as solved.
+The same number is computed for every answer, on the problem as stated; nothing else makes `result.success` True."""
 
 
 def demo(
@@ -57,7 +57,9 @@ def four_measurements(console: Console) -> dict[str, Any]:
 
     data = load_breast_cancer()
     X, y = (data.data - data.data.mean(0)) / data.data.std(0), 2.0 * data.target - 1.0
-    console.print("[bold]1. Write the objective[/bold]: which four of thirty measurements tell malignant cells?")
+    console.print(
+        "[bold]1. Write the objective[/bold]: which four of thirty measurements tell malignant cells?"
+    )
     console.print(MODEL, style="cyan", markup=False)
     w = Variable(30, name="w")
     result = solve(minimize(logistic(-y * (X @ w)) + 0.5 * sum_squares(w) + Cardinality(4)(w)), seed=0)
