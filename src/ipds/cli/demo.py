@@ -120,7 +120,8 @@ def _picture(cells: dict[str, Any], wine: dict[str, Any], strokes: NDArray[Any],
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "demo.png"
     figure = plt.figure(figsize=(13, 7), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[1.3, 1])
+    rows: Any = figure.subfigures(2, 1, height_ratios=[1.3, 1])
+    above, below = rows
     bars, scores, scatter = above.subplots(1, 3, width_ratios=[1, 1.3, 1.2])
     bars.barh(cells["names"], cells["weights"], color="#4477aa")
     bars.set_title("four of thirty measurements")
