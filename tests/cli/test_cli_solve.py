@@ -20,7 +20,10 @@ from ipds.cli.solve import METHODS, exit_code
 from ipds.methods.choosing import _NAMES
 from ipds.result import Status
 
-COMMON = {"method", "tol", "max_iter", "warm_start", "random_state"}
+COMMON = {
+    *("method", "tol", "max_iter", "time_limit", "warm_start", "random_state"),
+    *("verbose", "progress", "checkpoint"),
+}
 
 
 def run(*arguments):

@@ -71,8 +71,23 @@ def nothing(text: str) -> str | None:
     return None if text.lower() == "none" else text
 
 
+def switch(text: str) -> str | bool:
+    """ "auto", or yes or no."""
+    words: dict[str, str | bool] = {"auto": "auto", "yes": True, "true": True, "no": False, "false": False}
+    if text.lower() not in words:
+        raise ValueError(f"{text!r} is none of auto, yes, no")
+    return words[text.lower()]
+
+
 INTERCEPT = Parameter("fit_intercept", bool, True, "Fit a constant term.")
 LOSS = Parameter("loss", str, "squared", "squared (regression) or logistic (two classes).")
+STANDARDIZE = Parameter(
+    "standardize",
+    str,
+    "auto",
+    "Bring features to one size: auto (where units differ 10-fold), yes, no.",
+    switch,
+)
 ALPHA_L1 = Parameter("alpha_l1", float, 0.0, "Weight of the ℓ1 norm of the coefficients.")
 
 MODELS = {
@@ -84,6 +99,7 @@ MODELS = {
             Parameter("alpha", float, 0.1, "Weight of the ℓ1 norm; 0 is PCA."),
             Parameter("formulation", str, "variance", "variance or reconstruction."),
             Parameter("sparsity", int | None, None, "Nonzeros per component, in place of the ℓ1 norm."),
+            STANDARDIZE,
         ),
         1e-4,
         "ipds solve sparse-pca data.csv --n-components 5 --alpha 0.1 --out components.csv",
@@ -109,6 +125,7 @@ MODELS = {
                 "Robust standard deviations beyond which lie outliers.",
             ),
             Parameter("cv", int, 5, "Folds, where --sparsity is chosen by cross-validation."),
+            STANDARDIZE,
         ),
         1e-5,
         "ipds solve robust-regression data.csv --target price --sparsity 5 --json",
@@ -127,6 +144,7 @@ MODELS = {
                 None,
                 "Distance up to which a sample is an inlier (default: found).",
             ),
+            STANDARDIZE,
         ),
         1e-6,
         "ipds solve dual-pcp points.npy --n-codimensions 2 --out subspace.npz",
@@ -134,7 +152,7 @@ MODELS = {
     "robust-low-rank": Model(
         "RobustLowRank",
         "The low-rank matrix under gross errors and missing entries; background of a video.",
-        (Parameter("rank", int, 1, "Rank of the matrix."),),
+        (Parameter("rank", int, 1, "Rank of the matrix."), STANDARDIZE),
         1e-4,
         "ipds solve robust-low-rank frames/ --plot separation.png --out video.npz",
         missing=True,
@@ -170,6 +188,7 @@ MODELS = {
             Parameter("adjacency", str | None, None, "File with a symmetric matrix of weights.", matrix),
             LOSS,
             INTERCEPT,
+            STANDARDIZE,
         ),
         1e-6,
         "ipds solve fused-lasso signal.csv --alpha 0.01 --plot signal.png",
@@ -198,6 +217,7 @@ MODELS = {
             ALPHA_L1,
             LOSS,
             INTERCEPT,
+            STANDARDIZE,
         ),
         1e-6,
         "ipds solve group-lasso data.parquet --target y --groups groups.json",

@@ -1,5 +1,7 @@
 """Applications as scikit-learn estimators, one per file: data -> `Problem` -> fitted attributes."""
 
+from ._base import Estimator
+from ._summary import Summary
 from .dual_pcp import DualPCP
 from .fused_lasso import FusedLasso
 from .group_lasso import OverlappingGroupLasso
@@ -10,6 +12,7 @@ from .sparse_pca import SparsePCA, SparsePCAPath
 
 __all__ = [
     "DualPCP",
+    "Estimator",
     "FusedLasso",
     "OverlappingGroupLasso",
     "RobustLowRank",
@@ -18,5 +21,6 @@ __all__ = [
     "SparsePCA",
     "SparsePCAPath",
     "SparsePhaseRetrieval",
+    "Summary",
     "separate_video",
 ]

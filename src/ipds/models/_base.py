@@ -6,50 +6,103 @@ import math
 import numbers
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, Self
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ..methods import Method
-from ..operators.maps import LARGEST, Matrix
+from ..operators.maps import LARGEST
 from ..problem import Problem
 from ..result import Result, Status
 from ..solving.solve import solve
+from ._dask import is_dask
+from ._scaling import APART, column_scales, unit_ratio
+from ._summary import Summary
+
+ADVICE = {
+    Status.MAX_ITER: "raise max_iter (now {max_iter}) or tol",
+    Status.TIME_LIMIT: "raise time_limit (now {time_limit} s)",
+    Status.STALLED: "raise tol, or standardize the features",
+    Status.STALLED_FEASIBLE: "raise tol, or standardize the features",
+    Status.INTERRUPTED: "fit again to go on, with warm_start=True from where it stopped",
+    Status.DIVERGED: "standardize the features, or try another method",
+}
+"""What to do about a solve that ended so."""
+
+
+S = TypeVar("S", bound="Estimator")
+P = ParamSpec("P")
+
+
+def fitting(fit: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P], S]:
+    """A fit: the clock of `time_limit` starts, notes are empty, and the summary is printed where `verbose`."""
+
+    @wraps(fit)
+    def run(self: S, *args: P.args, **kwargs: P.kwargs) -> S:
+        self.notes_ = ()
+        self._end = None if self.time_limit is None else time.perf_counter() + self.time_limit
+        try:
+            fit(self, *args, **kwargs)
+        finally:
+            del self._end
+        if self.verbose:
+            print(self.summary)
+        return self
+
+    return run
 
 
 class Estimator(BaseEstimator):
     """A model fitted by solving one `Problem`.
 
-    Every model has the parameters `method` ("auto", a name or an `ipds.methods` object), `tol` (of the relative
-    certificate), `max_iter`, `warm_start` (begin at the last solution where its shapes fit) and `random_state`, and
-    after fitting `result_` (the `ipds.Result`, certificate included) and `n_iter_`.
+    Every model has these parameters of its solve
+
+    - method : "auto", a name or an `ipds.methods` object; tol : of the relative certificate; max_iter : iterations;
+    - time_limit : seconds at most of a fit, all its solves together (None: no limit);
+    - warm_start : begin at the last solution where its shapes fit; random_state : of starts and folds;
+    - verbose : print `summary` after a fit; progress : live figures in a terminal or notebook;
+    - checkpoint : a file where the main solve of a fit saves itself as it goes and is resumed from;
+
+    and after fitting `result_` (the `ipds.Result`, certificate included), `n_iter_`, `notes_` (what was done to the
+    data and what to look at, in sentences), `quality_` (figures by name) and `summary`, which puts these together.
+    Models of features have `standardize`: whether columns are brought to one size first, coefficients and components
+    being given back in the units of X; "auto" does where the units of the features differ by more than a factor 10 (in
+    decompositions: where one is 10 times larger than the median), but not for Dask arrays.
     """
 
     method: str | Method
     tol: float
     max_iter: int
+    time_limit: float | None
     warm_start: bool
     random_state: Any
+    verbose: bool | int
+    progress: bool
+    checkpoint: Any
+    standardize: Any
     result_: Result
     n_iter_: int
-    _watch: Mapping[str, Any] = {}
-    """Options of the solve in force within `watching`."""
+    notes_: tuple[str, ...]
+    quality_: Mapping[str, float]
+    _end: float | None = None
+    """The moment when `time_limit` is over, during a fit."""
 
     @contextmanager
     def watching(
         self, *, progress: bool = False, time_limit: float | None = None, checkpoint: Any = None
     ) -> Iterator[Self]:
-        """Within this context `fit` shows progress, keeps to a time limit over all its solves, saves checkpoints.
+        """Within this context the parameters `progress`, `time_limit` and `checkpoint` are these.
 
-        These are options of `ipds.solve` that are no part of the model, so no parameters of the estimator. Ctrl-C ends
-        the solve, and the best point so far is the fit.
+        Ctrl-C ends the solve, and the best point so far is the fit.
 
         >>> from ipds.models import RobustLowRank
         >>> with RobustLowRank(rank=1).watching(progress=True, time_limit=60) as model:
@@ -57,23 +110,83 @@ class Estimator(BaseEstimator):
         >>> fitted.result_.success
         True
         """
-        end = None if time_limit is None else time.perf_counter() + time_limit
-        self._watch = {"progress": progress, "end": end, "checkpoint": checkpoint}
+        before = self.progress, self.time_limit, self.checkpoint
+        self.progress, self.time_limit, self.checkpoint = progress, time_limit, checkpoint
         try:
             yield self
         finally:
-            del self._watch
+            self.progress, self.time_limit, self.checkpoint = before
+
+    @property
+    def summary(self) -> Summary:
+        """The fit in brief: what was chosen, how good it is, the largest coefficients by name, notes, the verdict."""
+        check_is_fitted(self)
+        certificate = self.result_.certificate.relative
+        solved = "certified" if self.result_.success else f"NOT certified ({self.result_.message})"
+        chosen = {name: getattr(self, f"{name}_", None) for name in self.get_params(deep=False)}
+        return Summary(
+            type(self).__name__,
+            {name: _plain(value) for name, value in chosen.items() if value is not None},
+            dict(self.quality_),
+            self._terms(),
+            self.notes_,
+            f"{solved}: relative certificate {certificate:.1e}, tol {self.tol:g}",
+        )
+
+    def _terms(self) -> dict[str, dict[str, float]]:
+        """Nonzero coefficients or loadings by row and name of the feature."""
+        return {}
+
+    def _named(self, values: np.ndarray) -> dict[str, float]:
+        """The nonzero entries of one value per feature, by name."""
+        names = getattr(self, "feature_names_in_", None)
+        return {f"x{j}" if names is None else str(names[j]): float(values[j]) for j in np.flatnonzero(values)}
+
+    def _note(self, text: str) -> None:
+        """Add a sentence to the summary."""
+        self.notes_ = (*getattr(self, "notes_", ()), text)
+
+    def _warn(self, text: str, category: type[Warning] = ConvergenceWarning) -> None:
+        """A warning that is also in the summary."""
+        self._note(text)
+        warnings.warn(f"{type(self).__name__}: {text}", category, stacklevel=4)
+
+    def _scales(self, X: Any, centred: bool = True, quiet: bool = False) -> np.ndarray:
+        """What the columns of X are divided by: their root mean squares (about the means if `centred`), or ones.
+
+        quiet : see `unit_ratio`.
+        """
+        self._choice("standardize", self.standardize, ("auto", True, False))
+        on = self.standardize
+        if on == "auto":
+            ratio = 1.0 if is_dask(X) else unit_ratio(X, quiet)
+            on = ratio > APART
+            if on:
+                self._note(
+                    f"standardised, because the units of the features differ by a factor of {ratio:.0f}; "
+                    "standardize=False takes them as they are"
+                )
+        self.standardize_ = bool(on)
+        if not on:
+            return np.ones(X.shape[1])
+        if is_dask(X):
+            raise ValueError(
+                f"{type(self).__name__}: standardize=True is not supported with Dask arrays; pass X / X.std(axis=0)"
+            )
+        return column_scales(X, np.asarray(X.mean(axis=0)).ravel() if centred else None)
 
     def _watched(self, main: bool) -> dict[str, Any]:
-        """What `watching` asks of a solve; only the main one of a fit is worth a checkpoint."""
-        if not self._watch:
-            return {}
-        end = self._watch["end"]
+        """Progress, the time that is left, and the checkpoint, which only the main solve of a fit is worth."""
         return {
-            "progress": self._watch["progress"],
-            "time_limit": None if end is None else max(0.0, end - time.perf_counter()),
-            "checkpoint": self._watch["checkpoint"] if main else None,
+            "progress": self.progress,
+            "time_limit": None if self._end is None else max(0.0, self._end - time.perf_counter()),
+            "checkpoint": self.checkpoint if main else None,
         }
+
+    @property
+    def _out_of_time(self) -> bool:
+        """Whether `time_limit` is over."""
+        return self._end is not None and time.perf_counter() >= self._end
 
     @property
     def _interrupted(self) -> bool:
@@ -104,7 +217,10 @@ class Estimator(BaseEstimator):
         last = getattr(self, "result_", None)
         if self.warm_start and warm and trial is None and last is not None and _fits(problem, last):
             x0, z0 = last.x, last.z
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        fixed = (
+            self.random_state is None and self.checkpoint is not None
+        )  # a file is resumed with its own seed
+        seed = int(check_random_state(0 if fixed else self.random_state).randint(np.iinfo(np.int32).max))
         most = self.max_iter if trial is None else min(trial, self.max_iter)
         watched = self._watched(main=trial is None and warm)
         result = solve(problem, x0, z0, self.method, tol=self.tol, max_iter=most, seed=seed, **watched)
@@ -113,11 +229,12 @@ class Estimator(BaseEstimator):
                 raise KeyboardInterrupt
             return result
         if not result.success:
+            advice = ADVICE.get(result.status, "raise max_iter or tol").format(**vars(self))
             warnings.warn(
                 f"{type(self).__name__}: {result.message} (relative certificate "
-                f"{result.certificate.relative:.1e}, tol={self.tol:g}); see result_, raise max_iter or tol",
+                f"{result.certificate.relative:.1e}, tol={self.tol:g}); see result_, {advice}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         self.result_, self.n_iter_ = result, result.nit
         return result
@@ -179,30 +296,6 @@ def _fits(problem: Problem, last: Result) -> bool:
     return shapes == [block.shape for block in problem.blocks] and tuple(last.z.shape) == problem.shape
 
 
-def less_means(X: Any, means: np.ndarray) -> Any:
-    """X - 1·meansᵀ; sparse X stays sparse, and a map of rank one is taken away from it."""
-    if not means.any():
-        return X
-    if not sp.issparse(X):
-        return X - means
-    return Matrix(sp.csr_array(X)) - Matrix(np.ones((X.shape[0], 1))) @ Matrix(means[None])
-
-
-def column_scales(X: Any, centre: np.ndarray | None = None) -> np.ndarray:
-    """Root mean square of each column of X less `centre`; 1 for columns that are constant there."""
-    if sp.issparse(X):
-        m, d = X.shape
-        entries, centre = sp.coo_array(X), np.zeros(d) if centre is None else centre
-        column = entries.coords[1]
-        stored = np.bincount(column, minlength=d)
-        squares = np.bincount(column, (entries.data - centre[column]) ** 2, d)
-        squares = (squares + (m - stored) * centre**2) / m
-    else:
-        squares = np.mean((X if centre is None else X - centre) ** 2, axis=0)
-    return unit_scales(squares)
-
-
-def unit_scales(squares: np.ndarray) -> np.ndarray:
-    """Root of each mean square; 1 where that is zero or rounding."""
-    scales = np.sqrt(squares)
-    return np.where(scales > 1e-12 * max(1e-300, scales.max()), scales, 1.0)
+def _plain(value: Any) -> Any:
+    """A NumPy number as Python's."""
+    return value.item() if isinstance(value, np.generic) else value

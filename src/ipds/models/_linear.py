@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._arrays import threads_for_data
 from ..functions import L1, LeastSquares, Logistic, Nonsmooth, Zero
 from ..problem import Block, Problem
-from ._base import Estimator, less_means
+from ._base import Estimator, fitting
+from ._scaling import less_means, scaled
 
 LOSSES = ("squared", "logistic")
 
@@ -67,20 +68,30 @@ class StructuredLinear(Estimator):
 
     def problem(self, X: Any, y: Any) -> Problem:
         """The optimisation problem behind `fit`; its objective is m times that of the model."""
-        X, target = self._aside()._validated(X, y)
+        model = self._aside()
+        X, target = model._validated(X, y)
+        X = scaled(X, model._scales(X, self.fit_intercept))
         means, level = self._centre(X, target)
         return self._problem(X, target - level, means)
 
     @threads_for_data
+    @fitting
     def fit(self, X: Any, y: Any) -> Any:
         """Fit to samples X (dense or sparse) and y: numbers, or two classes with loss="logistic"."""
         X, target = self._validated(X, y)
+        self.feature_scales_ = self._scales(X, self.fit_intercept)
+        X = scaled(X, self.feature_scales_)
         means, level = self._centre(X, target)
         x, u = self._solve(self._problem(X, target - level, means)).x
         d = X.shape[1]
-        self.coef_ = self._cleaned(np.asarray(x[:d]), np.asarray(u))
+        w = self._cleaned(np.asarray(x[:d]), np.asarray(u))
+        self.coef_ = w / self.feature_scales_
         # the one entry beyond the coefficients, if any, is the intercept of the centred data
-        self.intercept_ = float(level + np.sum(x[d:]) - means @ self.coef_)
+        self.intercept_ = float(level + np.sum(x[d:]) - means @ w)
+        score = np.asarray(X @ w) + self.intercept_
+        self.quality_ = self._figures(target, score)
+        if np.ptp(score) <= 1e-9 * np.abs(score).max():
+            self._warn("the fit is constant, nothing of X is used; lower alpha")
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -106,6 +117,21 @@ class StructuredLinear(Estimator):
         """Probabilities of the two classes."""
         p = expit(self._linear(X))
         return np.column_stack([1 - p, p])
+
+    def _figures(self, target: np.ndarray, score: np.ndarray) -> dict[str, float]:
+        """How well the scores of the training samples fit."""
+        count = {"nonzero coefficients": int(np.count_nonzero(self.coef_))}
+        if _is_classifier(self):
+            return {"accuracy": float(np.mean((score > 0) == (target > 0))), **count}
+        residual = np.abs(target - score)
+        return {
+            "R²": float(r2_score(target, score)),
+            "median absolute error": float(np.median(residual)),
+            **count,
+        }
+
+    def _terms(self) -> dict[str, dict[str, float]]:
+        return {"coefficients": {**self._named(self.coef_), "(intercept)": self.intercept_}}
 
     def _linear(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

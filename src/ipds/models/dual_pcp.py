@@ -12,7 +12,7 @@ from .._arrays import threads_for_data
 from ..functions import L21, Stiefel
 from ..operators import RowMatrix
 from ..problem import Block, Problem
-from ._base import Estimator
+from ._base import Estimator, fitting
 from ._dask import features_of, is_dask, require_finite
 
 
@@ -30,11 +30,16 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         stay so). The subspace must pass through the origin: centre the data yourself where it does not.
     threshold : samples at most this far from the subspace (after `normalize`) are inliers; None finds the gap: Otsu's
         rule on the logarithms of the distances; where its two groups differ by less than a factor 5, all are inliers.
-    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+    standardize : measure features from their medians in units of their median absolute deviations first; "auto" where
+        one unit is 10 times larger than the median. The subspace passes through the medians then.
+    method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint : of the solve; the same
+        for all models, see `ipds.models.Estimator`.
 
     Attributes
     ----------
-    normals_ : (c, d), orthonormal rows. components_ : (d - c, d), orthonormal basis of the subspace.
+    normals_ : (c, d), orthonormal rows. components_ : (d - c, d), orthonormal basis of the subspace. Both are divided
+        by `feature_scales_`, and the subspace passes through `center_`; these are ones and zeros where features are not
+        standardised.
     distances_ : of the training samples to the subspace. threshold_ : in force. inlier_mask_ : of the training samples.
     result_, n_iter_ : of the solve.
 
@@ -59,57 +64,79 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         *,
         normalize: bool = True,
         threshold: float | None = None,
+        standardize: Any = "auto",
         method: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        verbose: bool | int = False,
+        progress: bool = False,
+        checkpoint: Any = None,
     ):
         self.n_codimensions = n_codimensions
         self.normalize = normalize
         self.threshold = threshold
+        self.standardize = standardize
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def problem(self, X: Any, y: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""
-        return self._problem(self._unit(self._aside()._validated(X)))
+        model = self._aside()
+        X = model._validated(X)
+        return model._problem(model._unit(X))
 
     @threads_for_data
+    @fitting
     def fit(self, X: Any, y: Any = None) -> DualPCP:
         """Find the subspace of the samples X; y is ignored."""
         if self.threshold is not None:
             self._nonnegative("threshold", self.threshold)
-        G = self._unit(self._validated(X))
+        X = self._validated(X)
+        G = self._unit(X)
         problem = self._problem(G)
         A = problem.operators[0]
         gram = A.gram_matrix if isinstance(A, RowMatrix) else G.T @ G
         V = np.linalg.eigh(gram)[1][:, : self.n_codimensions]
         V = np.asarray(self._solve(problem, [V, -A.apply(V)]).x[0])
         basis = np.linalg.svd(V, full_matrices=True)[0]
-        self.normals_, self.components_ = V.T, basis[:, V.shape[1] :].T
+        self.normals_ = V.T / self.feature_scales_
+        self.components_ = basis[:, V.shape[1] :].T / self.feature_scales_
         self.distances_ = np.linalg.norm(G @ V, axis=1)
         self.threshold_ = (
             gap(np.asarray(self.distances_)) if self.threshold is None else float(self.threshold)
         )
         self.inlier_mask_ = self.distances_ <= self.threshold_
+        outliers = int((~self.inlier_mask_).sum())
+        self.quality_ = {"outliers": outliers, "share of outliers": outliers / X.shape[0]}
         return self
 
+    def _terms(self) -> dict[str, dict[str, float]]:
+        return {f"normal {k + 1}": self._named(row) for k, row in enumerate(self.normals_)}
+
     def transform(self, X: Any) -> np.ndarray:
-        """Coordinates of the samples in the subspace: X @ components_.T."""
-        return self._looked_at(X) @ self.components_.T
+        """Coordinates of the samples in the subspace: (X - center_) @ components_.T."""
+        return (self._looked_at(X) - self.center_) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The points of the subspace with the given coordinates."""
         check_is_fitted(self)
-        return (X if is_dask(X) else np.asarray(X, dtype=float)) @ self.components_
+        rows = self.components_ * self.feature_scales_**2
+        return (X if is_dask(X) else np.asarray(X, dtype=float)) @ rows + self.center_
 
     def distance(self, X: Any) -> np.ndarray:
         """Distance of each sample to the subspace, after `normalize`: compare with `threshold_`."""
-        return np.linalg.norm(self._unit(self._looked_at(X)) @ self.normals_.T, axis=1)
+        V = (self.normals_ * self.feature_scales_).T
+        return np.linalg.norm(self._unit(self._looked_at(X)) @ V, axis=1)
 
     def is_inlier(self, X: Any) -> np.ndarray:
         """Whether each sample is at most `threshold_` from the subspace."""
@@ -134,9 +161,16 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             X = np.asarray(validate_data(self, X, dtype=float, ensure_min_samples=2, ensure_min_features=2))
             self._in_range("X", X)
         self._count("n_codimensions", self.n_codimensions, X.shape[1] - 1, "features less one")
+        self.feature_scales_ = self._scales(X, quiet=True)
+        self.center_ = np.zeros(X.shape[1])
+        if self.standardize_:
+            self.center_ = np.median(X, axis=0)
+            self.feature_scales_ = median_deviations(X - self.center_, self.feature_scales_)
         return X
 
     def _unit(self, X: Any) -> Any:
+        if self.standardize_:
+            X = (X - self.center_) / self.feature_scales_
         if not self.normalize:
             return X
         return X.map_blocks(unit_rows, dtype=float) if is_dask(X) else unit_rows(X)
@@ -146,6 +180,12 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return Problem(
             [Block(h=Stiefel(), A=-G, shape=(d, c), name="V"), Block(h=L21(1.0), shape=(m, c), name="Y")]
         )
+
+
+def median_deviations(X: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """1.4826 × the median of |X| in each column, where that is positive."""
+    deviations = 1.4826 * np.median(np.abs(X), axis=0)
+    return np.where(deviations > 1e-9 * otherwise, deviations, otherwise)
 
 
 def unit_rows(X: np.ndarray) -> np.ndarray:

@@ -28,7 +28,10 @@ class FusedLasso(StructuredLinear):
     loss : "squared" (a regressor: ½‖·‖², R²) or "logistic" (a classifier of two classes, with `classes_`,
         `decision_function` and `predict_proba`).
     fit_intercept : whether t is free; else 0.
-    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+    standardize : penalise the coefficients of features divided by their standard deviations; "auto" where units differ
+        by more than a factor 10. `coef_` is in the units of X.
+    method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint : of the solve; the same
+        for all models, see `ipds.models.Estimator`.
 
     Attributes
     ----------
@@ -55,11 +58,16 @@ class FusedLasso(StructuredLinear):
         adjacency: Any = None,
         loss: str = "squared",
         fit_intercept: bool = True,
+        standardize: Any = "auto",
         method: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        verbose: bool | int = False,
+        progress: bool = False,
+        checkpoint: Any = None,
     ):
         self.alpha = alpha
         self.alpha_l1 = alpha_l1
@@ -67,11 +75,16 @@ class FusedLasso(StructuredLinear):
         self.adjacency = adjacency
         self.loss = loss
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def _penalty(self, d: int, m: int) -> Penalty:
         alpha = m * self._nonnegative("alpha", self.alpha)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._arrays import threads_for_data
 from ..functions import L1, NonNegative, PhaseRetrieval
 from ..problem import Block, Problem
-from ._base import Estimator
+from ._base import Estimator, fitting
 
 TRIAL = 500
 """Iterations at most of the solve that settles the sign."""
@@ -32,7 +32,8 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
     alpha : weight of the ℓ1 norm.
     D : matrix (rows, features) of the constraint D v ≥ 0; None for no constraint.
     n_nonzero : number of coordinates of the spectral start; None tries several and keeps the one that fits z best.
-    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+    method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint : of the solve; the same
+        for all models, see `ipds.models.Estimator`.
 
     Attributes
     ----------
@@ -62,8 +63,12 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
         method: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        verbose: bool | int = False,
+        progress: bool = False,
+        checkpoint: Any = None,
     ):
         self.alpha = alpha
         self.D = D
@@ -71,8 +76,12 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -84,6 +93,7 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
         return self._problem(*self._aside()._validated(X, y))
 
     @threads_for_data
+    @fitting
     def fit(self, X: Any, y: Any) -> SparsePhaseRetrieval:
         """Fit to the measurement matrix X, real or complex, and the intensities y."""
         G, z, D = self._validated(X, y)
@@ -95,7 +105,19 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
             x0 = [np.maximum(D @ v, 0.0), v]
         self.coef_ = _signed(np.asarray(self._solve(problem, x0).x[1]), D)
         self.support_ = np.flatnonzero(self.coef_)
+        misfit = np.abs(np.abs(G @ self.coef_) ** 2 - z)
+        self.quality_ = {
+            "relative misfit of intensities": float(misfit.sum() / max(float(np.abs(z).sum()), 1e-300)),
+            "nonzero coefficients": len(self.support_),
+        }
+        if not len(self.support_):
+            self._warn(
+                "every coefficient is zero; lower alpha, and make sure that y holds intensities |G v|²"
+            )
         return self
+
+    def _terms(self) -> dict[str, dict[str, float]]:
+        return {"signal": self._named(self.coef_)}
 
     def predict(self, X: Any) -> np.ndarray:
         """Intensities |X v|²."""

@@ -14,7 +14,7 @@ from ..functions import L1, Rank
 from ..functions.row_rank import joined, triangle
 from ..operators import Operator, Sampling, from_linear_operator
 from ..problem import Block, Problem
-from ._base import Estimator
+from ._base import Estimator, fitting
 from ._dask import features_of, is_dask, require_finite
 from ._lad import least_absolute_deviations
 
@@ -30,7 +30,10 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     Parameters
     ----------
     rank : s.
-    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+    standardize : divide columns by their root mean squares first, so that none counts more for its unit; "auto" where
+        one unit is 10 times larger than the median. `low_rank_` and all else is in the units of X.
+    method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint : of the solve; the same
+        for all models, see `ipds.models.Estimator`.
 
     Attributes
     ----------
@@ -62,18 +65,28 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         self,
         rank: int = 1,
         *,
+        standardize: Any = "auto",
         method: Any = "auto",
         tol: float = 1e-4,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        verbose: bool | int = False,
+        progress: bool = False,
+        checkpoint: Any = None,
     ):
         self.rank = rank
+        self.standardize = standardize
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -82,26 +95,32 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
 
     def problem(self, X: Any, y: Any = None, mask: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""
-        return self._problem(*self._aside()._validated(X, mask))
+        model = self._aside()
+        X, observed = model._validated(X, mask)
+        return self._problem(X / model._units(X), observed)
 
     @threads_for_data
+    @fitting
     def fit(self, X: Any, y: Any = None, mask: Any = None) -> RobustLowRank:
         """Fit to a matrix X whose entries may be NaN (not observed); y is ignored.
 
         mask : booleans of the shape of X, True where observed; combined with NaN in X.
         """
         X, observed = self._validated(X, mask)
-        problem = self._problem(X, observed)
+        self.feature_scales_ = scales = self._units(X)
+        problem = self._problem(X / scales, observed)
         result = self._solve(problem)
         if (
             np.mean(result.x[1] == 0) > 0.5
         ):  # most entries are fitted exactly: no noise, so a sharp answer exists
             self._sharpen(problem, 4 * result.nit)
-        V = self.result_.x[0]
+        V = self.result_.x[0] * scales
         self._store(V)
         self.residual_ = X - V if observed is None else np.where(observed, X - V, 0.0)
+        self._rate(X, self.residual_)
         return self
 
+    @fitting
     def fit_measurements(self, G: Any, z: Any, shape: tuple[int, int]) -> RobustLowRank:
         """Fit from linear measurements z = G(V) with gross errors: min ‖G(V) - z‖₁ over rank V ≤ s.
 
@@ -132,8 +151,10 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             self._sharpen(problem, 4 * result.nit, [start, z - operator.apply(start)])
         V = np.asarray(self.result_.x[0])
         self.n_features_in_ = shape[1]
+        self.feature_scales_ = np.ones(shape[1])
         self._store(V)
         self.residual_ = z - operator.apply(V)
+        self._rate(z, self.residual_)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -144,12 +165,13 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             return X.map_blocks(
                 _coefficients,
                 self.components_.T,
+                self.feature_scales_,
                 chunks=(X.chunks[0], (self._n_features_out,)),
                 dtype=float,
                 meta=np.empty((0, 0)),
             )
         X = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
-        return _coefficients(X, self.components_.T)
+        return _coefficients(X, self.components_.T, self.feature_scales_)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows with the given coefficients."""
@@ -204,6 +226,22 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             b=-X[observed],
         )
 
+    def _units(self, X: Any) -> np.ndarray:
+        """What columns are divided by."""
+        return self._scales(X, centred=False, quiet=True)
+
+    def _rate(self, data: Any, residual: Any) -> None:
+        """Figures of the fit: the share of |data| that it holds, and how many entries it leaves aside."""
+        size, total = np.abs(residual), float(np.abs(data).sum())
+        gross = float((size > 1e-3 * float(np.abs(data).max())).mean())
+        self.quality_ = {
+            "share of absolute size": 1.0 - float(size.sum()) / total if total > 0 else 1.0,
+            "share of entries left aside": gross,
+        }
+
+    def _terms(self) -> dict[str, dict[str, float]]:
+        return {f"component {k + 1}": self._named(row) for k, row in enumerate(self.components_)}
+
     def _store(self, V: Any) -> None:
         self.low_rank_ = V
         # of a Dask array, the triangular factor on the driver has the same singular values and row space
@@ -242,9 +280,9 @@ def separate_video(frames: Any, rank: int = 1, **options: Any) -> Separation:
     return Separation(model.low_rank_.reshape(frames.shape), model.residual_.reshape(frames.shape), model)
 
 
-def _coefficients(X: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """The least absolute deviations min_a ‖x - W a‖₁ over the observed entries of each row x of X."""
-    observed = ~np.isnan(X)
+def _coefficients(X: np.ndarray, W: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """The least absolute deviations min_a ‖(x - W a)/scales‖₁ over the observed entries of each row x of X."""
+    X, W, observed = X / scales, W / scales[:, None], ~np.isnan(X)
     found = [least_absolute_deviations(W[o], x[o]) for x, o in zip(X, observed, strict=True)]
     return np.array(found).reshape(len(X), W.shape[1])
 

@@ -17,9 +17,10 @@ from ..functions import L1, Cardinality
 from ..functions.row_covariance import RowCovariance
 from ..operators import Matrix, RowMatrix
 from ..problem import Block, Problem
-from ._base import Estimator, column_scales, unit_scales
+from ._base import Estimator, fitting
 from ._dask import aligned, features_of, is_dask
 from ._lad import least_absolute_deviations
+from ._scaling import column_scales, unit_scales
 
 Scores = dict[int, tuple[float, float]]
 """s -> (criterion, margin within which it cannot tell)."""
@@ -48,7 +49,10 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     outlier_threshold : samples whose residual exceeds this many robust standard deviations are outliers.
     cv : folds, or a splitter, for the choice by cross-validation: the smallest s whose median absolute error is within
         one standard error of the best.
-    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+    standardize : solve in columns of unit root mean square; which coefficients are best does not depend on it, only how
+        surely they are found, so "auto" always does.
+    method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint : of the solve; the same
+        for all models, see `ipds.models.Estimator`.
 
     Attributes
     ----------
@@ -81,22 +85,32 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         refit: str | None = "lad",
         outlier_threshold: float = 3.5,
         cv: Any = 5,
+        standardize: Any = "auto",
         method: Any = "auto",
         tol: float = 1e-5,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        verbose: bool | int = False,
+        progress: bool = False,
+        checkpoint: Any = None,
     ):
         self.sparsity = sparsity
         self.fit_intercept = fit_intercept
         self.refit = refit
         self.outlier_threshold = outlier_threshold
         self.cv = cv
+        self.standardize = standardize
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -111,10 +125,12 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         return self._problem(self._standardised(X)[0], y, self._count("sparsity", s, d, "features"), d)
 
     @threads_for_data
+    @fitting
     def fit(self, X: Any, y: Any) -> RobustSparseRegressor:
         """Fit to samples X (dense or sparse) and targets y."""
         self._choice("refit", self.refit, ("lad", "ls", None))
         self._nonnegative("outlier_threshold", self.outlier_threshold)
+        self.standardize_ = bool(self._choice("standardize", self.standardize, ("auto", True, False)))
         X, y = self._validated(X, y)
         self.sparsity_ = self._chosen(X, y)
         self.coef_, self.intercept_ = self._fitted(X, y, self.sparsity_)
@@ -129,7 +145,19 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         if self.refit == "ls" and inlier.sum() > len(self.support_):
             w = np.linalg.lstsq(self._design(X, self.support_)[inlier], np.asarray(y)[inlier], rcond=None)[0]
             self._assign(w)
+        size = np.abs(np.asarray(y - self._linear(X, self.coef_, self.intercept_)))
+        self.quality_ = {
+            "median absolute error": float(np.median(size)),
+            "mean absolute error": float(size.mean()),
+            "outliers": len(self.outliers_),
+            "nonzero coefficients": len(self.support_),
+        }
+        if not len(self.support_):
+            self._warn("every coefficient is zero: nothing is left but the intercept; raise sparsity")
         return self
+
+    def _terms(self) -> dict[str, dict[str, float]]:
+        return {"coefficients": {**self._named(self.coef_), "(intercept)": self.intercept_}}
 
     def predict(self, X: Any) -> np.ndarray:
         """X v + t."""
@@ -164,9 +192,10 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         if is_dask(X):
             data = RowCovariance("RobustSparseRegressor", X, center=self.fit_intercept, gram=False, data="X")
             scales = unit_scales(data.diagonal / data.samples)
+            scales = scales if self.standardize else np.ones_like(scales)
             return RowMatrix(data.D, data.mean if self.fit_intercept else None, scales), scales
         centre = np.asarray(X.mean(axis=0)).ravel() if self.fit_intercept else None
-        scales = column_scales(X, centre)
+        scales = column_scales(X, centre) if self.standardize else np.ones(X.shape[1])
         if sp.issparse(X):
             G: Any = Matrix(sp.csr_array(X @ sp.diags_array(1 / scales)))
             if centre is not None:  # by a map of rank one, so that X stays sparse

@@ -18,9 +18,10 @@ from .._arrays import threads_for_data
 from ..functions import L1, PCAReconstruction, PCAVariance, Stiefel
 from ..functions.row_covariance import RowCovariance
 from ..problem import Block, Problem
-from ._base import Estimator
+from ._base import Estimator, fitting
 from ._dask import features_of, is_dask
 from ._orthonormal import ColumnCardinality, orthonormal_on_support
+from ._scaling import scaled
 
 FORMULATIONS = ("variance", "reconstruction")
 LIGHT, TRIAL = 0.2, 1500
@@ -46,13 +47,17 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     alpha : weight of the ℓ1 norm, between 0 (PCA) and `alpha_max(X)` (single features).
     formulation : "variance" or "reconstruction".
     sparsity : k, nonzeros per component; None for the ℓ1 norm.
-    method, tol, max_iter, warm_start, random_state : of the solve, see `ipds.solve`.
+    standardize : divide features by their standard deviations; "auto" where one is 10 times larger than the
+        median.
+    method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint : of the solve; the same
+        for all models, see `ipds.models.Estimator`.
 
     Attributes
     ----------
-    components_ : (components, features), orthonormal rows, by falling explained variance, largest entry positive. Zeros
+    loadings_ : (components, features), orthonormal rows, by falling explained variance, largest entry positive. Zeros
         are exact: the zeros of V, with orthonormality restored to rounding within its support.
-    mean_ : of the features.
+    components_ : loadings_ / feature_scales_: the loadings themselves, where features are not standardised.
+    mean_, feature_scales_ : of the features; the scales are 1 where they are not standardised.
     explained_variance_, explained_variance_ratio_ : adjusted for the correlation of scores (Zou et al. 2006): squared
         diagonal of R in the QR factorisation of the scores, over m - 1: what each component adds to those before it. At
         alpha = 0 those of PCA.
@@ -81,21 +86,31 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         *,
         formulation: str = "variance",
         sparsity: int | None = None,
+        standardize: Any = "auto",
         method: Any = "auto",
         tol: float = 1e-4,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        verbose: bool | int = False,
+        progress: bool = False,
+        checkpoint: Any = None,
     ):
         self.n_components = n_components
         self.alpha = alpha
         self.formulation = formulation
         self.sparsity = sparsity
+        self.standardize = standardize
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,6 +123,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return self._problem(X, r, self._leading(X, r))
 
     @threads_for_data
+    @fitting
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
         """Find the components of the samples X (dense or sparse); y is ignored."""
         X, r = self._validated(X)
@@ -127,7 +143,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             V = _rotated(X, Y)  # any rotation does as well: take the principal one
         else:
             V = self._orthonormal(Y, V)
-        self.mean_ = _mean(X)
         self._store(X, V)
         return self
 
@@ -140,9 +155,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return _scores(X, self.components_.T, self.mean_)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """The points with the given scores: X @ components_ + mean_."""
+        """The points with the given scores: X @ (loadings_ · feature_scales_) + mean_."""
         check_is_fitted(self)
-        return (X if is_dask(X) else np.asarray(X, dtype=float)) @ self.components_ + self.mean_
+        rows = self.loadings_ * self.feature_scales_
+        return (X if is_dask(X) else np.asarray(X, dtype=float)) @ rows + self.mean_
 
     def alpha_max(self, X: Any) -> float:
         """An alpha from which single features of largest variance are a solution: ½ c (√d + 1), c = max_{i≠j}|C_ij|.
@@ -193,10 +209,14 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._nonnegative("alpha", self.alpha)
         self._choice("formulation", self.formulation, FORMULATIONS)
         if is_dask(X):
-            X = RowCovariance("SparsePCA", features_of(self, X, reset=True), center=True, data="X")
+            X = features_of(self, X, reset=True)
+            self.feature_scales_ = self._scales(X, quiet=True)
+            X = RowCovariance("SparsePCA", X, center=True, data="X")
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=float, ensure_min_samples=2)
             self._in_range("X", X)
+            self.feature_scales_ = self._scales(X, quiet=True)
+            X = scaled(X, self.feature_scales_)
         m, d = X.shape
         r = (
             min(m, d)
@@ -267,17 +287,26 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _store(self, X: Any, V: np.ndarray) -> None:
         """Components ordered and signed, and the variance they explain."""
-        scores = _scores(X, V, self.mean_)
+        mean = _mean(X)
+        scores = _scores(X, V, mean)
         order = np.argsort(-np.einsum("ij,ij->j", scores, scores), kind="stable")
         V, scores = V[:, order], scores[:, order]
         signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])])
-        self.components_ = (V * signs).T
+        self.loadings_ = (V * signs).T
+        self.components_, self.mean_ = self.loadings_ / self.feature_scales_, mean * self.feature_scales_
         triangle = np.asarray(np.linalg.qr(scores, mode="r"))
         diagonal = np.zeros(V.shape[1])
         diagonal[: min(triangle.shape)] = np.diagonal(triangle)
         self.explained_variance_ = diagonal**2 / (X.shape[0] - 1)
         total = float(_variances(X).sum()) * X.shape[0] / (X.shape[0] - 1)
         self.explained_variance_ratio_ = self.explained_variance_ / total if total > 0 else 0 * diagonal
+        self.quality_ = {
+            "explained variance": float(self.explained_variance_ratio_.sum()),
+            "nonzero loadings": int(np.count_nonzero(self.loadings_)),
+        }
+
+    def _terms(self) -> dict[str, dict[str, float]]:
+        return {f"component {k + 1}": self._named(row) for k, row in enumerate(self.loadings_)}
 
 
 class SparsePCAPath(NamedTuple):
