@@ -130,6 +130,11 @@ def fit(
 
 SHOWN = 8
 """Entries up to which a vector is shown whole."""
+UNSHOWN = (
+    *("n_iter_", "n_features_in_", "notes_", "quality_"),
+    *("standardize_", "feature_scales_", "center_", "loadings_"),
+)
+"""Attributes that the report leaves to the files."""
 VIDEO = {"background": "low_rank_", "foreground": "residual_"}
 """What the parts of a fitted video are called, and where they come from."""
 
@@ -252,7 +257,7 @@ def _report(summary: dict[str, Any], fitted: dict[str, Any], result: Result, wri
         "method": result.method,
         "objective": f"{result.fun:.10g}",
         "iterations": f"{result.nit} in {result.seconds:.2f} s",
-        **{name: brief(value) for name, value in fitted.items() if name not in ("n_iter_", "n_features_in_")},
+        **{name: brief(value) for name, value in fitted.items() if name not in UNSHOWN},
     }
     features = summary["data"].get("features")
     if features and 0 < len(fitted.get("support_", ())) <= SHOWN:
