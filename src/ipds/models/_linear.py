@@ -125,7 +125,8 @@ class StructuredLinear(Estimator):
             return {"accuracy": float(np.mean((score > 0) == (target > 0))), **count}
         residual = np.abs(target - score)
         return {
-            "R²": float(r2_score(target, score)),
+            "R²": 1.0
+            - float(residual @ residual) / max(float(np.sum((target - target.mean()) ** 2)), 1e-300),
             "median absolute error": float(np.median(residual)),
             **count,
         }
