@@ -11,6 +11,7 @@ from .bench import bench
 from .check import check
 from .demo import demo
 from .errors import Commands
+from .predict import predict
 from .reproduce import reproduce
 from .solve import CODES
 from .solve import app as solve
@@ -29,6 +30,7 @@ app.add_typer(solve, name="solve")
 solve.command("file", short_help="The problem of a Python file; the suffix .py is enough.", epilog=CODES)(
     solve_file
 )
+app.command()(predict)
 app.command()(bench)
 
 

@@ -23,7 +23,7 @@ CODES = (
     "input; 3 diverged, or no method can treat the problem; 130 interrupted (the best point so far is written)."
 )
 FORMATS = "NPY (memory-mapped), NPZ, CSV/TSV, Parquet, MTX, MAT, LIBSVM, a picture or a folder of frames"
-RESULTS, PICTURES = (".npz", ".csv", ".json"), (".png", ".pdf", ".svg")
+RESULTS, PICTURES, SAVED = (".npz", ".csv", ".json"), (".png", ".pdf", ".svg"), (".ipds",)
 METHODS = ("auto", "accelerated", "newton", "ipds", "sound", "radmm", "spgm", "subgradient", "manpg", "rialm")
 
 
@@ -60,6 +60,12 @@ def fit(
     key: Annotated[str | None, option("Data", "Array to take from an NPZ or MAT file.")] = None,
     drop: Annotated[list[str] | None, option("Data", "Column to leave out; may be repeated.")] = None,
     format: Annotated[str | None, option("Data", "Format, where the file name does not tell.")] = None,
+    drop_missing: Annotated[
+        bool, option("Data", "Leave out samples with missing values.", "--drop-missing")
+    ] = False,
+    impute: Annotated[
+        bool, option("Data", "Put the median of its column for a missing value.", "--impute")
+    ] = False,
     method: Annotated[
         str, option("Solve", f"One of {', '.join(METHODS)}.", autocompletion=lambda: list(METHODS))
     ] = "auto",
@@ -76,15 +82,24 @@ def fit(
         option("Output", "Write the fit: .npz or .json everything, .csv components or coefficients."),
     ] = None,
     plot: Annotated[Path | None, option("Output", "Write a picture: .png, .pdf or .svg.")] = None,
+    save: Annotated[Path | None, option("Output", "Save the model as .ipds for `ipds predict`.")] = None,
     force: Annotated[bool, option("Output", "Replace files that exist.", "--force")] = False,
     json: Annotated[bool, option("Output", "Print JSON and nothing else on stdout.", "--json")] = False,
     quiet: Annotated[bool, option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
 ) -> None:
     """Read, fit, report."""
-    from ..io import Request, read
-    from . import write
+    import numpy as np
 
-    for path, suffixes, option in ((out, RESULTS, "--out"), (plot, PICTURES, "--plot")):
+    from ..io import Request, read
+    from ..models import save_model
+    from . import write
+    from .missing import completed
+
+    for path, suffixes, option in (
+        (out, RESULTS, "--out"),
+        (plot, PICTURES, "--plot"),
+        (save, SAVED, "--save"),
+    ):
         if path is not None:
             write.check_place(path, suffixes, option, force)
     if plot is not None:
@@ -95,7 +110,7 @@ def fit(
     request = Request(model.target is not None, target, key, tuple(drop or ()))
     if target is not None and model.target is None:
         raise ValueError("--target: this model takes no target; --drop leaves a column out")
-    found = read(data, request, format)
+    found = completed(read(data, request, format), drop_missing, impute, quiet)
     estimator = _estimator(model, {**parameters, "tol": tol, "max_iter": max_iter}, method, seed)
     X, y, frames = _prepared(model, estimator, data, found)
     with (
@@ -108,6 +123,8 @@ def fit(
     if frames is not None:
         fitted |= {name: fitted.pop(old).reshape(frames) for name, old in VIDEO.items()}
     features = found.names if len(found.names) == estimator.n_features_in_ else ()  # a signal has one name
+    if features:
+        estimator.feature_names_in_ = np.array(features, dtype=object)
     summary = {
         "model": estimator.__class__.__name__,
         "data": {"file": str(data), "shape": list(frames or X.shape)}
@@ -118,13 +135,15 @@ def fit(
     }
     if out is not None:
         write.save(out, summary, fitted, found.names, result)
+    if save is not None:
+        save_model(estimator, save)
     if plot is not None:
         write.save_figure(plot, _figure(estimator, features, found.X, fitted))
     if json:
         kept, left_out = write.record(fitted, write.LARGEST)
         typer.echo(write.as_json({**summary, "fitted": kept, "left_out": left_out}))
     else:
-        _report(summary, fitted, result, [path for path in (out, plot) if path is not None])
+        _report(summary, fitted, result, [path for path in (out, save, plot) if path is not None])
     raise typer.Exit(exit_code(result))
 
 
@@ -214,12 +233,14 @@ def _check_finite(model: Model, file: Path, names: tuple[str, ...], X: Any, y: A
             where = f" (first: column {label} of sample {row}, from 0)"
         count = int((~np.isfinite(values)).sum())
         raise ValueError(
-            f"{file}: {count} missing or infinite values{where}; remove these samples, or --drop the column "
-            "(only robust-low-rank takes missing values)"
+            f"{file}: {count} missing or infinite values{where}; --drop-missing leaves these samples out, --impute "
+            "puts medians there, --drop leaves the column out (robust-low-rank takes missing values as they are)"
         )
     if y is not None and y.dtype.kind in "fc" and not np.isfinite(y).all():
         k = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(f"{file}: the target is missing or infinite at sample {k}; remove these samples")
+        raise ValueError(
+            f"{file}: the target is missing or infinite at sample {k}; --drop-missing leaves such samples out"
+        )
 
 
 def outcome(result: Result) -> dict[str, Any]:

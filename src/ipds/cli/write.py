@@ -88,6 +88,20 @@ def save_figure(path: Path, figure: Any) -> None:
     _replace(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower(), dpi=150))
 
 
+def table(rows: np.ndarray, head: list[str]) -> str:
+    """CSV text: a header, and the rows."""
+    lines = (",".join(_cell(v) if isinstance(v, str) else repr(v) for v in row) for row in rows.tolist())
+    return "\n".join([",".join(map(_cell, head)), *lines]) + "\n"
+
+
+def save_table(path: Path, rows: np.ndarray, head: list[str]) -> None:
+    """Write rows as CSV, or as an array where the suffix is .npy."""
+    if path.suffix.lower() == ".npy":
+        _replace(path, lambda file: np.save(file, rows, allow_pickle=False))
+    else:
+        _replace(path, lambda file: file.write(table(rows, head).encode()))
+
+
 def _csv(file: IO[bytes], fitted: Fitted, names: tuple[str, ...]) -> None:
     """The main array, a row per component; a vector of coefficients with the names of its features."""
     main = np.asarray(fitted[next(name for name in MAIN if name in fitted)])

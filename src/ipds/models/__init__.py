@@ -8,6 +8,7 @@ from .group_lasso import OverlappingGroupLasso
 from .phase_retrieval import SparsePhaseRetrieval
 from .robust_low_rank import RobustLowRank, Separation, separate_video
 from .robust_regression import RobustSparseRegressor
+from .saving import load_model, save_model
 from .sparse_pca import SparsePCA, SparsePCAPath
 
 __all__ = [
@@ -22,5 +23,7 @@ __all__ = [
     "SparsePCAPath",
     "SparsePhaseRetrieval",
     "Summary",
+    "load_model",
+    "save_model",
     "separate_video",
 ]
