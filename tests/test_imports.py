@@ -11,7 +11,7 @@ ROOT = Path(ipds.__file__).parent
 LEVELS = (
     {"_version", "status", "distributed", "_html"},
     {"_arrays"},
-    {"errors"},
+    {"errors", "io"},
     {"operators", "functions"},
     {"problem", "parameters"},
     {"theory"},
@@ -20,7 +20,7 @@ LEVELS = (
     {"result", "history"},
     {"solving"},
     {"plot"},
-    {"modelling", "models", "io"},
+    {"modelling", "models"},
     {"experiments"},
     {"cli"},
     {"__init__", "__main__"},

@@ -70,8 +70,6 @@ def save_model(model: Estimator, path: str | Path) -> None:
 
 def load_model(path: str | Path) -> Any:
     """The fitted model in a file of `save_model`; `DataError` where it is damaged, foreign or too large."""
-    from .. import models
-
     path = Path(path)
     require_regular(path)
     try:
@@ -82,8 +80,8 @@ def load_model(path: str | Path) -> Any:
         manifest = json.loads(str(arrays["manifest"]))
         if manifest["format"] != FORMAT:
             raise DataError(f"{path}: a model of ipds {manifest['ipds']}; fit and save it again")
-        kind = getattr(models, manifest["class"]) if manifest["class"] in models.__all__ else None
-        if not (isinstance(kind, type) and issubclass(kind, Estimator)):
+        kind = _models(Estimator).get(manifest["class"])
+        if kind is None:
             raise DataError(f"{path}: no model of ipds is called {manifest['class']!r}")
         model = kind(**{name: _decoded(value, arrays) for name, value in manifest["parameters"].items()})
         for name, value in manifest["fitted"].items():
@@ -101,6 +99,12 @@ def load_model(path: str | Path) -> Any:
     ) as error:
         raise DataError(f"{path}: no model saved by ipds, or a damaged one ({error})") from None
     return model
+
+
+def _models(base: type) -> dict[str, Any]:
+    """The models of this package by name."""
+    own = {base.__name__: base} if base.__module__.startswith("ipds.models.") else {}
+    return own | {name: kind for heir in base.__subclasses__() for name, kind in _models(heir).items()}
 
 
 def _mapped(values: Any, arrays: dict[str, np.ndarray], where: str) -> dict[str, Any]:
