@@ -10,10 +10,13 @@ import dataclasses
 import json
 import math
 import os
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,21 @@ FORMAT = 1
 LEFT_OUT = ("state", "parameters", "problem", "proof")
 """What a saved result does without: it serves to go on with a solve, not to use the fit."""
 PARTS = ("data", "indices", "indptr")
+DAMAGE = (
+    *(
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        EOFError,
+        OSError,
+        RecursionError,
+        SyntaxError,
+    ),
+    *(zipfile.BadZipFile, zlib.error, struct.error, TokenError, NotImplementedError, MemoryError),
+)
+"""What readers of archives and arrays raise on damaged files."""
 
 
 def save_model(model: Estimator, path: str | Path) -> None:
@@ -88,23 +106,18 @@ def load_model(path: str | Path) -> Any:
             setattr(model, name, _decoded(value, arrays))
     except DataError:
         raise
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        RecursionError,
-        zipfile.BadZipFile,
-    ) as error:
+    except DAMAGE as error:
         raise DataError(f"{path}: no model saved by ipds, or a damaged one ({error})") from None
     return model
 
 
 def _models(base: type) -> dict[str, Any]:
     """The models of this package by name."""
-    own = {base.__name__: base} if base.__module__.startswith("ipds.models.") else {}
-    return own | {name: kind for heir in base.__subclasses__() for name, kind in _models(heir).items()}
+    found = {base.__name__: base} if base.__module__.startswith("ipds.models.") else {}
+    heirs: list[type] = base.__subclasses__()
+    for heir in heirs:
+        found |= _models(heir)
+    return found
 
 
 def _mapped(values: Any, arrays: dict[str, np.ndarray], where: str) -> dict[str, Any]:
