@@ -158,7 +158,8 @@ def _axis_matrix(shape: Shape, axis: int, rows: int) -> Any:
     )
     before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     eye = scipy.sparse.eye_array
-    return scipy.sparse.kron(scipy.sparse.kron(eye(before), D), eye(after), format="csr")
+    inner = D if before == 1 else scipy.sparse.kron(eye(before), D)
+    return inner.tocsr() if after == 1 else scipy.sparse.kron(inner, eye(after), format="csr")
 
 
 def _difference(x: Array, axis: int) -> Array:

@@ -11,8 +11,8 @@ import scipy
 from ...functions import LeastSquares, Smooth
 from ...problem import Problem
 from .factors import Gram
-from .form import EXPLICIT, FULL
-from .smooth import describe
+from .form import FULL
+from .smooth import EXPLICIT, describe
 from .strategies import BANDWIDTH, PAIRS, reordered
 
 STEPS = 20
@@ -21,8 +21,10 @@ ITERATIONS = 1500
 """First-order iterations to a certificate of 1e-7 on problems that are well conditioned."""
 DENSE_RATE, PASS_RATE = 1.5e10, 1e9
 """Operations per second of a factorisation, and of products with a matrix that does not fit into the cache."""
-STEP_SECONDS, ITERATION_SECONDS = 2e-3, 1e-4
+STEP_SECONDS, ITERATION_SECONDS = 6e-4, 1e-4
 """What a step costs beside its arithmetic: some two hundred calls of NumPy, and some ten."""
+SMALL = 10_000_000
+"""Operations of a dense factorisation below which no pattern is worth a look."""
 MEMORY = 2.5e8
 """Entries of the largest matrix that may be made: 2 GB."""
 
@@ -56,6 +58,9 @@ def predicted(problem: Problem) -> Cost:
     iteration = 4 * max(entries, n) / PASS_RATE + ITERATION_SECONDS
     if unknown:  # conjugate gradients: some hundred products for each of a few systems in a step
         return Cost(STEPS * (1000 * iteration + STEP_SECONDS), iteration)
+    rows = sum(A.shape[0] for A, _ in maps)
+    if (rows + n) * n * n <= SMALL:
+        return Cost(STEPS * ((rows + n) * n * n / DENSE_RATE + STEP_SECONDS), iteration)
     sparse, dense = [], 0
     for A, begin in maps:
         if scipy.sparse.issparse(A):

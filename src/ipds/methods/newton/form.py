@@ -26,15 +26,19 @@ from ...operators import Identity, Reshape
 from ...problem import Problem
 from .algebra import Rows
 from .inside import Inside, inside
-from .smooth import Part, SmoothPart, describe
+from .smooth import Part, SmoothPart, describe, written_out
 from .terms import Entries, Piece, Terms
 
 PASSES = 10
 """Passes of Ruiz' scaling: each takes the square root of what is left to do."""
+ORTHONORMAL = 1000
+"""Columns up to which rows without anything else are made orthonormal where it helps."""
+SLANTED = 0.01
+"""Smallest pivot, relative to the largest, of columns that are left as they are."""
+DEPENDENT = 1e-13
+"""Smallest pivot of columns that are not dependent."""
 FULL = 0.1
 """Density from which sparse rows are treated as dense ones."""
-EXPLICIT = 400
-"""Columns up to which a map known by its products is written out as a matrix: one product for each column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,18 @@ class Form:
     """Of every block but the last: its entries in v, and its rows among the sources where it has an h."""
     scale: float
     """a of A_n = a·I."""
+    mix: np.ndarray | None = None
+    """A triangular T, where columns were made orthonormal: v' = T v/C."""
+
+    def inward(self, v: np.ndarray) -> np.ndarray:
+        """v in the units of the method."""
+        return v / self.C if self.mix is None else self.mix @ (v / self.C)
+
+    def outward(self, v: np.ndarray) -> np.ndarray:
+        """v in the units of the problem."""
+        if self.mix is None:
+            return self.C * v
+        return self.C * scipy.linalg.solve_triangular(self.mix, v, check_finite=False)
 
     @property
     def confined(self) -> np.ndarray:
@@ -122,7 +138,7 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
     c = np.concatenate([b / a, np.zeros(m - size)])
     parts = []
     for block, place, like in zip(problem.blocks[:-1], places, x0[:-1], strict=True):
-        constant, bends, unknown = describe(block.f, block.shape)
+        constant, bends, unknown = describe(block.f, block.shape, like)
         f = inside(block, known=not unknown)
         if isinstance(f, Inside):
             unknown = [Inside(g, f.lower, f.upper) for g in unknown]
@@ -136,7 +152,7 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
             )
         inner = last.f if len(last.shape) == 1 else Composed(last.f, Reshape((size,), last.shape))
         joint = Composed(inner, M, b / a)
-        constant, bends, unknown = describe(joint, (n,))
+        constant, bends, unknown = describe(joint, (n,), x0[0])
         parts.append(Part(joint, slice(0, n), (n,), x0[0], tuple(constant), tuple(bends), tuple(unknown)))
     start = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) if places else np.zeros(0)
     return _scaled(n, m, size, pieces, blocks, c, parts, M, a, start)
@@ -171,11 +187,8 @@ def _matrix(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
     found, shape = [], problem.blocks[-1].shape
     rows = math.prod(shape)
     for block, operator, like in zip(problem.blocks[:-1], problem.operators[:-1], x0[:-1], strict=True):
-        matrix, columns = operator.as_matrix(block.shape), math.prod(block.shape)
-        if matrix is None and columns <= EXPLICIT:
-            units = np.eye(columns).reshape(columns, *block.shape)
-            matrix = np.stack([to_numpy(operator.apply(asarray(e, like))).ravel() for e in units], axis=1)
-        found.append(matrix)
+        matrix = operator.as_matrix(block.shape)
+        found.append(written_out(operator, block.shape, like) if matrix is None else matrix)
     if all(A is not None for A in found):
         sparse = [scipy.sparse.issparse(A) for A in found]
         if all(sparse) or (any(sparse) and rows * sum(A.shape[1] for A in found) > 10**7):
@@ -246,9 +259,12 @@ def _scaled(
     curvature = SmoothPart(parts, np.ones(n), np.zeros(n)).curvature(start)
     E_general, C = _equilibrated(G, n, curvature, [t for t in together if len(t)])
     E = np.concatenate([E_general, 1 / (coefficient[entries[is_picked]] * C[index])])
+    mix = None
     if G is not None:
         if not isinstance(G, scipy.sparse.linalg.LinearOperator):
             G = _times(E_general, G, C)
+        if not index.size and all(part.f is None for part in parts) and all(own is None for _, own in blocks):
+            G, mix = _orthonormal(G)
         unit = float(_powers(np.array(_norm(G, n) or 1.0)))
         E[: len(general)] /= unit
         G = G / unit if not isinstance(G, scipy.sparse.linalg.LinearOperator) else (1 / unit) * G
@@ -266,7 +282,7 @@ def _scaled(
         len(general),
     )
     smooth = SmoothPart(parts, C, np.zeros(n))
-    return Form(smooth, terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a)
+    return Form(smooth, terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a, mix)
 
 
 def _picked(M: Any, n: int, size: int, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -373,12 +389,15 @@ def _equilibrated(
         return E, C
     square: Any = None if G is None else G.multiply(G).tocsr() if scipy.sparse.issparse(G) else G * G
     transposed = None if square is None else square.T.tocsr() if scipy.sparse.issparse(square) else square.T
+    members = np.concatenate(together) if together else np.empty(0, int)
+    counts = np.array([len(t) for t in together], dtype=int)
+    shared = np.repeat(np.arange(len(together)), counts)
     f = 1.0  # the unit of f's rows √(∇²f)_jj, one for all: they stand for column norms
     for _ in range(PASSES if square is not None or np.any(root) else 0):
         if square is not None:
             size = E * np.sqrt(square @ (C * C))
-            for rows_of_one in together:
-                size[rows_of_one] = np.sqrt(np.mean(size[rows_of_one] ** 2))
+            if members.size:  # rows that share a unit: the root of their mean square
+                size[members] = np.sqrt(np.bincount(shared, size[members] ** 2) / counts)[shared]
             E /= np.sqrt(np.where(size > 0, size, 1.0))
         f /= math.sqrt(f * math.sqrt(float(np.mean(root * C * C))) or 1.0)
         size = C * np.sqrt((0.0 if transposed is None else transposed @ (E * E)) + f * f * root)
@@ -387,6 +406,23 @@ def _equilibrated(
             middle = math.exp(float(np.mean(np.log(size[used]))))
             C /= np.sqrt(np.where(used, size / middle, 1.0))
     return _powers(E), _powers(C)
+
+
+def _orthonormal(G: Any) -> tuple[Any, np.ndarray | None]:
+    """(Q, T) with G = Q T, Q orthonormal columns, for dense rows that are far from it; (G, None) for others.
+
+    Where f = 0 and h = 0 nothing holds v to its entries, and ε would weigh directions in which G hardly moves: with
+    columns of one size but condition 1e6, interior-point steps then take hundreds instead of tens.
+    """
+    if not isinstance(G, np.ndarray) or not 0 < G.shape[1] <= min(G.shape[0], ORTHONORMAL):
+        return G, None
+    factor, info = scipy.linalg.lapack.dpotrf(G.T @ G)
+    diagonal = np.abs(factor.diagonal())
+    if info == 0 and diagonal.min() > SLANTED * diagonal.max():
+        return G, None
+    Q, T = scipy.linalg.qr(G, mode="economic", check_finite=False)
+    diagonal = np.abs(T.diagonal())
+    return (Q, T) if diagonal.min() > DEPENDENT * diagonal.max() else (G, None)
 
 
 def _powers(units: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ PATIENCE = 12
 
 ROUNDING = 1e-13
 """Relative residuals below which a further step would only move by rounding; a gap of its square is none at all."""
-WORTH = 1e-2
+WORTH = 1e-3
 """Interior points are worth a check from this relative residual and gap on: until then it could only say no."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
@@ -241,7 +241,7 @@ def _last_slope(problem: Problem, u: np.ndarray) -> Any:
 
 def _placed(problem: Problem, form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
     """(v, y) of a starting point, in the units of the form; a given z also says what a block's own h has for y."""
-    v = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) / form.C
+    v = form.inward(np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]))
     for part in form.smooth.parts:
         if isinstance(part.f, Inside):
             ones = float(np.linalg.norm(form.apply(1 / form.C)[: form.general]))
@@ -326,7 +326,7 @@ def snapshot(setup: Setup, carry: Carry) -> State:
     own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
     own[form.source], point[form.source] = q / form.E, w / form.E
     step[form.source] = 1 / (beta * form.E**2)
-    v = form.C * v
+    v = form.outward(v)
     x: list[Any] = []
     points: list[Any] = []
     for (place, rows_of), block, like in zip(form.blocks, problem.blocks, setup.like, strict=False):

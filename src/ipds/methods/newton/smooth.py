@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from ..._arrays import Array, Shape, asarray, to_numpy
+from ..._arrays import Array, Shape, asarray, to_numpy, zeros
 from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, SmoothSum, Weighted
 from .algebra import is_product
 
 EXPLICIT = 400
-"""A Hessian known by its products is written out up to this size: one product for each column."""
+"""Maps known by their products are written out as matrices up to this size: one product for each column."""
 
 
 class Bend(NamedTuple):
@@ -46,12 +46,33 @@ class Part:
         return x if type(self.like) is np.ndarray else asarray(x, self.like)
 
 
-def describe(f: Any, shape: Shape) -> tuple[list[Any], list[Bend], list[Smooth]]:
-    """(constant, bends, unknown) of the Hessian of f, as in `Part`."""
+def written_out(operator: Any, shape: Shape, like: Array) -> np.ndarray | None:
+    """A map known by its products as a matrix on the flattened block; None where that is too many products."""
+    size = math.prod(shape)
+    if size > EXPLICIT:
+        return None
+    units = np.eye(size).reshape(size, *shape)
+    return np.stack([to_numpy(operator.apply(asarray(e, like))).ravel() for e in units], axis=1)
+
+
+def describe(
+    f: Any, shape: Shape, like: Array | None = None
+) -> tuple[list[Any], list[Bend], list[Smooth]]:
+    """(constant, bends, unknown) of the Hessian of f, as in `Part`.
+
+    With a block's array `like`, Hessians and rows of small blocks that are known by their products are written out.
+    """
+    found = _described(f, shape, like)
+    if like is None or not found[2] or not getattr(f, "is_quadratic", False) or math.prod(shape) > EXPLICIT:
+        return found
+    return [_hessian_at(f, shape, like, zeros(shape, like))], [], []
+
+
+def _described(f: Any, shape: Shape, like: Array | None) -> tuple[list[Any], list[Bend], list[Smooth]]:
     if f is None or isinstance(f, Linear):
         return [], [], []
     if isinstance(f, SmoothSum):
-        found = [describe(term, shape) for term in f.terms]
+        found = [describe(term, shape, like) for term in f.terms]
         return tuple([item for part in parts for item in part] for parts in zip(*found, strict=True))  # type: ignore[return-value]
     if isinstance(f, Quadratic):
         Q = f.Q.as_matrix(shape)
@@ -59,7 +80,7 @@ def describe(f: Any, shape: Shape) -> tuple[list[Any], list[Bend], list[Smooth]]
     if isinstance(f, Composed):
         return _composed(f, shape)
     if isinstance(f, Weighted):
-        constant, bends, unknown = describe(f.f, shape)
+        constant, bends, unknown = describe(f.f, shape, like)
         root = math.sqrt(max(f.weight, 0.0))
         return (
             [f.weight * Q for Q in constant],
@@ -68,6 +89,8 @@ def describe(f: Any, shape: Shape) -> tuple[list[Any], list[Bend], list[Smooth]]
         )
     if hasattr(f, "row_curvature"):
         R = f.G.as_matrix(shape)
+        if R is None and like is not None:
+            R = written_out(f.G, shape, like)
         if R is None:
             return [], [], [f]
         R = scipy.sparse.csr_array(R, dtype=float) if scipy.sparse.issparse(R) else np.asarray(R, float)
@@ -155,7 +178,7 @@ class SmoothPart:
                 D[begin:end] = bend.weights(p.block(x))
         if not self._unknown:
             return D, None
-        found = [(p.place, _hessian_at(g, p, x)) for p, g in self._unknown]
+        found = [(p.place, _hessian_at(g, p.shape, p.like, p.block(x))) for p, g in self._unknown]
         if any(is_product(H) for _, H in found):
             return D, self._products(found)
         return D, assembled(found, self.scale)
@@ -194,21 +217,21 @@ def _diagonal(A: Any, n: int) -> np.ndarray:
     return A if A.ndim == 1 else np.asarray(A.diagonal())
 
 
-def _hessian_at(g: Smooth, p: Part, x: np.ndarray) -> Any:
+def _hessian_at(g: Smooth, shape: Shape, like: Array, x: Array) -> Any:
     """∇²g at a block, flattened: a diagonal, a matrix, or a map where it is large and known by its products only."""
-    H, size = g.hessian(p.block(x)), math.prod(p.shape)
+    H, size = g.hessian(x), math.prod(shape)
     if not hasattr(H, "apply"):
         return H if scipy.sparse.issparse(H) else to_numpy(H)
-    matrix = H.as_matrix(p.shape)
+    matrix = H.as_matrix(shape)
     if matrix is not None:
         return matrix
+    matrix = written_out(H, shape, like)
+    if matrix is not None:
+        return 0.5 * (matrix + matrix.T)
 
     def product(d: np.ndarray) -> np.ndarray:
-        return to_numpy(H.apply(asarray(d.reshape(p.shape), p.like))).ravel()
+        return to_numpy(H.apply(asarray(d.reshape(shape), like))).ravel()
 
-    if size <= EXPLICIT:
-        matrix = np.stack([product(e) for e in np.eye(size)])
-        return 0.5 * (matrix + matrix.T)
     return scipy.sparse.linalg.LinearOperator((size, size), matvec=product, rmatvec=product, dtype=float)
 
 

@@ -28,6 +28,8 @@ BANDWIDTH = 150
 """Widest band that is factorised as one: beyond, SuperLU's fill is less work."""
 DENSE = 3000
 """Columns up to which sparse rows may make a dense K."""
+SMALL = 200
+"""Columns up to which K is dense where its entries are more than rows and a diagonal: the calls cost more than they do."""
 PAIRS = 20_000_000
 """Products that the entries of a sparse Gram matrix may be made of: they are in memory at once."""
 FEW = 0.3
@@ -96,7 +98,8 @@ def _sparse_choice(
             gram = Gram(transposed)
             if 2 * len(gram.row) < work + n:  # fewer entries than RᵀR has
                 return SparseWoodbury(R, gram)
-    if n <= DENSE and work + sum(A.nnz for A in others) > FEW * n * n:
+    full = work + sum(A.nnz for A in others) > FEW * n * n
+    if (n <= DENSE and full) or (n <= SMALL and not only_rows):
         return Dense(n, Q, rows)
     return Sparse(n, Q, others, R, only_rows)
 
@@ -115,14 +118,15 @@ class Dense:
 
     def __init__(self, n: int, Q: Any, rows: Sequence[Any]):
         self.n, self.Q, self.rows = n, Q, rows
+        self._grams = [Gram(R) if scipy.sparse.issparse(R) and Gram.work(R) <= PAIRS else None for R in rows]
 
     def factorise(
         self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
     ) -> tuple[Solve, Augmented | None]:
         K, begin = np.zeros((self.n, self.n)), 0
-        for R in self.rows:
+        for R, gram in zip(self.rows, self._grams, strict=True):
             own, begin = w[begin : begin + R.shape[0]], begin + R.shape[0]
-            K += self._gram(R, own)
+            K += self._product(R, own) if gram is None else gram.dense(gram.map @ own)
         for A in (self.Q, rest):
             if A is not None:
                 K += to_dense(A)
@@ -136,7 +140,7 @@ class Dense:
         return dense_cholesky(K), None
 
     @staticmethod
-    def _gram(R: Any, w: np.ndarray) -> np.ndarray:
+    def _product(R: Any, w: np.ndarray) -> np.ndarray:
         if scipy.sparse.issparse(R):
             return (R.T @ scipy.sparse.diags_array(w) @ R).toarray()
         active = np.flatnonzero(w)
