@@ -76,8 +76,12 @@ class Restricted:
         return tuple(own)
 
     def solve(self, x: tuple[Any, ...], z: Any) -> State | None:
-        """A solution of `problem` as its State: by exchanges for least absolute deviations, else by Newton steps."""
-        return self._exactly(self.start(x)) or self._by_newton(self.start(x), z)
+        """A solution of `problem` as its State.
+
+        By exchanges for least absolute deviations, by plain Newton steps where everything is smooth, else `NewtonALM`.
+        """
+        y = self.start(x)
+        return self._exactly(y) or self._smoothly(y) or self._by_newton(y, z)
 
     def value(self, y: tuple[Any, ...]) -> float:
         """The objective of `problem` where the last block meets the equation."""
@@ -166,6 +170,46 @@ class Restricted:
         points = (*((part, 1.0) for part in parts), (u + step * slope, step))
         z = slope.reshape(whole.shape) * (-1 / self.scale)
         return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(y), points)
+
+    def _smoothly(self, y: tuple[Any, ...]) -> State | None:
+        """Newton steps with halving on F, where no h is left; None where these do not apply, or end before the end."""
+        *others, last = self.problem.blocks
+        if not all(isinstance(block.h, Zero) for block in (*others, last)):
+            return None
+        v = np.concatenate([np.ravel(yi) for yi in y[:-1]])
+        for _ in range(STEPS):
+            g, H = self.gradient(v), self.hessian(v)
+            if H is None:
+                return None
+            if float(np.linalg.norm(g)) <= ENOUGH * float(np.linalg.norm(H @ v)):
+                break
+            factor, info = scipy.linalg.lapack.dpotrf(H)
+            d = -scipy.linalg.lapack.dpotrs(factor, g)[0]
+            if info != 0 or not (step := self._falling(v, d, g)):
+                return None
+            v = v + step * d
+        else:
+            return None
+        parts, z = self.split(v), np.zeros(self.problem.shape)
+        left = self.problem.b - sum(
+            op.apply(yi) for op, yi in zip(self.problem.operators, parts, strict=False)
+        )
+        x = (*parts, (left / self.scale).reshape(last.shape))
+        return State(0, x, x[-1], z, 1.0, 0.0, (None,) * len(x), tuple((xi, 1.0) for xi in x))
+
+    def _falling(self, v: np.ndarray, d: np.ndarray, g: np.ndarray) -> float:
+        """A step along d after which F has not risen, or ∇F is less, as near a minimum only that can tell; else 0."""
+        value, size, step = self._smooth(v), float(np.linalg.norm(g)), 1.0
+        while step > 1e-6:
+            there = v + step * d
+            if self._smooth(there) < value or float(np.linalg.norm(self.gradient(there))) < 0.5 * size:
+                return step
+            step /= 2
+        return 0.0
+
+    def _smooth(self, v: np.ndarray) -> float:
+        pairs = zip(self.problem.blocks, self.split(v), strict=False)
+        return sum(0.0 if block.f is None else float(block.f(yi)) for block, yi in pairs)
 
     def _by_newton(self, y: tuple[Any, ...], z: Any) -> State | None:
         method, problem = NewtonALM(), self.problem
