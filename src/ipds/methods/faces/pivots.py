@@ -21,6 +21,8 @@ REFRESH = 40
 """Exchanges after which the inverse of the basis is computed afresh; between, it is updated."""
 SLACK = 1e-9
 """By how much y_T may miss its bounds, in units of the slopes, by rounding."""
+MET = 1e-13
+"""Residuals that are rounding, in units of what they are the sum of."""
 
 
 class Vertex(NamedTuple):
@@ -62,7 +64,7 @@ def least_deviations(
         excess = np.maximum(own - high, low - own) - room[basis]
         j = int(excess.argmax())
         if not excess[j] > 0:
-            return _solution(M, c, left, right, basis)
+            return _solution(M, c, left, right, basis, above)
         up = own[j] > high[j]
         d = inverse[:, j] if up else -inverse[:, j]
         along = M @ d
@@ -99,18 +101,25 @@ def _vertex(M: np.ndarray, c: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray
 
 
 def _solution(
-    M: np.ndarray, c: np.ndarray, left: np.ndarray, right: np.ndarray, basis: np.ndarray
+    M: np.ndarray, c: np.ndarray, left: np.ndarray, right: np.ndarray, basis: np.ndarray, above: np.ndarray
 ) -> Vertex | None:
-    """The vertex, with everything computed afresh; None where rounding had made it look like a solution."""
+    """The vertex, with everything computed afresh; None where rounding had made it look like a solution.
+
+    Where more rows than the basis meet in it (a perfect fit of most data, say), r is rounding there and its sign is
+    none: such rows keep the side that the exchanges gave them, and become 0.
+    """
     start = _vertex(M, c, basis)
     if start is None:
         return None
     inverse, r = start
-    y = np.where(r >= 0, right, left)
+    v = -inverse @ c[basis]
+    met = np.abs(r) <= MET * (np.abs(c) + np.abs(M) @ np.abs(v))
+    y = np.where(np.where(met, above, r >= 0), right, left)
+    r[met] = 0.0
     y[basis] = 0.0
     own = -(y @ M) @ inverse
     low, high = left[basis], right[basis]
     if np.any(np.maximum(own - high, low - own) > 100 * SLACK * (high - low)):
         return None
     y[basis] = np.clip(own, low, high)
-    return Vertex(-inverse @ c[basis], r, y)
+    return Vertex(v, r, y)
