@@ -14,6 +14,7 @@ from ipds.functions import (
     Cardinality,
     Huber,
     LeastSquares,
+    Logistic,
     NonNegative,
     NonzeroRows,
     PhaseRetrieval,
@@ -21,7 +22,9 @@ from ipds.functions import (
 )
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.faces import OnFaces
+from ipds.functions.faces import Support
 from ipds.methods.faces.pivots import least_deviations
+from ipds.methods.faces.restricted import Restricted
 from ipds.methods.reordered import Reordered
 from ipds.theory.certificate import certify
 
@@ -258,3 +261,35 @@ def test_a_caller_s_own_set_and_duplicate_columns_need_no_face():
 
     own = Problem([Block(h=Few(), A=-G, shape=30), Block(h=L1(1.0), shape=60)], b=-y)
     assert "face" not in solve(own, tol=1e-3).method
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_least_deviations_where_most_rows_are_met(seed):
+    """Outliers apart the fit is perfect, so that many bases share one vertex: residuals of 1e-16 have no sign."""
+    rng = np.random.default_rng(seed)
+    G, v = rng.standard_normal((80, 5)), rng.standard_normal(5)
+    c = -(G @ v)
+    c[:15] += 10 * rng.standard_normal(15)
+    found = least_deviations(G, c, -np.ones(80), np.ones(80), v + 0.1 * rng.standard_normal(5))
+    assert found is not None
+    np.testing.assert_allclose(found.v, v, rtol=1e-9)
+    np.testing.assert_allclose(G.T @ found.y, 0, atol=1e-9)
+    assert np.all(np.abs(found.y) <= 1 + 1e-9)
+    assert np.count_nonzero(found.r) == 15
+
+
+@pytest.mark.parametrize("loss", [LeastSquares, Logistic])
+def test_a_support_of_a_smooth_problem_takes_plain_newton_steps(loss):
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((60, 10)) * np.logspace(-3, 3, 10)
+    y = np.sign(rng.standard_normal(60))
+    f = loss(G, y)
+    problem = Problem([Block(f=f, h=Cardinality(3), A=-1.0, shape=10), Block(shape=10)])
+    support = np.arange(10) % 4 == 1
+    restricted = Restricted(problem, {0: Support(np.zeros(10), support)})
+    x = np.zeros(10)
+    found = restricted._smoothly(restricted.start((x, x)))
+    assert found is not None
+    gradient = f.grad(restricted.faces[0].embed(found.q[0]))[support]
+    assert np.all(np.abs(gradient) <= 1e-9 * np.abs(f.grad(x)[support]))
+    assert restricted.solve((x, x), np.zeros(10)) is not None

@@ -252,6 +252,39 @@ def test_differences_near_a_bound_stay_inside():
     np.testing.assert_allclose(f.hessian(x), np.diag(1 / x**2), rtol=1e-2, atol=1e-3)
 
 
+def test_slanted_columns_are_made_orthonormal():
+    """Least absolute deviations with condition 1e6: interior-point steps do not see it, and the answer is the same."""
+    r = np.random.default_rng(0)
+    U, V = (np.linalg.qr(r.standard_normal(shape))[0] for shape in ((60, 8), (8, 8)))
+    G = U * np.logspace(0, -6, 8) @ V.T
+    y = G @ r.standard_normal(8) + 0.1 * r.standard_normal(60)
+    problem = Problem([Block(A=-G, shape=8), Block(h=L1(1.0), shape=60)], b=-y)
+    setup, carry, state = run(problem, tol=1e-7)
+    assert setup.form.mix is not None
+    assert carry.t <= 30
+    x = cp.Variable(8)
+    best = cp.Problem(cp.Minimize(cp.norm1(U @ x - y))).solve(solver="CLARABEL")
+    assert np.abs(G @ state.q[0] - y).sum() == pytest.approx(best, rel=1e-6)
+    v = r.standard_normal(8)
+    np.testing.assert_allclose(setup.form.inward(setup.form.outward(v)), v, rtol=1e-6)
+
+
+def test_quadratics_known_by_products_are_written_out_once():
+    calls = []
+
+    def product(x):
+        calls.append(1)
+        return 2.0 * x
+
+    f = smooth(lambda x: float(x @ x) - float(x.sum()), lambda x: product(x) - 1.0, quadratic=True, convex=True)
+    setup, _, state = run(Problem([Block(f=f, A=-1.0, shape=6), Block(h=NonNegative(), shape=6)]))
+    assert setup.form.smooth.is_quadratic
+    np.testing.assert_allclose(state.q[0], 0.5, rtol=1e-6)
+    before = len(calls)
+    setup.form.smooth.hessian(np.zeros(6))
+    assert len(calls) == before
+
+
 @pytest.mark.parametrize(
     "matrix",
     [
