@@ -20,9 +20,9 @@ from ipds.functions import (
     PhaseRetrieval,
     Quantile,
 )
+from ipds.functions.faces import Support
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.faces import OnFaces
-from ipds.functions.faces import Support
 from ipds.methods.faces.pivots import least_deviations
 from ipds.methods.faces.restricted import Restricted
 from ipds.methods.reordered import Reordered

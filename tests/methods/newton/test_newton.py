@@ -276,7 +276,9 @@ def test_quadratics_known_by_products_are_written_out_once():
         calls.append(1)
         return 2.0 * x
 
-    f = smooth(lambda x: float(x @ x) - float(x.sum()), lambda x: product(x) - 1.0, quadratic=True, convex=True)
+    f = smooth(
+        lambda x: float(x @ x) - float(x.sum()), lambda x: product(x) - 1.0, quadratic=True, convex=True
+    )
     setup, _, state = run(Problem([Block(f=f, A=-1.0, shape=6), Block(h=NonNegative(), shape=6)]))
     assert setup.form.smooth.is_quadratic
     np.testing.assert_allclose(state.q[0], 0.5, rtol=1e-6)

@@ -55,9 +55,7 @@ def written_out(operator: Any, shape: Shape, like: Array) -> np.ndarray | None:
     return np.stack([to_numpy(operator.apply(asarray(e, like))).ravel() for e in units], axis=1)
 
 
-def describe(
-    f: Any, shape: Shape, like: Array | None = None
-) -> tuple[list[Any], list[Bend], list[Smooth]]:
+def describe(f: Any, shape: Shape, like: Array | None = None) -> tuple[list[Any], list[Bend], list[Smooth]]:
     """(constant, bends, unknown) of the Hessian of f, as in `Part`.
 
     With a block's array `like`, Hessians and rows of small blocks that are known by their products are written out.
