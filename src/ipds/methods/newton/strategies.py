@@ -29,7 +29,7 @@ BANDWIDTH = 150
 DENSE = 3000
 """Columns up to which sparse rows may make a dense K."""
 SMALL = 200
-"""Columns up to which K is dense where its entries are more than rows and a diagonal: the calls cost more than they do."""
+"""Columns up to which a K of more than rows and a diagonal is dense: calls cost more than entries there."""
 PAIRS = 20_000_000
 """Products that the entries of a sparse Gram matrix may be made of: they are in memory at once."""
 FEW = 0.3
