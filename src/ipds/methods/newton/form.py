@@ -184,7 +184,8 @@ def _pieces(h: Nonsmooth, shape: Shape, begin: int, like: Array) -> list[_Row]:
 
 def _matrix(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
     """factor · [A_1 … A_{n-1}]: an array, a sparse matrix, or a LinearOperator."""
-    found, shape = [], problem.blocks[-1].shape
+    found: list[Any] = []
+    shape = problem.blocks[-1].shape
     rows = math.prod(shape)
     for block, operator, like in zip(problem.blocks[:-1], problem.operators[:-1], x0[:-1], strict=True):
         matrix = operator.as_matrix(block.shape)
