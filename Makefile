@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-certify bench-zoo bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
-	$(BIN)/ipds demo
+	$(BIN)/ipds demo --force
 
 help:
 	@sed -n 's/^| `\(make.*\)` | \(.*\) |$$/\1: \2/p' CONTRIBUTING.md | tr -d '`'

@@ -7,9 +7,22 @@ import traceback
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .distributed import ClusterError
+
 if TYPE_CHECKING:
     from .problem import Problem
     from .result import Result
+
+
+__all__ = [
+    "AssumptionError",
+    "CheckpointError",
+    "CheckpointWarning",
+    "ClusterError",
+    "DivergenceError",
+    "naming_blocks",
+    "with_result",
+]
 
 
 class AssumptionError(ValueError):

@@ -43,6 +43,10 @@ class Unsaid(float):
 UNSAID = Unsaid(1.0)
 
 
+MOST = 2**60
+"""Entries of a block at most: their bytes are a 64-bit integer."""
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """One block of variables: f(x) + h(x) in the objective and A x in the constraint.
@@ -107,6 +111,10 @@ def _as_shape(shape: Any, label: str) -> Shape:
         raise TypeError(f"{label}: shape must be an int or a tuple of ints, got {shape!r}") from None
     if any(s < 1 for s in sizes):
         raise ValueError(f"{label}: every entry of shape must be at least 1, got {sizes}")
+    if math.prod(sizes) > MOST:
+        raise ValueError(
+            f"{label}: shape {sizes} has {math.prod(sizes):.3g} entries, more than any array can have"
+        )
     return sizes
 
 

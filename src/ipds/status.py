@@ -20,7 +20,7 @@ class Status(Enum):
     TIME_LIMIT = "time limit reached before the tolerance"
     CALLBACK = "stopped by the callback"
     INTERRUPTED = "interrupted by the user; this is the best point so far"
-    FAILED = "stopped by an error in the caller's code; this is the best point so far"
+    FAILED = "stopped by an error in the caller's code, or of the cluster; this is the best point so far"
     DIVERGED = (
         "diverged: the iterates are no longer finite or grow without bound; this is the best point before"
     )

@@ -16,11 +16,17 @@ def run(*arguments):
 
 
 def test_demo_solves_names_what_it_found_and_draws(tmp_path):
-    result = run("demo", "--out", tmp_path / "figures")
+    picture = tmp_path / "demo.png"
+    picture.write_text("mine")
+    refused = run("demo", "--out", tmp_path)
+    assert refused.exit_code == 2
+    assert "demo.png exists; pass --force to replace it" in refused.stderr
+    assert picture.read_text() == "mine"
+    result = run("demo", "--out", tmp_path, "--force")
     assert result.exit_code == 0, result.output
     for part in ("Cardinality(4)", "worst radius", "97.0% of 569 right", "component 2: ", "What to try next"):
         assert part in result.output
-    assert (tmp_path / "figures" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_demo_works_without_matplotlib(monkeypatch, tmp_path):

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy
 
 da = pytest.importorskip("dask.array", reason="Dask is an extra")
 
@@ -357,3 +358,20 @@ def test_without_a_client_the_log_says_so(caplog, monkeypatch):
 def test_importing_ipds_does_not_import_dask():
     code = "import sys, ipds, ipds.models; sys.exit(any(m in sys.modules for m in ('dask', 'distributed')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("told", [True, False])  # Dask may know the kind of its chunks, or be told wrongly
+@pytest.mark.parametrize(
+    ("convert", "says"),
+    [
+        (np.ma.masked_array, "masked chunks, whose masks would be lost"),
+        (scipy.sparse.csr_array, r"chunks of type scipy\.sparse.*csr_array; make them dense"),
+        (np.matrix, r"chunks of type numpy.*matrix; make them dense"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_chunks_that_are_no_dense_arrays_are_refused(convert, says, told):
+    empty = np.zeros((0, 0))
+    X = cut(np.ones((8, 3)), 4).map_blocks(convert, meta=convert(empty) if told else empty)
+    with pytest.raises(TypeError, match=says):
+        float(np.sum(rows(X)))

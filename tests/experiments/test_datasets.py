@@ -148,7 +148,7 @@ def test_download_into_the_cache(tmp_path, monkeypatch):
         return Answer(content)
 
     monkeypatch.setattr(cache.urllib.request, "urlopen", urlopen)
-    source = Source(("x.bin",), "https://example.org/x", hashlib.md5(content).hexdigest())
+    source = Source(("x.bin",), "https://example.org/x", hashlib.sha256(content).hexdigest())
     with pytest.raises(DataMissing):
         locate(source)  # never unasked
     path = locate(source, download=True)
@@ -158,15 +158,37 @@ def test_download_into_the_cache(tmp_path, monkeypatch):
     assert [p.name for p in path.parent.iterdir()] == ["x.bin"]
 
 
-@pytest.mark.parametrize(("headers", "md5"), [({}, "0" * 32), ({"Content-Length": "9"}, None)])
-def test_a_wrong_or_cut_download_is_not_kept(tmp_path, monkeypatch, headers, md5):
+@pytest.mark.parametrize("headers", [{}, {"Content-Length": "9"}])
+def test_a_wrong_or_cut_download_is_not_kept(tmp_path, monkeypatch, headers):
     answer = Answer(b"hello", headers)
     monkeypatch.setattr(cache.urllib.request, "urlopen", lambda url, timeout: answer)
-    with pytest.raises(DataMissing, match=r"checksum|5 of 9 bytes"):
-        locate(Source(("x.bin",), "https://example.org/x", md5), download=True)
+    with pytest.raises(DataMissing, match=r"SHA-256 2cf24.* instead of 0000|5 of 9 bytes"):
+        locate(Source(("x.bin",), "https://example.org/x", "0" * 64), download=True)
     assert not any(cache.cache_folder().iterdir())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        Source(("x.bin",), "http://example.org/x", "0" * 64),
+        Source(("x.bin",), "https://example.org/x"),
+        *paper.FILES.values(),
+    ],
+)
+def test_nothing_is_fetched_without_https_and_a_checksum(monkeypatch, source):
+    asked = []
+    monkeypatch.setattr(cache.urllib.request, "urlopen", lambda url, timeout: asked.append(url))
+    if source.downloadable:
+        assert source.url.startswith("https://")
+        assert len(source.sha256) == 64
+        return
+    with pytest.raises(
+        DataMissing, match=r"not downloaded: its source has no https or no known SHA-256; put it"
+    ):
+        locate(source, download=True)
+    assert not asked
 
 
 def test_offline_the_message_says_what_to_do():
     with pytest.raises(DataMissing, match=r"failed \(no network in tests\); put it into a folder"):
-        datasets.load("sector-10-10", download=True)
+        datasets.load("mnist-10-10", download=True)

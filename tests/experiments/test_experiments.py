@@ -401,3 +401,13 @@ def test_defaults_are_the_papers_grid():
     assert {c.weight for c in cells if c.family == "paper"} == set(RHOS)
     assert {c.multiple for c in cells if c.family == "paper"} - {None} == set(MULTIPLES)
     assert "5 s per run" in settings["budget"]
+
+
+@pytest.mark.parametrize("which", ["out", "publish"])
+def test_a_report_is_not_written_over_other_things(tmp_path, which):
+    mine = tmp_path / "README.md"
+    mine.write_text("# My project")
+    options = Options(**({"out": tmp_path / "out"} | {which: tmp_path}), quick=True)
+    with pytest.raises(ValueError, match=rf"--{which} .* holds other things than a report; pass --force"):
+        reproduce(options, Console(file=io.StringIO()))
+    assert mine.read_text() == "# My project"

@@ -31,13 +31,18 @@ The same number is computed for every answer, on the problem as stated; nothing 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out"),
+    force: Annotated[bool, typer.Option("--force", help="Replace a picture that exists.")] = False,
 ) -> None:
     """Three small problems on real data, solved and certified, with a picture."""
     from rich.console import Console
 
+    from .write import check_free
+
+    picture = out / "demo.png"
+    check_free(picture, "--out", force)
     console = Console(highlight=False, soft_wrap=True)
     cells, wine, strokes = four_measurements(console), wine_components(console), digit_strokes(console)
-    console.print(_picture(cells, wine, strokes, out), markup=False)
+    console.print(_picture(cells, wine, strokes, picture), markup=False)
     # `make demo` runs the one of its own environment
     program = "ipds" if shutil.which("ipds") else sys.argv[0]
     console.print("\n[bold]What to try next[/bold]")
@@ -107,7 +112,7 @@ def digit_strokes(console: Console) -> NDArray[Any]:
     return np.vstack([dense, sparse])
 
 
-def _picture(cells: dict[str, Any], wine: dict[str, Any], strokes: NDArray[Any], folder: Path) -> str:
+def _picture(cells: dict[str, Any], wine: dict[str, Any], strokes: NDArray[Any], path: Path) -> str:
     """Draw what was found, and say where it is, or what it needs."""
     try:
         import matplotlib
@@ -117,8 +122,7 @@ def _picture(cells: dict[str, Any], wine: dict[str, Any], strokes: NDArray[Any],
     import matplotlib.pyplot as plt
     import numpy as np
 
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "demo.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure = plt.figure(figsize=(13, 7), layout="constrained")
     rows: Any = figure.subfigures(2, 1, height_ratios=[1.3, 1])
     above, below = rows

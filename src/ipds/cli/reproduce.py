@@ -43,6 +43,9 @@ def reproduce(
     publish: Annotated[
         Path | None, typer.Option(help="Also write a small version of the report into this folder.")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write into folders that hold other things than a report.")
+    ] = False,
 ) -> None:
     """Run the paper's experiment and write a report. Interrupted, the same command goes on where it stopped.
 
@@ -70,6 +73,7 @@ def reproduce(
         report_only,
         fresh,
         publish,
+        force,
     )
     try:
         run(options, Console())

@@ -27,10 +27,15 @@ def check_place(path: Path, suffixes: tuple[str, ...], option: str, force: bool)
         raise ValueError(f"{option} {path}: the folder {path.parent} does not exist; create it first")
     if path.is_dir():
         raise ValueError(f"{option} {path} is a folder; name a file")
-    if path.exists() and not force:
-        raise ValueError(f"{option} {path} exists; pass --force to replace it")
+    check_free(path, option, force)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"{option} {path}: no permission to write there; choose another place")
+
+
+def check_free(path: Path, option: str, force: bool) -> None:
+    """Refuse to replace a file that nobody said may be replaced."""
+    if path.exists() and not force:
+        raise ValueError(f"{option} {path} exists; pass --force to replace it")
 
 
 def fitted_arrays(model: Any) -> Fitted:

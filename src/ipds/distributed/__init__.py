@@ -7,5 +7,16 @@ before a Dask array is given.
 
 from .lazy import Later, Rows
 from .rows import content_digest, cut_like, rows, to_dask
+from .waiting import ClusterError, at_most, looking
 
-__all__ = ["Later", "Rows", "content_digest", "cut_like", "rows", "to_dask"]
+__all__ = [
+    "ClusterError",
+    "Later",
+    "Rows",
+    "at_most",
+    "content_digest",
+    "cut_like",
+    "looking",
+    "rows",
+    "to_dask",
+]

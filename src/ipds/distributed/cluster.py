@@ -14,6 +14,7 @@ from typing import Any
 from .layout import Layout
 from .nodes import Node
 from .plan import Program, Ref
+from .waiting import outcome
 
 logger = logging.getLogger("ipds.distributed")
 
@@ -25,6 +26,8 @@ DEPTH = 100
 """Passes after which long arrays get a recipe of their own, so that the scheduler forgets how they came about."""
 LIGHT = 2**30
 """Bytes of long arrays up to which that is done: they pass through the scheduler."""
+QUIET = {"distributed.admin.large-graph-warning-threshold": 2 * LIGHT}
+"""No warning of Dask's about what is sent on purpose."""
 
 
 class Cluster(ABC):
@@ -142,28 +145,21 @@ class Remote(Cluster):
         if not keeps:
             passes = []
         futures = self.client.get(graph, passes + (answers if program.reduce else []), sync=False)
-        found = self.client.gather(futures[len(passes) :])
+        found = self._fetched(futures[len(passes) :])
         return futures[: len(passes)], _join(program, *found)[-1] if found else []
 
     def gather(self, ref: Ref) -> list[list[Any]]:
         graph = {
             f"chunks-{uuid.uuid4().hex}": (functools.partial(_chunks, ref.index), group) for group in ref.held
         }
-        return list(self.client.get(graph, list(graph)))
+        return list(self._fetched(self.client.get(graph, list(graph), sync=False)))
 
     def hold(self, groups: list[Any]) -> list[Any]:
         import dask
 
-        workers = sorted(self.client.nthreads())
-        return [
-            # a worker of its own for each group; any other may take it over
-            self.client.compute(
-                dask.delayed(_alone, pure=False)(group),
-                workers=[workers[g % len(workers)]],
-                allow_other_workers=True,
-            )
-            for g, group in enumerate(groups)
-        ]
+        # bound to no worker: a task whose worker is gone for good would wait for it for ever
+        with dask.config.set(QUIET):
+            return list(self.client.compute([dask.delayed(_alone, pure=False)(group) for group in groups]))
 
     def here(self, groups: list[list[Any]]) -> list[Any]:
         return self._own([(group,) for group in groups])
@@ -181,17 +177,20 @@ class Remote(Cluster):
             return
         for held in {id(node.value.held): node.value.held for node in alive}.values():
             nodes = [node for node in alive if node.value.held is held]
-            groups = self.client.gather(held)
+            groups = self._fetched(held)
             again = self._own([tuple(group[node.value.index] for node in nodes) for group in groups])
             for index, node in enumerate(nodes):
                 node.value = Ref(again, index, 0)
+
+    def _fetched(self, futures: list[Any]) -> list[Any]:
+        return list(outcome(self.client, self.client.gather(futures, asynchronous=True)))
 
     def _own(self, groups: list[tuple[Any, ...]]) -> list[Any]:
         """Data at hand as tasks that hold it: should a worker be lost, the scheduler knows it still."""
         import dask
 
         graph = {f"data-{uuid.uuid4().hex}": (functools.partial(_itself, group),) for group in groups}
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": 2 * LIGHT}):
+        with dask.config.set(QUIET):
             return list(self.client.get(graph, list(graph), sync=False))
 
 

@@ -100,8 +100,24 @@ class Recipe:
 
 
 def load(chunk: Any) -> Any:
-    """A chunk itself, read where only its recipe is held."""
-    return chunk.load() if isinstance(chunk, Recipe) else chunk
+    """A chunk itself, read where only its recipe is held; TypeError where it is no dense array."""
+    chunk = chunk.load() if isinstance(chunk, Recipe) else chunk
+    require_dense("a Dask array", chunk)
+    return chunk
+
+
+def require_dense(name: str, chunk: Any) -> None:
+    """Refuse chunks that NumPy's functions would treat in another way, or not at all."""
+    if isinstance(chunk, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} has masked chunks, whose masks would be lost; fill them first, e.g. da.ma.filled(X, 0.0)"
+        )
+    if not isinstance(chunk, np.ndarray) or isinstance(chunk, np.matrix):
+        kind = f"{type(chunk).__module__}.{type(chunk).__qualname__}"
+        raise TypeError(
+            f"{name} has chunks of type {kind}; make them dense NumPy arrays first, e.g. "
+            "X.map_blocks(lambda chunk: chunk.toarray())"
+        )
 
 
 def force(*targets: Node) -> None:

@@ -13,7 +13,7 @@ from .cluster import SHARE, Cluster, Local, current, logger
 from .layout import Layout
 from .lazy import Rows
 from .nodes import Node
-from .plan import Recipe, force, held
+from .plan import Recipe, force, held, require_dense
 
 ADVICE = "rechunk by rows first, e.g. X.rechunk({0: 'auto', 1: -1})"
 _digests: weakref.WeakKeyDictionary[Node, bytes] = weakref.WeakKeyDictionary()
@@ -32,6 +32,7 @@ def rows(array: Any, name: str = "X", persist: bool | None = None) -> Rows:
     """
     import dask
 
+    require_dense(name, array._meta)
     _require_rows(name, array)
     if not np.issubdtype(array.dtype, np.floating):
         if np.issubdtype(array.dtype, np.complexfloating):

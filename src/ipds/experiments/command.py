@@ -30,7 +30,7 @@ from .datasets.paper import FILES, parse
 from .grid import QUICK, QUICK_RHOS, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, paper_cells, trade_off_cells
 from .pool import at_most, available, finished, missing, run_all
 from .published import Published, read_published
-from .report import Study, publish_report, verdict, write_report
+from .report import Study, is_free, publish_report, verdict, write_report
 from .run import write_atomically
 
 SECONDS, QUICK_SECONDS, QUICK_TRADE_OFF_SECONDS = 5.0, 0.5, 4.0
@@ -57,6 +57,8 @@ class Options:
     report_only: bool = False
     fresh: bool = False
     publish: Path | None = None
+    force: bool = False
+    """Whether folders that hold other things than a report are written into."""
 
 
 def reproduce(options: Options, console: Console) -> Study:
@@ -72,6 +74,11 @@ def reproduce(options: Options, console: Console) -> Study:
         raise DataError(f"{data_dir}: no such folder")
     if options.fresh and options.report_only:
         raise ValueError("--fresh forgets the runs that --report-only reports; pass one of them")
+    for option, place in (("--out", options.out), ("--publish", options.publish)):
+        if place is not None and not options.force and not is_free(place):
+            raise ValueError(
+                f"{option} {place} holds other things than a report; pass --force to write there"
+            )
     datasets = options.datasets or (QUICK if options.quick else PAPER)
     published = _published(options.curves, data_dir)
     if options.download:

@@ -27,6 +27,10 @@ BLOWN_UP = 1e3
 """‖Y - V‖ at which a run counts as blown up: on the Stiefel manifold ‖Y‖ = √r."""
 
 
+HEADING = "# Results of `ipds reproduce`"
+"""The first line of a report."""
+
+
 @dataclass
 class Study:
     """All there is to report."""
@@ -71,6 +75,16 @@ def publish_report(folder: Path, target: Path) -> None:
     chosen = [folder / name for name in ("README.md", "results.csv", "panels.csv")]
     for path in [*chosen, *sorted((folder / "figures").glob("*.png"))]:
         shutil.copyfile(path, target / path.relative_to(folder))
+
+
+def is_free(folder: Path) -> bool:
+    """Whether a report may be written there: the folder is new, empty, or holds a report or its runs."""
+    page = folder / "README.md"
+    if page.is_file():
+        return page.read_text(encoding="utf-8", errors="replace").startswith(HEADING)
+    return (
+        not folder.exists() or (folder / "runs").is_dir() or (folder.is_dir() and not any(folder.iterdir()))
+    )
 
 
 def _clear(figures: Path) -> None:
@@ -269,7 +283,7 @@ NOTES = (
 
 def markdown(study: Study, images: Sequence[tuple[str, str, bytes]]) -> str:
     """The short page beside the figures."""
-    parts = ["# Results of `ipds reproduce`", "Made by the command; not edited by hand.", *verdict(study)]
+    parts = [HEADING, "Made by the command; not edited by hand.", *verdict(study)]
     parts += ["## Finding", *finding(study), "## Runs"]
     parts += ["\n".join(f"- {name}: {value}" for name, value in facts(study).items()), NOTES]
     if study.trade_off:

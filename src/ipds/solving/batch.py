@@ -14,7 +14,7 @@ from ..presolve import as_stated
 from ..problem import Problem
 from ..status import Status
 from ..theory.state import known_to_jax
-from .options import Options, check_options, check_problem
+from .options import Options, check_options, check_problem, check_seed
 from .run import Run
 from .solve import result_of
 from .starting import Start
@@ -78,6 +78,8 @@ def solve_batch(
     for name, given in (("x0", x0), ("seeds", seeds)):
         if given is not None and len(given) != count:
             raise ValueError(f"solve_batch: {name} has {len(given)} entries for {count} problems")
+    for seed in seeds if seeds is not None else ():
+        check_seed(seed, "solve_batch: every entry of seeds")
     options, clock = Options(max_iter, tol, None, None, False, check_every), Stopwatch()
     problems, runs, begun = [], [], []
     for k in range(count):

@@ -116,13 +116,17 @@ class Leg(NamedTuple):
         run.seconds, run.status = self.seconds, Status[self.status] if self.status else None
 
 
+def settings_of(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
+    """A checkpoint as `solve` takes it; None where nothing is saved."""
+    return checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+
+
 def journal(
-    checkpoint: Any, problem: Problem, x0: Any, z0: Any, method: Any, seed: Any, presolve: bool
+    settings: Checkpoint | None, problem: Problem, x0: Any, z0: Any, method: Any, seed: Any, presolve: bool
 ) -> Journal:
     """The journal of a solve; where its file holds an earlier part of the same solve, that is found."""
-    if checkpoint is None:
+    if settings is None:
         return Journal(seed)
-    settings = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
     return Journal(seed, settings, identity(problem, x0, z0, method, seed, presolve))
 
 

@@ -18,6 +18,8 @@ CHECK = (
     "mu",
 )
 """What is recorded of a check."""
+MOST = 10_000
+"""Checks that a history holds; where there are more, half of them are left out, the first and the last never."""
 
 
 def _best(history: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -39,6 +41,7 @@ class History(Mapping[str, np.ndarray]):
     """Recorded quantities as arrays, one entry per check; none where a solve ended before the first one.
 
     Beside what is recorded, `critical_best` and `critical_mean`: the smallest and the average certificate so far.
+    Where there are more than `MOST`, half of them go, evenly, again and again: memory is bounded.
 
     >>> history = History(["iteration", "objective"])
     >>> history.record(iteration=1, objective=2.5)
@@ -63,9 +66,19 @@ class History(Mapping[str, np.ndarray]):
         return np.column_stack([self[name] for name in self._columns]).astype(float)
 
     def record(self, **values: float) -> None:
-        """Append one row; every row has the same names."""
+        """Append one row; every row has the same names. Beyond `MOST` rows the earlier ones are thinned."""
         for name, column in self._columns.items():
             column.append(values[name])
+        if len(self._columns["iteration"]) > MOST:
+            self._thin(MOST // 2)
+
+    def _thin(self, count: int) -> None:
+        """Keep at most so many rows, spread evenly over the iterations, the first and the last among them."""
+        t = self["iteration"]
+        places = np.interp(np.linspace(t[0], t[-1], count), t, np.arange(len(t)))
+        rows = np.unique(np.rint(places).astype(int))
+        for name, column in self._columns.items():
+            self._columns[name] = [column[k] for k in rows]
 
     def last(self, name: str) -> float:
         """The newest value of a column."""

@@ -11,7 +11,7 @@ from .._arrays import Array
 from ..errors import DivergenceError
 from ..problem import Block, Problem
 from ..status import Status
-from .options import check_problem
+from .options import check_problem, check_seed
 from .solve import solve
 from .starting import drawn, prototype
 
@@ -81,6 +81,7 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
         raise TypeError("multistart: the starts are drawn here; use solve for a start of your own")
     from joblib import Parallel, delayed
 
+    check_seed(seed)
     seeds = np.random.SeedSequence(seed).spawn(int(n))
     like = prototype(problem)
     starts = [None, *(drawn(problem, like, np.random.default_rng(s), _may_be_nonconvex) for s in seeds[1:])]

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import AssumptionError, naming_blocks
 from ..problem import Problem
 
@@ -68,6 +70,14 @@ def check_problem(problem: Any, rewritten: bool = False) -> None:
         raise AssumptionError(
             f"block {name!r} is last and has A = 0: leave it out, or move another block last"
         )
+
+
+def check_seed(seed: Any, name: str = "seed") -> None:
+    """Refuse what NumPy cannot make random numbers of."""
+    try:
+        np.random.SeedSequence(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must be a nonnegative integer or None, got {seed!r}") from None
 
 
 def check_options(

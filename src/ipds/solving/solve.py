@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array, held_arrays, threads_for, to_caller
+from ..distributed import at_most, looking
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
 from ..methods.choosing import handover
@@ -20,15 +21,17 @@ from ..presolve import presolve as rewrite
 from ..problem import Problem
 from ..status import Status
 from .advance import Advance
-from .checkpoint import Checkpoint, Journal, journal
+from .checkpoint import Checkpoint, Journal, journal, settings_of
 from .history import joined
-from .options import Callback, Options, check_options, check_problem, convention
+from .lock import locked
+from .options import Callback, Options, check_options, check_problem, check_seed, convention
 from .progress import Progress
 from .remarks import certified, unsolved
 from .run import FINAL, Run
-from .starting import Start, starting_point
+from .starting import Start, require_room, starting_point
 from .starts import best_of, starts_for
-from .stopping import Stopwatch
+from .stopping import GRACE, Stopwatch
+from .watch import Stopped, Watch
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -92,9 +95,14 @@ def solve(
     rewritten = presolve and (chosen is None or chosen.presolves)
     check_problem(problem, rewritten)
     check_options(max_iter, tol, time_limit, callback, check_every)
+    check_seed(seed)
+    if x0 is None:
+        require_room(problem)
     options = Options(max_iter, tol, time_limit, convention(callback), progress, check_every)
-    with threads_for(largest_array(problem)), naming_blocks(problem):
-        log = journal(checkpoint, problem, x0, z0, chosen or "auto", seed, presolve)
+    settings = settings_of(checkpoint)
+    place = None if settings is None else settings.file
+    with threads_for(largest_array(problem)), naming_blocks(problem), locked(place):
+        log = journal(settings, problem, x0, z0, chosen or "auto", seed, presolve)
         done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
         choices = candidates(problem, done.problem) if chosen is None else [chosen]
         start = Start(problem, x0, z0, log.entropy)
@@ -198,6 +206,9 @@ def iterate(
     1
     """
     check_problem(problem, rewritten=method == "auto")
+    check_seed(seed)
+    if x0 is None:
+        require_room(problem)
     done = rewrite(problem) if method == "auto" else as_stated(problem, "a method was named")
     chosen = candidates(problem, done.problem)[0] if method == "auto" else _as_method(method)
     done = done if chosen.presolves else as_stated(problem, f"{chosen.name} takes it so")
@@ -230,21 +241,30 @@ def _run(
         clock = Stopwatch(run.seconds + begun.seconds(), options.time_limit)
         if run.status not in FINAL:  # an earlier part of the solve may have ended where this one may go on
             run.status = run.limits(options)
+        watch = Watch(clock, options.callback)
         try:
             try:
-                with deadline(clock.over):
-                    _loop(done, advance, held, options, run, clock, bar, log)
+                with deadline(clock.over), looking(watch):
+                    _loop(done, advance, held, options, run, clock, bar, log, watch)
             except KeyboardInterrupt:
                 run.status = Status.INTERRUPTED
+            except OutOfTime:  # in the middle of a check, while waiting for workers
+                run.status = Status.TIME_LIMIT
+            except Stopped:
+                run.status = Status.CALLBACK
             run.seconds = clock.seconds()
-            log.keep(run)
-        except Exception as error:  # of the caller's functions, operators or callback, or of the disk
+            with looking(at_most(GRACE)):
+                log.keep(run)
+        except (
+            Exception
+        ) as error:  # of the caller's functions, operators or callback, of the disk or the cluster
             run.status = run.status or Status.FAILED
             with_result(
                 error, done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
             )
             log.failed(error)
-            log.keep(run)
+            with looking(at_most(GRACE)):
+                log.keep(run)
             raise
     return done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
 
@@ -258,6 +278,7 @@ def _loop(
     clock: Stopwatch,
     bar: Progress,
     log: Journal,
+    watch: Watch,
 ) -> None:
     """Step, check, record, call back, save; ends by giving the run a status. `held` holds the carry, and nothing else.
 
@@ -284,7 +305,8 @@ def _loop(
             or state.t >= options.max_iter
             or clock.over()
         ):
-            _check(done.stated, held[0], done.undo(state), options, run, clock, bar, log)
+            with deadline(clock.long_over):
+                _check(done.stated, held[0], done.undo(state), options, run, clock, bar, log, watch)
 
 
 def _check(
@@ -296,20 +318,21 @@ def _check(
     clock: Stopwatch,
     bar: Progress,
     log: Journal,
+    watch: Watch,
 ) -> None:
     """Certify a state, show it, call back, save; gives the run a status where it ends there."""
     run.check(problem, state, options, clock)
     if run.status is not Status.DIVERGED:
         log.note(run, carry, state)
         bar.show(run.last, run.seconds)
-        if options.callback is not None and not _goes_on(clock, options, options.callback, run, state):
+        if options.callback is not None and not _goes_on(watch, options, run, state):
             run.status = Status.CALLBACK
         if run.status is not None:
             run.finish(state)
     log.keep(run)
 
 
-def _goes_on(clock: Stopwatch, options: Options, callback: Callback, run: Run, state: State) -> bool:
+def _goes_on(watch: Watch, options: Options, run: Run, state: State) -> bool:
     """Call back, off the clock; False where the callback raises StopIteration."""
     from ..result import intermediate
 
@@ -319,13 +342,9 @@ def _goes_on(clock: Stopwatch, options: Options, callback: Callback, run: Run, s
     nit = options.before + last.t
     shown = intermediate(x=tuple(blocks), z=z, fun=last.fun, nit=nit, certificate=last.certificate)
     try:
-        with deadline(None):
-            clock.outside(lambda: callback(shown))
-    except StopIteration:
+        watch.show(shown)
+    except Stopped:
         return False
-    except Exception as error:
-        error.add_note(f"ipds: raised by the callback at iteration {state.t}")
-        raise
     return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -110,6 +111,32 @@ def prototype(problem: Problem, x0: Sequence[Any] | None = None, z0: Any = None)
         if is_array(candidate) and namespace(candidate).isdtype(candidate.dtype, "real floating"):
             return candidate
     return np.zeros(0)
+
+
+def require_room(problem: Problem) -> None:
+    """Refuse blocks that do not fit into the memory of this machine even once, before any of it is taken."""
+    like = prototype(problem)
+    if isinstance(like, Rows) or on_device(like):
+        return
+    shapes = [
+        (math.prod(block.shape), name, block.shape)
+        for name, block in zip(problem.names, problem.blocks, strict=True)
+    ]
+    wanted, there = 8 * sum(size for size, _, _ in shapes), _memory()
+    if wanted > there:
+        _, name, shape = max(shapes)
+        raise ValueError(
+            f"the blocks take {wanted / 2**30:.3g} GiB, and this machine has {there / 2**30:.3g} GiB of memory; the "
+            f"largest is {name!r} of shape {shape}. Dask arrays as A and b keep long blocks on a cluster"
+        )
+
+
+def _memory() -> float:
+    """Bytes of memory of this machine, infinite where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 def block_prototype(problem: Problem, i: int, like: Array) -> Array:

@@ -12,6 +12,9 @@ from .._arrays import Array, norm, precision
 from ..status import Status
 from ..theory.certificate import Certificate
 
+GRACE = 5.0
+"""Seconds that workers are given to answer once a solve has ended, before what they hold is left."""
+
 
 class Stopwatch:
     """Seconds of solving; pauses while callers' code runs."""
@@ -28,6 +31,10 @@ class Stopwatch:
     def over(self) -> bool:
         """Whether the limit has passed."""
         return self.seconds() > self._limit
+
+    def long_over(self) -> bool:
+        """Whether it passed so long ago that workers which have not answered yet are not waited for."""
+        return self.seconds() > self._limit + GRACE
 
     def outside(self, call: Callable[[], object]) -> None:
         """Run `call` off the clock."""

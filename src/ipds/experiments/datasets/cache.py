@@ -20,18 +20,23 @@ LARGEST = 200 << 20
 
 @dataclass(frozen=True)
 class Source:
-    """A public file: names it goes by (the first is the one kept), address, and checksum where one is known."""
+    """A public file: names it goes by (the first is the one kept), where it is, and what is in it."""
 
     names: tuple[str, ...]
     url: str | None = None
-    md5: str | None = None
-    """Of the file at `url`; what a user has put into a folder is taken as it is."""
+    sha256: str | None = None
+    """Of the file at `url`, which is never fetched without; what a user has put into a folder is taken as it is."""
+
+    @property
+    def downloadable(self) -> bool:
+        """Whether nobody on the way could give us another file."""
+        return self.url is not None and self.url.startswith("https://") and self.sha256 is not None
 
 
 MNIST = Source(
     ("t10k-images-idx3-ubyte.gz", "t10k-images-idx3-ubyte"),
     "https://ossci-datasets.s3.amazonaws.com/mnist/t10k-images-idx3-ubyte.gz",
-    "9fb629c4189551a2d022fa330f9573f3",
+    "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
 )
 TDT2 = Source(("TDT2.mat",), "http://www.cad.zju.edu.cn/home/dengcai/Data/TDT2/TDT2.mat")
 SECTOR = Source(
@@ -44,7 +49,7 @@ def locate(source: Source, folder: str | Path | None = None, download: bool = Fa
     """The path of a data file; `DataMissing` says where it was looked for.
 
     Order: `folder`, the folder named by the environment variable IPDS_DATA, the cache (`cache_folder`), and, only with
-    download=True, the public source, from which it is put into the cache.
+    download=True, the public source, from which it is put into the cache: over https, and where its SHA-256 is known.
     """
     folders = [Path(place) for place in (folder, os.environ.get("IPDS_DATA")) if place]
     for place in [*folders, cache_folder()]:
@@ -53,8 +58,9 @@ def locate(source: Source, folder: str | Path | None = None, download: bool = Fa
                 return place / name
     looked = " or ".join(map(str, [*folders, "the cache"]))
     remedy = f"put it into a folder and name that folder (data_dir, or IPDS_DATA){_source_hint(source)}"
-    if not download or source.url is None:
-        raise DataMissing(f"{source.names[0]} is not in {looked}; {remedy}")
+    if not download or not source.downloadable:
+        why = ", and is not downloaded: its source has no https or no known SHA-256" if download else ""
+        raise DataMissing(f"{source.names[0]} is not in {looked}{why}; {remedy}")
     try:
         return _fetch(source, cache_folder())
     except (OSError, DataError) as error:  # URLError and timeouts are OSErrors
@@ -80,7 +86,7 @@ def _fetch(source: Source, folder: Path) -> Path:
     """Download into a temporary file; it gets its name only once it is complete and its checksum right."""
     assert source.url is not None
     folder.mkdir(parents=True, exist_ok=True)
-    digest, size = hashlib.md5(usedforsecurity=False), 0
+    digest, size = hashlib.sha256(), 0
     handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as out, urllib.request.urlopen(source.url, timeout=TIMEOUT) as answer:
@@ -93,8 +99,8 @@ def _fetch(source: Source, folder: Path) -> Path:
                 out.write(piece)
         if expected is not None and expected.isdigit() and int(expected) != size:
             raise DataError(f"{size} of {expected} bytes arrived")
-        if source.md5 is not None and digest.hexdigest() != source.md5:
-            raise DataError(f"checksum {digest.hexdigest()} instead of {source.md5}")
+        if digest.hexdigest() != source.sha256:
+            raise DataError(f"SHA-256 {digest.hexdigest()} instead of {source.sha256}")
         target = folder / source.names[0]
         os.replace(temporary, target)
         return target
