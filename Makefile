@@ -102,7 +102,7 @@ audit: $(READY)
 MINUTES ?= 15
 fuzz: $(READY)
 	@seed=$$(date +%s); failed=0; \
-	for run in "fuzz --minutes $(MINUTES)" "fuzz_files --cases 5000" "fuzz_arguments --cases 1000" "../properties/judge --cases 500"; do \
+	for run in "fuzz --minutes $(MINUTES)" "fuzz_files --cases 20000" "fuzz_arguments --cases 1000" "../properties/judge --cases 500"; do \
 		set -- $$run; file=$$1; shift; echo "== $$file $$@ --seed $$seed"; \
 		PYTHONPATH=tests $(BIN)/python tests/hostile/$$file.py "$$@" --seed $$seed || failed=1; done; \
 	echo "== random models --seed $$seed"; \

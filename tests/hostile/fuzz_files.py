@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import importlib.util
 import io
 import json
 import os
@@ -115,6 +116,14 @@ def samples(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
         "a.gif": [task("picture")],
         "a.ckpt": [resume],
     }
+    if importlib.util.find_spec("openpyxl") is not None:  # in none of our extras
+        import openpyxl
+
+        book = openpyxl.Workbook()
+        for row in [["a", "b", "y"], *X[:, :3].tolist()]:
+            book.active.append(row)
+        book.save(folder / "a.xlsx")
+        readers["a.xlsx"] = [task("xlsx")]
     return [(folder / name, reader) for name, tried in readers.items() for reader in tried]
 
 
@@ -156,6 +165,21 @@ def zipped(**members: bytes) -> bytes:
     return out.getvalue()
 
 
+def parquet_bomb(nested: bool) -> bytes:
+    """Some kilobytes that become a column of gigabytes: lists of zeros, or one long text again and again."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n, rows = 1_500_000, 160
+    lists = pa.ListArray.from_arrays(pa.array([0, n], pa.int32()), pa.array(np.zeros(n)))
+    column = lists if nested else pa.array(["x" * n])
+    table, out = pa.table({"a": column, "y": pa.array([1.0])}), io.BytesIO()
+    with pq.ParquetWriter(out, table.schema, compression="zstd") as writer:
+        for _ in range(rows if nested else 10 * rows):
+            writer.write_table(table)
+    return out.getvalue()
+
+
 def hostile(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
     """Files made to hurt: sizes of 2^60, bombs, pickles, numbers that are none."""
     huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,), }"
@@ -188,6 +212,8 @@ def hostile(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
         "huge.ckpt": b"ipds-checkpoint 1\n1152921504606846976 1152921504606846976\n{}",
         "empty.ckpt": b"",
     }
+    files |= {"list.parquet": parquet_bomb(nested=True), "text.parquet": parquet_bomb(nested=False)}
+    files["eps.png"] = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 20\n%%EndComments\nshowpage\n%%EOF\n"
     for name, content in files.items():
         (folder / name).write_bytes(content)
     special: dict[str, Callable[[Path], Any]] = {
@@ -198,6 +224,8 @@ def hostile(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
         ".svm": task("libsvm"),
         ".csv": task("csv"),
         ".mtx": task("mtx"),
+        ".parquet": task("parquet", wants_target=True, target="y"),
+        ".png": task("picture"),
     }
     kinds = {name: next(s for s in Path(name).suffixes if s in special) for name in files}
     return [(folder / name, special[kind]) for name, kind in kinds.items()]
