@@ -17,13 +17,13 @@ import scipy
 from ._arrays import (
     Array,
     Shape,
+    add_in_place,
     adopted,
     all_finite,
-    decreased,
-    increased,
     is_array,
     norm,
     require_real,
+    subtract_in_place,
     to_caller,
 )
 from .functions import Nonsmooth, Smooth, Zero
@@ -260,7 +260,7 @@ class Problem:
         others = [p for i, p in enumerate(products) if i != j]
         rest = self.b - (others[0] if others else 0.0 * x[j])
         for other in others[1:]:
-            rest = decreased(rest, other)
+            rest = subtract_in_place(rest, other)
         if op.scale != 1.0:
             rest = rest / op.scale
         return tuple(rest if i == j else xi for i, xi in enumerate(x))
@@ -305,7 +305,7 @@ def sum_products(products: Sequence[Array], b: Any) -> Array:
     else:
         return first
     for product in rest:
-        total = increased(total, product)
+        total = add_in_place(total, product)
     return total
 
 

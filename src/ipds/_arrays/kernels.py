@@ -65,21 +65,21 @@ def _fits(own: Any, x: Any) -> bool:
     return isinstance(x, float)
 
 
-def increased(own: Array, x: Any) -> Array:
+def add_in_place(own: Array, x: Any) -> Array:
     """own + x, where `own` is a temporary of the caller's: in place in NumPy."""
     if _fits(own, x):
         return np.add(own, x, out=own)
     return own + x
 
 
-def decreased(own: Array, x: Any) -> Array:
+def subtract_in_place(own: Array, x: Any) -> Array:
     """own - x, where `own` is a temporary of the caller's: in place in NumPy."""
     if _fits(own, x):
         return np.subtract(own, x, out=own)
     return own - x
 
 
-def divided(own: Array, number: Any) -> Array:
+def divide_in_place(own: Array, number: Any) -> Array:
     """own / number, where `own` is a temporary of the caller's: in place in NumPy."""
     if _fits(own, number):
         return np.divide(own, number, out=own)
@@ -157,19 +157,19 @@ def kth_largest(x: Array, k: int) -> Any:
     return ordered[..., place : place + 1]
 
 
-def larger(own: Array, x: Any) -> Array:
+def maximum_in_place(own: Array, x: Any) -> Array:
     """max(own, x), where `own` is a temporary of the caller's: in place in NumPy."""
     if _fits(own, x):
         return np.maximum(own, x, out=own)
     return namespace(own).maximum(own, x)
 
 
-def multiplied(own: Array, x: Any) -> Array:
+def multiply_in_place(own: Array, x: Any) -> Array:
     """own · x, where `own` is a temporary of the caller's: in place in NumPy."""
     return np.multiply(own, x, out=own) if _fits(own, x) else own * x
 
 
-def without_sign(own: Array) -> Array:
+def abs_in_place(own: Array) -> Array:
     """|own|, where `own` is a temporary of the caller's: in place in NumPy."""
     return np.abs(own, out=own) if type(own) is np.ndarray else abs(own)
 

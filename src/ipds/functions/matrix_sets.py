@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, either, increased, magnitude, namespace, precision, truth
+from .._arrays import Array, Shape, add_in_place, either, magnitude, namespace, precision, truth
 from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
@@ -70,7 +70,7 @@ class Stiefel(Indicator):
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x sym(xᵀg)."""
         cross = x.T @ g
-        return increased(x @ (-0.5 * (cross + cross.T)), g)
+        return add_in_place(x @ (-0.5 * (cross + cross.T)), g)
 
     def face(self, x: Array) -> Frame:
         """The manifold itself."""

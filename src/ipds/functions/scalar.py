@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, divided, greatest, increased, is_array, least, namespace, scalar
+from .._arrays import (
+    Array,
+    Shape,
+    add_in_place,
+    asarray,
+    divide_in_place,
+    greatest,
+    is_array,
+    least,
+    namespace,
+    scalar,
+)
 from ._arguments import weight
 from .base import Nonsmooth
 from .faces import Face, Signs
@@ -85,9 +96,9 @@ def pseudo_huber(u: Array, lam: float, e: float, *, by_row: bool) -> tuple[Any, 
     """λ Σ √(‖u_i‖² + e²) over entries or rows, and its gradient."""
     xp = namespace(u)
     r = u * (1 / e)  # in units of e, so that no square overflows
-    root = increased(xp.sum(r * r, axis=1, keepdims=True) if by_row else r * r, 1.0)
+    root = add_in_place(xp.sum(r * r, axis=1, keepdims=True) if by_row else r * r, 1.0)
     root = np.sqrt(root, out=root) if type(root) is np.ndarray else xp.sqrt(root)
-    return lam * e * scalar(xp.sum(root)), divided(r, divided(root, lam))
+    return lam * e * scalar(xp.sum(root)), divide_in_place(r, divide_in_place(root, lam))
 
 
 class ScalarPenalty(Nonsmooth):

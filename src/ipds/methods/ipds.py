@@ -17,7 +17,7 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .._arrays import Array, add_scaled, divided, increased, magnitude
+from .._arrays import Array, add_in_place, add_scaled, divide_in_place, magnitude
 from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
 from ..theory.state import State, product_of
@@ -132,7 +132,7 @@ class IPDS(Method):
             new, x_breve, point, L = block_step(setup, carry, i, adjoint)
             product = product_unless_identity(op, new)
             if i < len(x) - 1:
-                residual = increased(
+                residual = add_in_place(
                     product_of(op, new, product) - product_of(op, x[i], products[i]), residual
                 )
             x[i], products[i] = new, product
@@ -189,11 +189,11 @@ def block_step(setup: Setup, carry: Carry, i: int, adjoint: Array) -> tuple[Arra
     g = adjoint if gradient is None else gradient + adjoint
     while True:
         w = (p.theta1 if i < last else p.theta2) * (L + beta * square)
-        c = increased(g / -w, x)  # x - g/w
+        c = add_in_place(g / -w, x)  # x - g/w
         step = 1 / w if i < last else mu + 1 / w
         x_breve = new = block.h.prox(c, step)
         if i == last:
-            new = divided(add_scaled(x_breve, mu * w, c), 1 + mu * w)
+            new = divide_in_place(add_scaled(x_breve, mu * w, c), 1 + mu * w)
         if not setup.local[i]:
             break
         if majorised(block.f, x, new, value, gradient, L):

@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from .._arrays import Array, decreased, dot, fetch, increased, magnitude, namespace, norm, precision
-from .._arrays import larger as larger_of
+from .._arrays import (
+    Array,
+    add_in_place,
+    dot,
+    fetch,
+    magnitude,
+    maximum_in_place,
+    namespace,
+    norm,
+    precision,
+    subtract_in_place,
+)
 from ..operators import Identity
 from ..problem import Block, Problem
 from .entries import Carried, Forces, carried, has_price, over, pieces
@@ -97,7 +107,7 @@ def certificate(
         value, gradient = (0.0, None) if block.f is None else block.f.value_and_grad(q[i])
         rest = s[i] + pull if gradient is None else s[i] + pull + gradient
         curved, larger = curvature(block, q[i], gradient), fixed.absolute[i].adjoint(abs(z))
-        larger = larger if fixed.exact[i] else larger_of(larger, abs(pull))
+        larger = larger if fixed.exact[i] else maximum_in_place(larger, abs(pull))
         known = value, gradient, fixed.at_zero[i], curved
         return Forces(block, q[i], *known, None, None, 1.0, rest, Carried(pull), larger, fixed.widths[i])
 
@@ -164,7 +174,7 @@ def _forces_at(problem: Problem, fixed: Fixed, state: State, point: Sequence[Arr
         rest = block.h.tangent(q, p if gradient is None else gradient + p)
     larger = None if isinstance(op, Identity) else fixed.absolute[i].adjoint(abs(state.z))
     if larger is not None and not fixed.exact[i]:
-        larger = larger_of(larger, abs(pull.array))
+        larger = maximum_in_place(larger, abs(pull.array))
     curved = curvature(block, q, gradient)
     known = value, gradient, fixed.at_zero[i], curved, fixed.slopes[i]
     return Forces(block, q, *known, v, step, rest, pull, larger, fixed.widths[i])
@@ -205,8 +215,8 @@ def _numbers(
             reach = abs(q[i])
         term = larger.apply(reach)
         if not fixed.exact[i]:
-            term = larger_of(term, abs(product_of(problem.operators[i], q[i], known[i])))
-        rows = increased(term, rows)
+            term = maximum_in_place(term, abs(product_of(problem.operators[i], q[i], known[i])))
+        rows = add_in_place(term, rows)
         del reach, term
     least = smallest([balance.energy for balance in found if balance is not None])
     for i, larger in enumerate(fixed.absolute):
@@ -224,9 +234,9 @@ def _residual(problem: Problem, q: Sequence[Array], known: Sequence[Array | None
     """Σ A_i q_i - b, in the place of the first product where that was made for this sum alone."""
     first = product_of(problem.operators[0], q[0], known[0])
     own = known[0] is None and first is not q[0] and isinstance(problem.operators[0], Identity)
-    total = decreased(first, problem.b) if own else first - problem.b
+    total = subtract_in_place(first, problem.b) if own else first - problem.b
     for op, qi, product in zip(problem.operators[1:], q[1:], known[1:], strict=True):
-        total = increased(total, product_of(op, qi, product))
+        total = add_in_place(total, product_of(op, qi, product))
     return total
 
 

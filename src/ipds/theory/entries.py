@@ -14,17 +14,17 @@ import numpy as np
 
 from .._arrays import (
     Array,
-    decreased,
+    abs_in_place,
+    add_in_place,
     dot,
-    increased,
     is_array,
-    larger,
     magnitude,
-    multiplied,
+    maximum_in_place,
+    multiply_in_place,
     namespace,
     product,
     scalar,
-    without_sign,
+    subtract_in_place,
 )
 from ..functions import Zero
 from ..operators import Identity, Operator
@@ -126,22 +126,22 @@ def look(forces: Forces) -> Iterator[Piece]:
         p = p if f.pull.scale == 1.0 else f.pull.scale * p
         P = abs(p) if P is None else P
         if f.slopes is not None:
-            y = -p if g is None else decreased(-p, g)
+            y = -p if g is None else subtract_in_place(-p, g)
             s = nearest(Slopes(*slopes), q, y)
             left = s - y
         elif v is not None:
-            s = multiplied(v - q, inverse(step))
-            left = s + p if g is None else increased(s + p, g)
+            s = multiply_in_place(v - q, inverse(step))
+            left = s + p if g is None else add_in_place(s + p, g)
         elif rest is not None:
-            s, left = rest - p if g is None else decreased(rest - p, g), rest
+            s, left = rest - p if g is None else subtract_in_place(rest - p, g), rest
         else:
             s, left = -p, 0.0 * p if g is None else g
-        force, own = larger(abs(s), P), None
+        force, own = maximum_in_place(abs(s), P), None
         if g is not None:
             own, bent = abs(g), curved if g0 is None else g - g0
             if bent is not None:
-                own = larger(own, abs(bent) if bent is curved else without_sign(bent))
-            force = larger(force, own)
+                own = maximum_in_place(own, abs(bent) if bent is curved else abs_in_place(bent))
+            force = maximum_in_place(force, own)
         yield Piece(q, s, left, own, P, force)
 
 
@@ -220,15 +220,15 @@ def weigh(forces: Forces, weights: Weights) -> tuple[Sums, Array]:
     sums, sizes, felt, done = Sums(*[0.0] * len(Sums._fields)), None, weights.felt, 0
     parts = pieces(forces.q, None if felt is None else felt.array, forces.width)
     for piece, (_, mark, width) in zip(look(forces), parts, strict=True):
-        q, T = abs(piece.q), larger(piece.force, weights.floor)
+        q, T = abs(piece.q), maximum_in_place(piece.force, weights.floor)
         if felt is None:
-            X = larger(weights.share / T, q)
+            X = maximum_in_place(weights.share / T, q)
         else:
             # an entry that no row holds goes nowhere: it is as large as it is
             xp, seen = namespace(q), mark > 0
             reach = over(1.0, mark if felt.scale == 1.0 else felt.scale * mark)
-            X = larger(xp.where(seen, reach, xp.zeros_like(reach)), q)
-            T = larger(T, xp.where(seen, over(weights.least, X), xp.zeros_like(X)))
+            X = maximum_in_place(xp.where(seen, reach, xp.zeros_like(reach)), q)
+            T = maximum_in_place(T, xp.where(seen, over(weights.least, X), xp.zeros_like(X)))
         W, far, force, rest = 1 / T, dot(T, X), magnitude(T), abs(piece.rest)
         whole = piece.q is forces.q
         room = None if whole else T

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, decreased, fetch, magnitude, norm, precision
+from ..._arrays import Array, fetch, magnitude, norm, precision, subtract_in_place
 from ..._arrays.compiling import pure
 from ...errors import AssumptionError
 from ...problem import Block, Problem
@@ -298,7 +298,7 @@ def begin(setup: Setup, stage: Stage, place: Place, z: Array) -> tuple[float, Ar
 def _begin(
     R: ReducedProblem, place: Place, z: Array, beta: float, s: float, weights: tuple[float, ...]
 ) -> tuple[Any, Arrays]:
-    point = smooth_at(R, place, R.invert(decreased(R.target(z, beta), total(R, place))), s, weights)
+    point = smooth_at(R, place, R.invert(subtract_in_place(R.target(z, beta), total(R, place))), s, weights)
     return point.value, point.gradient
 
 

@@ -24,11 +24,11 @@ from weakref import WeakKeyDictionary
 
 from ..._arrays import (
     Array,
+    add_in_place,
     add_scaled,
-    divided,
+    divide_in_place,
     dot,
     fetch,
-    increased,
     magnitude,
     norm,
     scaled_difference,
@@ -84,8 +84,8 @@ class ReducedProblem:
     def force(self, slope: Array) -> Array:
         """-A_j⁻ᵀ slope, in the place of slope where it can be."""
         if isinstance(self.A, Identity):
-            return divided(slope, -self.c)
-        return self.A.apply(divided(slope, -(self.c**2)))
+            return divide_in_place(slope, -self.c)
+        return self.A.apply(divide_in_place(slope, -(self.c**2)))
 
     def target(self, z: Array, beta: float) -> Array:
         """b - z/β, of the shape of the constraint even where b is a number."""
@@ -207,7 +207,7 @@ def _gradient(op: Operator, z: Array, adjoint_z: Array | None, df: Array | None)
     made = op.adjoint(z) if adjoint_z is None else adjoint_z
     if df is None:
         return made
-    return df + made if made is z or made is adjoint_z else increased(made, df)
+    return df + made if made is z or made is adjoint_z else add_in_place(made, df)
 
 
 def value_and_gradient(f: Smooth | None, x: Array) -> tuple[Any, Array | None]:
