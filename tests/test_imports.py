@@ -1,6 +1,7 @@
 """Imports point one way: no cycle between modules, no arrow from a lower package to a higher one."""
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ LEVELS = (
     {"plot"},
     {"modelling", "models"},
     {"experiments"},
-    {"cli"},
+    {"cli", "datasets", "diagnostics"},
     {"__init__", "__main__"},
 )
 """The rooms of the package from the ground up; those of one line may not import each other, but functions operators."""
@@ -118,3 +119,17 @@ def test_no_modules_import_each_other_in_circles():
 def test_the_test_sees_lazy_imports_and_not_those_for_types():
     tree = ast.parse("if TYPE_CHECKING:\n    from . import a\ndef f():\n    from . import b\n")
     assert [node.names[0].name for node in statements(tree)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("ipds.datasets", "ipds.experiments.datasets", "load"),
+        ("ipds.diagnostics", "ipds.theory.certificate", "certificate"),
+        ("ipds.diagnostics", "ipds.theory.potential", "lagrangian"),
+    ],
+)
+def test_modules_that_moved_warn_and_forward(old, new, name):
+    with pytest.warns(DeprecationWarning, match=rf"{old}.* is now {new}"):
+        found = getattr(importlib.import_module(old), name)
+    assert found is getattr(importlib.import_module(new), name)

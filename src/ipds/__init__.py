@@ -58,10 +58,12 @@ _HOMES = {
 """Where names live."""
 _ROOMS = ("distributed", "functions", "io", "methods", "models", "operators", "plot", "presolve", "theory")
 """Modules that need no import of their own."""
+_MOVED = ("datasets", "diagnostics")
+"""Modules whose names are forwarded, with a warning."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS or name in _HOMES:
+    if name in _ROOMS or name in _HOMES or name in _MOVED:
         return import_module(f".{name}", __name__)
     for home, names in _HOMES.items():
         if name in names:
