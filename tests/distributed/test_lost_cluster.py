@@ -30,7 +30,7 @@ def workers(processes):
         n_workers=2,
         threads_per_worker=1,
         processes=processes,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs="CRITICAL",
     )
 

@@ -38,7 +38,7 @@ def test_a_history_read_from_a_table_is_thinned_alike():
 @pytest.mark.slow
 def test_a_million_iterations_take_no_more_memory_than_a_thousand():
     """The peak of the process, in kilobytes on Linux, after 1,000 iterations and at the end."""
-    problem = Problem([Block(f=Quadratic(np.ones(3)), A=-1.0, shape=3), Block(h=L1(0.1), shape=3)], b=1.0)
+    problem = Problem([Block(f=Quadratic(np.eye(3)), A=-1.0, shape=3), Block(h=L1(0.1), shape=3)], b=1.0)
     peaks = {}
 
     def note(shown):
