@@ -13,11 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import nnls
 
 from ipds import Block, Problem
 from ipds.experiments import datasets
-from ipds.functions import L1, L21, Cardinality, NonNegative, PCAVariance, PhaseRetrieval, Rank, Stiefel
+from ipds.functions import (
+    L1,
+    L21,
+    Cardinality,
+    LeastSquares,
+    NonNegative,
+    PCAVariance,
+    PhaseRetrieval,
+    Rank,
+    Stiefel,
+)
 from ipds.operators import Sampling
 
 Array = np.ndarray
@@ -73,7 +84,7 @@ def _components(name: str, key: tuple, data: Array, weight: float, constant: flo
     return Case(
         name,
         key,
-        {"f": f, "lipschitz": lipschitz, "weight": weight},
+        {"f": f, "D": data, "lipschitz": lipschitz, "weight": weight},
         start,
         pose,
         lambda V: constant + f(V) + weight * float(np.abs(V).sum()),
@@ -234,6 +245,56 @@ def low_rank(n: int, r: int, gross: float, missing: float, seed: int, noise: flo
     name += " noisy" if noise else ""
     data = {"M": M, "mask": mask, "r": r}
     return Case(name, (name, seed), data, M, pose, objective, feasible, error, lambda x: error(x) < 1e-6)
+
+
+# ---------------------------------------------------------------- convex ones that have specialists of their own
+
+
+def lasso(m: int, n: int, share: float, seed: int) -> Case:
+    """min ½‖Gv - y‖² + λ‖v‖₁ with λ a share of the one that makes v = 0; columns correlated."""
+    rng = np.random.default_rng([7, m, n, seed])
+    G = rng.standard_normal((m, n)) + 0.5 * rng.standard_normal((m, 1))
+    truth = np.where(rng.random(n) < 20 / n, rng.standard_normal(n), 0.0)
+    y = G @ truth + rng.standard_normal(m)
+    lam = share * float(np.abs(G.T @ y).max())
+
+    def pose() -> tuple[Problem, None]:
+        return Problem([Block(f=LeastSquares(G, y), h=L1(lam), shape=n)]), None
+
+    name = f"lasso {m}x{n}"
+    return Case(
+        name,
+        (name, seed),
+        {"G": G, "y": y, "lam": lam},
+        np.zeros(n),
+        pose,
+        lambda v: 0.5 * float(np.sum((G @ v - y) ** 2)) + lam * float(np.abs(v).sum()),
+        lambda v: v,
+    )
+
+
+def total_variation(n: int, weight: float, seed: int) -> Case:
+    """min ½‖v - y‖² + λΣ|v_{i+1} - v_i| of a noisy step function."""
+    rng = np.random.default_rng([8, n, seed])
+    y = np.cumsum(np.where(rng.random(n) < 10 / n, 3 * rng.standard_normal(n), 0.0)) + rng.standard_normal(n)
+
+    def pose() -> tuple[Problem, None]:
+        D = sparse.diags_array(
+            [-np.ones(n - 1), np.ones(n - 1)], offsets=[0, 1], shape=(n - 1, n), format="csr"
+        )
+        fit = LeastSquares(sparse.eye_array(n, format="csr"), y)
+        return Problem([Block(f=fit, A=-D, shape=n), Block(h=L1(weight), shape=n - 1)]), None
+
+    name = f"total variation {n}"
+    return Case(
+        name,
+        (name, seed),
+        {"y": y, "tv": weight},
+        y,
+        pose,
+        lambda v: 0.5 * float(np.sum((v - y) ** 2)) + weight * float(np.abs(np.diff(v)).sum()),
+        lambda v: v,
+    )
 
 
 # ---------------------------------------------------------------- structured sparse phase retrieval
