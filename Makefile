@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-certify bench-zoo bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
+.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-certify bench-zoo bench-peers bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
 	$(BIN)/ipds demo --force
@@ -20,6 +20,7 @@ test: lint
 
 # what takes minutes: 150 kills of solves that save themselves, and the like
 test-slow: $(READY)
+	@$(PIP) benchopt 2>/dev/null || echo "benchopt cannot be installed here: its tests will be skipped"
 	$(BIN)/pytest -q -n 2 -m slow
 
 lint: $(READY)
@@ -47,6 +48,14 @@ bench-certify: $(READY)
 # problems as modellers write them, judged by other solvers: about ten minutes; `make bench-zoo ARGS="--only lasso"`
 bench-zoo: $(READY)
 	$(BIN)/python -m benchmarks.zoo --write docs/zoo.md $(ARGS)
+
+# packages one could use instead, in an environment of their own: about ten minutes; `make bench-peers ARGS=--quick`
+bench-peers: $(READY)
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	@for package in cyipopt prox_tv; do .venv-peers/bin/python -m pip install --quiet --disable-pip-version-check $$package \
+		2>/dev/null || echo "$$package cannot be installed here: its rows will say so"; done
+	.venv-peers/bin/python -W ignore -m benchmarks.beside_peers --write docs/comparison.md $(ARGS)
 
 # distributed solves with 1 and 2 workers; `make bench-scaling ARGS="--big DIR"` solves 20 GB on disk
 bench-scaling: $(READY)
@@ -127,4 +136,4 @@ test-wheel: $(READY)
 	$(BIN)/python tests/wheel/check.py
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
+	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -3,8 +3,8 @@
     make bench-peers [ARGS=--quick]        python -m benchmarks.beside_peers [--quick] [--write docs/comparison.md]
 
 CPU seconds of one thread. Every solver of an instance runs in this process after the others, from the same data and
-start; `problems` scores what it returns, and the points that it shows on the way, at the nearest feasible point, off the
-clock. A package that is not installed, or that raises, is a row that says so.
+start; `problems` scores what it returns, and the points that it shows on the way, at the nearest feasible point, off
+the clock. A package that is not installed, or that raises, is a row that says so.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def plans(quick: bool) -> Iterator[Plan]:
 
 
 def table(rows: list[Row]) -> list[str]:
-    """One problem: median seconds to each distance from the best objective seen, of the whole run, and the final gap."""
+    """One problem: median seconds to each distance from the best objective, of the whole run, and the final gap."""
     best = {row.seed: min([r.objective for r in rows if r.seed == row.seed] + [row.known]) for row in rows}
     best |= {s: min(b, *(v for r in rows if r.seed == s for _, v in r.curve[-1:])) for s, b in best.items()}
     lines = []

@@ -1,8 +1,8 @@
 """Packages that one could use instead, on the problems of the engine: solver(case, record), as in `specialists`.
 
-Each package is called as its documentation shows, from the case's start where it takes one, with tolerances tight enough
-that its answer is its best. What a package cannot state (a rank, an orthonormal frame, a count) is left to a prox written
-here, to a smoothing, or to the relaxation that its users take; the harness scores the nearest feasible point.
+Each package is called as its documentation shows, from the case's start where it takes one, with tolerances tight
+enough that its answer is its best. What a package cannot state (a rank, an orthonormal frame, a count) is left to a
+prox written here, to a smoothing, or to the relaxation that its users take; the nearest feasible point is scored.
 """
 
 from __future__ import annotations

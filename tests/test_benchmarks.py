@@ -12,7 +12,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import engine, problems, report, zoo
+from benchmarks import beside_peers, engine, problems, report, zoo
 from benchmarks.clock import Recorder
 from benchmarks.statements import regression
 
@@ -135,3 +135,27 @@ def test_five_forms_of_a_problem_are_one():
         values[name] = regression.lasso_value(data, result.x[block])
     assert sorted(forms) == sorted(FORMS)
     assert max(values.values()) - min(values.values()) <= 1e-4 * min(values.values())
+
+
+def test_peers_are_scored_and_failures_shown():
+    plans = {plan.family: plan for plan in beside_peers.plans(quick=True)}
+
+    def broken(case, record):
+        raise RuntimeError("no | point")
+
+    plan = plans["lasso"]
+    solvers = (engine.OURS, plan.solvers[3], replace(engine.OURS, label="broken", kind="package", run=broken))
+    rows = engine.run(replace(plan, solvers=solvers), budget=0.5)
+    assert plan.solvers[3].label == "scikit-learn"
+    ours, peer, failed = beside_peers.table(rows)
+    assert ours.startswith("| lasso 60x100 | ipds |")
+    assert "never" not in ours + peer
+    assert failed == "| | broken | | | | fails: RuntimeError: no / point |"
+    assert "numpy" in beside_peers.page([ours])
+
+
+def test_convex_cases_are_stated_as_they_are_scored():
+    for case in (problems.lasso(30, 40, 0.1, 0), problems.total_variation(60, 2.0, 0)):
+        problem, _ = case.pose()
+        result = solve(problem, tol=1e-8)
+        assert case.score(result.x[0])[0] == pytest.approx(result.fun, rel=1e-6)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -133,7 +134,11 @@ def test_the_module_runs():
     shown = subprocess.run(
         [sys.executable, "-m", "ipds", "--version"], capture_output=True, text=True, check=True
     )
-    assert shown.stdout.strip() == f"ipds {ipds.__version__}"
+    lines = shown.stdout.splitlines()
+    assert lines[0] == f"ipds {ipds.__version__}"
+    assert lines[1].startswith("Python 3")
+    assert f"numpy {np.__version__}" in lines
+    assert not any("missing" in line for line in lines)
 
 
 def test_help_imports_neither_scikit_learn_nor_matplotlib():

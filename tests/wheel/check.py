@@ -61,6 +61,7 @@ def main() -> None:
         assert version in wheel.name
         assert version in run(python, "-m", "ipds", "--version", cwd=place)
         print(run(python, "-W", "error", HERE / "user.py", cwd=place), end="")
+        first_snippet(python, place)
         command_line(python, place)
         run(
             sys.executable,
@@ -73,6 +74,13 @@ def main() -> None:
             cwd=place,
         )
     print(f"ipds {version}: wheel and sdist are fine")
+
+
+def first_snippet(python: Path, place: Path) -> None:
+    """The first Python of the README, as a doctest."""
+    snippet = (ROOT / "README.md").read_text().split("```python\n", 1)[1].split("```", 1)[0]
+    (place / "snippet.txt").write_text(snippet)
+    run(python, "-m", "doctest", "-o", "ELLIPSIS", "-o", "NORMALIZE_WHITESPACE", "snippet.txt", cwd=place)
 
 
 def command_line(python: Path, place: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from .._version import __version__
 from .bench import bench
 from .check import check
 from .demo import demo
@@ -16,6 +15,7 @@ from .reproduce import reproduce
 from .solve import CODES
 from .solve import app as solve
 from .solve_file import solve_file
+from .versions import versions
 
 app = typer.Typer(
     cls=Commands,
@@ -36,14 +36,17 @@ app.command()(bench)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ipds {__version__}")
+        typer.echo(versions())
         raise typer.Exit
 
 
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show versions, for bug reports."
+        ),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
