@@ -106,7 +106,7 @@ def plans(quick: bool) -> Iterator[Plan]:
         "regression", partial(regression, *((60, 30, 4, 0.1) if quick else (200, 100, 8, 0.2))), REGRESSION
     )
     yield plan(
-        "dual PCP", partial(dual_pcp, *((10, 2, 60, 30) if quick else (30, 3, 300, 300))), (OURS, UNO, IPOPT)
+        "dual PCP", partial(dual_pcp, *((10, 2, 60, 30) if quick else (10, 2, 150, 150))), (OURS, UNO, IPOPT)
     )
     yield plan(
         "low rank", partial(low_rank, *((30, 2, 0.2, 0.0) if quick else (100, 4, 0.2, 0.0))), (OURS, *ADMM)

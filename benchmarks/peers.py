@@ -14,6 +14,9 @@ from benchmarks.clock import Recorder
 from benchmarks.problems import Array, Case, largest, polar
 from benchmarks.specialists import on_support, soft
 
+LIMIT = 30.0
+"""Seconds for solvers that show no points on the way, and so cannot be stopped by the recorder."""
+
 # ---------------------------------------------------------------- CVXPY
 
 
@@ -40,8 +43,8 @@ def smooth_programming(solver: str) -> Any:
                 squares = cp.sum(cp.square(data["G"] @ v), axis=1)
                 cost = cp.sum(cp.sqrt(squares + 1e-12))  # smooth, as it must be
         problem = cp.Problem(cp.Minimize(cost), constraints)
-        quiet = {"logger": "SILENT"} if solver == "UNO" else {"print_level": 0}
-        problem.solve(nlp=True, solver=solver, **quiet)
+        options = {"logger": "SILENT", "time_limit": LIMIT} if solver == "UNO" else {"print_level": 0}
+        problem.solve(nlp=True, solver=solver, **options)
         if v.value is None:
             raise RuntimeError(f"no point: {problem.status}")
         return np.asarray(v.value)

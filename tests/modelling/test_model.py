@@ -13,6 +13,7 @@ from ipds.functions import (
     Box,
     Cardinality,
     HuberLoss,
+    Jumps,
     LeastSquares,
     Linear,
     Logistic,
@@ -29,8 +30,8 @@ from ipds.functions import (
     Zero,
     smooth,
 )
-from ipds.modelling import huber, logistic, norm1, norm2, nuclear, quad_form, sum_squares, term
-from ipds.operators import Identity, Matrix
+from ipds.modelling import diff, huber, logistic, norm1, norm2, nuclear, quad_form, sum_squares, term
+from ipds.operators import FiniteDifference, Identity, Matrix
 
 rng = np.random.default_rng(0)
 G, y = rng.normal(size=(20, 6)), rng.normal(size=20)
@@ -288,3 +289,39 @@ def test_newton_steps_keep_entries_that_an_equation_fixes():
     assert result.success
     assert result.nit < 40
     assert result.value(x[:2]) == pytest.approx([1.0, -2.0], abs=1e-5)
+
+
+def jumps_of(problem):
+    return [block.h for block in problem.blocks if isinstance(block.h, Jumps)]
+
+
+def test_l0_of_differences_needs_no_equation():
+    x, X, y = Variable(7, name="x"), Variable((5, 3), name="X"), np.random.default_rng(1).standard_normal(7)
+    fit = 0.5 * sum_squares(x - y)
+    for e in (diff(x), 3 * diff(x), -diff(x), x[1:] - x[:-1], FiniteDifference() @ x):
+        problem = minimize(fit + 2 * L0(0.25)(e))
+        assert [h.lam for h in jumps_of(problem)] == [0.5]
+        result = problem.solve()
+        v = result.value(x)
+        best = Jumps(0.5).prox(y, 1.0)
+        assert result.success
+        assert result.fun == pytest.approx(0.5 * np.sum((v - y) ** 2) + 0.5 * np.count_nonzero(np.diff(v)))
+        assert result.fun == pytest.approx(0.5 * np.sum((best - y) ** 2) + Jumps(0.5)(best))
+    assert jumps_of(minimize(sum_squares(X) + L0(1.0)(diff(X))))
+
+
+def test_other_counts_keep_their_equation():
+    x, X = Variable(7, name="x"), Variable((5, 3), name="X")
+    others = [
+        diff(x) - 1.0,
+        diff(diff(x)),
+        x[2:] - x[:-2],
+        np.arange(1.0, 7.0) * diff(x),
+        diff(X, axis=1),
+        diff(X)[1:],
+    ]
+    for e in others:
+        assert not jumps_of(minimize(sum_squares(x) + sum_squares(X) + L0(1.0)(e)))
+    both = minimize(sum_squares(x - 1) + Cardinality(3)(x) + L0(1.0)(diff(x)))  # no joint prox
+    values = {x: np.array([0.0, 1, 1, 0, 0, 2, 0])}
+    assert sum(b.h(v) for b, v in zip(both.blocks, both.point(values), strict=True)) == 4.0

@@ -15,6 +15,7 @@ from .exponential import Exponential, LogisticLoss
 from .exponential_cone import ExponentialCone
 from .folded import MCP, SCAD
 from .groups import L2, L21, GroupL2
+from .jumps import Jumps
 from .kinks import Groups, Kinks
 from .log_det import LogDet
 from .logarithmic import Entropy, KLDivergence, NegativeLog, Poisson
@@ -67,6 +68,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "HuberLoss",
+    "Jumps",
     "KBinary",
     "KLDivergence",
     "Kinks",

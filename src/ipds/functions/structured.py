@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from typing import Any
 
 import numpy as np
 
@@ -161,17 +162,7 @@ class TotalVariation1D(Nonsmooth):
 
     def prox_jacobian(self, v: Array, step: float) -> Operator:
         """The mean over every stretch on which prox(v, step) is constant."""
-        t, plain = self.lam * float(one_step(self, step)), to_numpy(v)
-        u = _taut_strings(v, t) if v.ndim and v.shape[0] > 1 and t else plain
-        if not v.ndim or not t:
-            labels = np.arange(plain.size)
-        else:  # a new stretch begins at the top of each column and at each jump, one column after another
-            starts = np.ones(u.shape, dtype=bool)
-            starts[1:] = u[1:] != u[:-1]
-            columns = starts.reshape(u.shape[0], -1).T
-            labels = (np.cumsum(columns).reshape(columns.shape) - 1).T.reshape(-1)
-        means = 1.0 / np.bincount(labels)
-        return RankOnePerGroup(0.0, np.ones(plain.shape, plain.dtype), means, labels=labels)
+        return mean_over_stretches(to_numpy(self.prox(v, step)), v.ndim and self.lam * step > 0)
 
     def recession(self, d: Array) -> float:
         """h(d): h is positively homogeneous."""
@@ -195,6 +186,19 @@ class TotalVariation1D(Nonsmooth):
         """λ times d; None where d is not one number."""
         unit = one_unit(d)
         return None if unit is None else TotalVariation1D(self.lam * unit)
+
+
+def mean_over_stretches(u: np.ndarray, joined: Any = True) -> Operator:
+    """d ↦ its means over the stretches on which u is constant along the first axis; d itself where not `joined`."""
+    if not joined:
+        labels = np.arange(u.size)
+    else:  # a new stretch begins at the top of each column and at each jump, one column after another
+        starts = np.ones(u.shape, dtype=bool)
+        starts[1:] = u[1:] != u[:-1]
+        columns = starts.reshape(u.shape[0], -1).T
+        labels = (np.cumsum(columns).reshape(columns.shape) - 1).T.reshape(-1)
+    means = 1.0 / np.bincount(labels)
+    return RankOnePerGroup(0.0, np.ones(u.shape, u.dtype), means, labels=labels)
 
 
 def _taut_strings(v: Array, t: float) -> np.ndarray:

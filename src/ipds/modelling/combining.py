@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from .._arrays import to_numpy
 from ..functions import (
+    L0,
     L1,
     L2,
     L21,
     Box,
+    Jumps,
     Linf,
     Nonsmooth,
     Nuclear,
@@ -20,8 +25,9 @@ from ..functions import (
 )
 from .constants import plain
 from .constraints import Constraint
+from .expressions import Expression
 
-_PROPORTIONAL = (L1, L2, L21, Linf, Nuclear, TotalVariation1D)
+_PROPORTIONAL = (L0, Jumps, L1, L2, L21, Linf, Nuclear, TotalVariation1D)
 """Functions λ·g with λ in `lam`: their multiples are of the same kind."""
 
 
@@ -37,6 +43,14 @@ def times(h: Nonsmooth, c: float) -> Nonsmooth:
 def precomposed(h: Nonsmooth, a: float, c: Any) -> Nonsmooth:
     """x ↦ h(a x + c)."""
     return h if a == 1.0 and plain(c) and c == 0.0 else Precomposed(h, a, c)
+
+
+def counted_jumps(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
+    """(Jumps, x) for L0 of the differences of a variable x along its first axis: no equation is needed; else (h, e)."""
+    if type(h) is not L0 or not plain(h.lam) or len(e.maps) != 1 or np.any(to_numpy(np.asarray(e.constant))):
+        return h, e
+    ((x, map_),) = e.maps.items()
+    return (Jumps(h.lam), x) if map_.is_difference else (h, e)
 
 
 def joint(held: Nonsmooth | None, h: Nonsmooth) -> Nonsmooth | None:

@@ -32,7 +32,7 @@ from .assembling import (
     unfolded_shape,
 )
 from .bounds import box_of, multiple_of_variable
-from .combining import joint, precomposed, rows_set, times, zero_set
+from .combining import counted_jumps, joint, precomposed, rows_set, times, zero_set
 from .consistency import require_solvable
 from .constants import unfolded
 from .constraints import Constraint
@@ -111,7 +111,8 @@ class _Draft:
 
     def _place_nonsmooth(self, term: Term) -> None:
         assert isinstance(term.function, Nonsmooth)
-        h, e = times(term.function, term.coefficient), term.expression
+        own = times(term.function, term.coefficient)
+        h, e = counted_jumps(own, term.expression)
         on = multiple_of_variable(e)
         if on is not None and (h.is_set or not h.is_convex or self._holds_nonconvex(on[0])):
             holding = self.holdings[on[0]]
@@ -123,7 +124,7 @@ class _Draft:
         if h.is_convex:
             self.rows.append(Row(h, e, f"`{term}`"))
             return
-        self.holdings[self._split_off(term)].h = h
+        self.holdings[self._split_off(term)].h = own
 
     def _holds_nonconvex(self, variable: Variable) -> bool:
         h = self.holdings[variable].h

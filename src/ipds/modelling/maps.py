@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape
-from ..operators import Compose, Identity, Matrix, Operator, Reshape, Scaled, Sum
+from ..operators import Compose, FiniteDifference, Identity, Matrix, Operator, Reshape, Scaled, Sum
 
 Body = Any  # float, SciPy sparse array, 2-D NumPy array or Operator
 WORK = 10**8
@@ -47,6 +47,20 @@ class Map:
     def multiple(self) -> float | None:
         """c where the map is x ↦ c·x, else None."""
         return self.body if isinstance(self.body, float) and self.inputs == self.outputs else None
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether the map is a multiple of the differences of neighbours along the first axis."""
+        if not self.inputs or self.outputs != (self.inputs[0] - 1, *self.inputs[1:]):
+            return False
+        if isinstance(self.body, FiniteDifference):
+            return not self.body.several and self.body.axes == (0,)
+        if not scipy.sparse.issparse(self.body) or not self.body.nnz:
+            return False
+        indices = np.arange(math.prod(self.inputs)).reshape(self.inputs)
+        plain = differences(indices[:-1], indices[1:], indices.size)
+        factor = float(self.body.tocsr()[0, indices[1].flat[0]])
+        return factor != 0 and abs(self.body - factor * plain).max() == 0
 
     @property
     def matrix(self) -> Any:
