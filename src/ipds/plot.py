@@ -151,7 +151,7 @@ def images(
     count = len(values)
     columns = min(count, 8) if columns is None else columns
     rows = -(-count // columns)
-    figure, axes = _grid(rows, columns, (1.4 * columns, 1.5 * rows))
+    figure, axes = grid(rows, columns, (1.4 * columns, 1.5 * rows))
     names = [*titles][:count]
     for k, axis in enumerate(axes.ravel()):
         axis.axis("off")
@@ -179,7 +179,7 @@ def separation(
     low, high = float(np.nanmin(parts[0])), float(np.nanmax(parts[0]))
     moving = float(np.quantile(np.abs(parts[2]), 0.999)) or 1.0
     height, width = parts[0].shape[1:]
-    figure, axes = _grid(len(chosen), 3, (8.0, 8.0 / 3 * height / width * len(chosen) + 0.3 * len(chosen)))
+    figure, axes = grid(len(chosen), 3, (8.0, 8.0 / 3 * height / width * len(chosen) + 0.3 * len(chosen)))
     for line, t in zip(axes, chosen, strict=True):
         shown = (parts[0][t], parts[1][t], np.abs(parts[2][t]))
         for axis, name, picture in zip(
@@ -235,7 +235,7 @@ def support(estimate: Any, truth: Any, *, ax: Axes | None = None) -> Axes:
 
 def summary(result: Result, *, tol: float | None = 1e-4) -> Figure:
     """Objective, certificate with its target, and the schedule of one result, side by side."""
-    figure, axes = _grid(1, 3, (13.0, 3.6))
+    figure, axes = grid(1, 3, (13.0, 3.6))
     convergence(result, x="iteration", y="objective", ax=axes[0, 0])
     certificate(result, tol=tol, ax=axes[0, 1])
     schedule(result, ax=axes[0, 2])
@@ -243,18 +243,9 @@ def summary(result: Result, *, tol: float | None = 1e-4) -> Figure:
     return figure
 
 
-def fit(model: Any, *, features: Sequence[str] | None = None) -> Figure:
-    """The certificate of a fitted model of `ipds.models`, beside what it found: components, normals or coefficients."""
-    figure, axes = _grid(1, 2, (12.0, 4.0))
-    certificate(model.result_, tol=model.tol, ax=axes[0, 0])
-    for name in ("normals_", "components_"):
-        if hasattr(model, name):
-            loadings(getattr(model, name), features=features, ax=axes[0, 1])
-            break
-    else:
-        coefficients(model.coef_, features=features, ax=axes[0, 1])
-    figure.suptitle(f"{type(model).__name__}: {model.result_.message}", fontsize="medium")
-    return figure
+def fit(model: Any, *, labels: Any = None, features: Sequence[str] | None = None) -> Figure:
+    """What a fitted model of `ipds.models` found in its data: `model.plot(labels=labels, features=features)`."""
+    return model.plot(labels=labels, features=features)
 
 
 def _named(results: Results) -> dict[str, Result]:
@@ -339,12 +330,13 @@ def _choice(name: str, value: str, choices: Mapping[str, str]) -> None:
 
 
 def _axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
-    return _grid(1, 1, size)[1][0, 0] if ax is None else ax
+    return grid(1, 1, size)[1][0, 0] if ax is None else ax
 
 
-def _grid(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, np.ndarray]:
+def grid(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, np.ndarray]:
+    """A figure of `size` in inches and its axes; `options` are those of `plt.subplots`."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("ipds.plot needs matplotlib: pip install 'ipds-admm[plot]'") from None
-    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)

@@ -138,7 +138,7 @@ def fit(
     if save is not None:
         save_model(estimator, save)
     if plot is not None:
-        write.save_figure(plot, _figure(estimator, features, found.X, fitted))
+        write.save_figure(plot, _figure(estimator, found.X, fitted))
     if json:
         kept, left_out = write.record(fitted, write.LARGEST)
         typer.echo(write.as_json({**summary, "fitted": kept, "left_out": left_out}))
@@ -311,7 +311,7 @@ def brief(value: Any) -> str:
     return f"{size}, {np.count_nonzero(array)} nonzero" if array.dtype.kind == "f" else size
 
 
-def _figure(estimator: Any, features: tuple[str, ...], frames: Any, fitted: dict[str, Any]) -> Any:
+def _figure(estimator: Any, frames: Any, fitted: dict[str, Any]) -> Any:
     import matplotlib
 
     matplotlib.use("Agg")  # a command line has no window
@@ -319,7 +319,9 @@ def _figure(estimator: Any, features: tuple[str, ...], frames: Any, fitted: dict
 
     if "background" in fitted:
         return plot.separation(frames, fitted["background"], fitted["foreground"])
-    return plot.fit(estimator, features=features or None)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return estimator.plot()
 
 
 def _need_matplotlib() -> None:

@@ -54,6 +54,8 @@ def fitting(fit: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P], 
             fit(self, *args, **kwargs)
         finally:
             del self._end
+        X, y, *_ = (*args, *kwargs.values(), None, None)
+        self._seen = X, y
         if self.verbose:
             print(self.summary)
         return self
@@ -132,6 +134,26 @@ class Estimator(BaseEstimator):
             self.notes_,
             f"{solved}: relative certificate {certificate:.1e}, tol {self.tol:g}",
         )
+
+    def plot(self, X: Any = None, y: Any = None, *, labels: Any = None, features: Any = None) -> Any:
+        """A picture of the fit, a Matplotlib figure: the data, what was found in it, and the certificate.
+
+        X, y : the data; by default those of the last fit, as long as the model has not been pickled or saved.
+        labels : a class for each sample, which colours the samples of decompositions.
+        features : names of the features, by default those of the data frame that was fitted.
+        """
+        check_is_fitted(self)
+        if X is None:
+            X, y = getattr(self, "_seen", (None, None))
+        if X is None:
+            raise ValueError(f"{type(self).__name__}.plot: the data is not kept in files; pass X and y")
+        from ._pictures import picture
+
+        names = getattr(self, "feature_names_in_", None) if features is None else features
+        return picture(self, X, y, labels, None if names is None else [str(name) for name in names])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_seen"}
 
     def _terms(self) -> dict[str, dict[str, float]]:
         """Nonzero coefficients or loadings by row and name of the feature."""

@@ -67,7 +67,7 @@ def save_model(model: Estimator, path: str | Path) -> None:
         raise ValueError(f"{type(model).__name__} is not fitted yet; fit it before it is saved")
     arrays: dict[str, np.ndarray] = {}
     parameters = model.get_params(deep=False)
-    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
+    fitted = {name: value for name, value in vars(model).items() if name not in (*parameters, "_seen")}
     manifest = {
         "format": FORMAT,
         "ipds": __version__,
