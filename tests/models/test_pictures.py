@@ -66,7 +66,9 @@ def test_every_model_has_a_picture(model, data, wanted) -> None:
 def test_outliers_are_marked_and_coefficients_named() -> None:
     model = RobustSparseRegressor(2).fit(X, OUTLYING)
     against, _, bars, _ = model.plot(features=list("abcde")).axes
-    assert f"{len(model.outliers_)} outliers" in [text.get_text() for text in against.get_legend().get_texts()]
+    assert f"{len(model.outliers_)} outliers" in [
+        text.get_text() for text in against.get_legend().get_texts()
+    ]
     assert [tick.get_text() for tick in bars.get_yticklabels()] == ["b", "d"]
 
 
