@@ -54,8 +54,8 @@ def fitting(fit: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P], 
             fit(self, *args, **kwargs)
         finally:
             del self._end
-        X, y, *_ = (*args, *kwargs.values(), None, None)
-        self._seen = X, y
+        given: list[Any] = [*args, *kwargs.values(), None]  # type: ignore[misc]
+        self._seen = given[0], given[1]
         if self.verbose:
             print(self.summary)
         return self
