@@ -54,7 +54,7 @@ def fitting(fit: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P], 
             fit(self, *args, **kwargs)
         finally:
             del self._end
-        given: list[Any] = [*args, *kwargs.values(), None]  # type: ignore[misc]
+        given: list[Any] = [*args, *kwargs.values(), None]
         self._seen = given[0], given[1]
         if self.verbose:
             print(self.summary)
