@@ -50,8 +50,9 @@ CENTRE = 0.01
 PATIENCE = 12
 """Interior-point steps without progress before the semismooth ones take over."""
 
-ROUNDING = 1e-13
-"""Relative residuals below which a further step would only move by rounding; a gap of its square is none at all."""
+NONE_LEFT = 1e-24
+"""A relative gap that is none at all: interior-point steps end there. The residual of stationarity is rounding long
+before, but products of zeros with what holds them may be small while one of the factors is not."""
 WORTH = 1e-3
 """Interior points are worth a check from this relative residual and gap on: until then it could only say no."""
 SHORTEST = 1e-8
@@ -193,8 +194,8 @@ class NewtonALM(Method):
     def _interior(self, setup: Setup, carry: Carry) -> Carry:
         assert setup.interior is not None
         form, interior = setup.form, setup.interior
-        if max(carry.left, carry.gap) <= ROUNDING or carry.gap <= ROUNDING**2:
-            return carry
+        if carry.gap <= NONE_LEFT:
+            return self._to_semismooth(setup, carry)
         with np.errstate(all="ignore"):  # a step that rounding has spoilt is seen by its outcome
             v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
             y, u = interior.multipliers(point), form.apply(v) + form.c
