@@ -26,6 +26,10 @@ MOST = 40
 """Newton steps before the subproblem counts as too hard, and β is halved."""
 GROWTH = ((2, 10.0), (5, 5.0), (10, 2.5), (20, 1.5))
 """(Newton steps, factor): the easier a subproblem was, the bolder the next."""
+NOISE = 1e-15
+"""‖∇φ‖ in units of β‖w‖ that is rounding: some units in the last place, not all of one sign."""
+LESS = 10.0
+"""What β is divided by where rounding keeps stationarity from falling further, and the equation is better than that."""
 BALANCE = 10.0
 """β grows unless the equation is this much better than stationarity, and the other way round for ε."""
 
@@ -62,9 +66,16 @@ def look(form: Form, s: Subproblem) -> Look:
     return Look(w, u, y, form.smooth.gradient(s.v) + form.adjoint(y) + s.eps * (s.v - s.centre))
 
 
+def is_noise(s: Subproblem, at: Look) -> bool:
+    """Whether ∇φ is what rounding leaves of y = β(w - u), a small difference times a large number."""
+    return s.taken > 1 and float(np.linalg.norm(at.slope)) <= NOISE * s.beta * float(np.linalg.norm(at.w))
+
+
 def is_solved(s: Subproblem, at: Look, size: float) -> bool:
     """Whether φ is minimised well enough; `size` is what ∇φ is compared with for rounding."""
     left = float(np.linalg.norm(at.slope))
+    if is_noise(s, at):
+        return True
     moved = s.eps * np.sum((s.v - s.centre) ** 2) + np.sum((at.y - s.multiplier) ** 2) / s.beta
     return left <= 1e-14 * size or (s.taken > 0 and left <= ENOUGH * np.sqrt(s.eps * moved))
 
@@ -75,6 +86,8 @@ def following(s: Subproblem, at: Look, infeasible: float, unbalanced: float) -> 
     beta, eps = s.beta, s.eps
     if s.taken >= MOST:
         beta /= 2
+    elif is_noise(s, at) and unbalanced > infeasible:
+        beta /= LESS
     else:
         if infeasible >= unbalanced / BALANCE:
             beta *= factor
