@@ -1,5 +1,7 @@
 """The finish on faces: exact answers, never a worse one than first order, one certificate, one checkpoint."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy
@@ -18,6 +20,7 @@ from ipds.functions import (
     NonNegative,
     NonzeroRows,
     PhaseRetrieval,
+    Quadratic,
     Quantile,
 )
 from ipds.functions.faces import Support
@@ -293,3 +296,21 @@ def test_a_support_of_a_smooth_problem_takes_plain_newton_steps(loss):
     gradient = f.grad(restricted.faces[0].embed(found.q[0]))[support]
     assert np.all(np.abs(gradient) <= 1e-9 * np.abs(f.grad(x)[support]))
     assert restricted.solve((x, x), np.zeros(10)) is not None
+
+
+def test_a_smooth_term_of_the_last_block_is_finished_on_its_face():
+    """Best subset with an intercept in raw units, written with residuals: the support of first-order steps is poor."""
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((80, 8)) * np.logspace(0, 2, 8) + 200.0
+    y = 5.0 + G[:, [1, 4]] @ np.array([2.0, -0.3]) + 0.1 * rng.standard_normal(80)
+    ones = np.ones((80, 1))
+    problem = Problem(
+        [Block(h=Cardinality(2), A=-G, shape=8), Block(A=-ones, shape=1), Block(f=Quadratic(1.0), shape=80)],
+        b=-y,
+    )
+    result = solve(problem)
+    columns = [np.c_[ones, G[:, list(pair)]] for pair in itertools.combinations(range(8), 2)]
+    best = min(0.5 * float(np.linalg.lstsq(g, y, rcond=None)[1][0]) for g in columns)
+    assert result.success
+    assert "finished on its face" in result.method
+    assert result.fun == pytest.approx(best, rel=1e-6)

@@ -11,12 +11,15 @@ from kinds import KINDS, Kind, differences, made
 from ipds import AssumptionError, Block, Problem
 from ipds.functions import (
     L1,
+    PSD,
     Box,
     Cardinality,
     Composed,
+    DiagonalEquals,
     LeastSquares,
     Linear,
     NonNegative,
+    Nuclear,
     Quadratic,
     Stacked,
     Zero,
@@ -250,6 +253,38 @@ def test_differences_near_a_bound_stay_inside():
     x = np.array([1e-7, 1.0, 3.0])
     f = Inside(smooth(lambda x: -float(np.sum(np.log(x))), lambda x: -1 / x), np.zeros(3), np.full(3, np.inf))
     np.testing.assert_allclose(f.hessian(x), np.diag(1 / x**2), rtol=1e-2, atol=1e-3)
+
+
+def test_entries_that_bounds_fix_leave_the_others_free():
+    """A user's weighted distance to the correlation matrices: bounds hold the diagonal, and f has values outside."""
+    r = np.random.default_rng(0)
+    C, W = np.eye(5) + 0.5 * r.standard_normal((5, 5)), r.uniform(0.1, 10, (5, 5))
+    C, W = (C + C.T) / 2, (W + W.T) / 2
+    f = smooth(lambda X: 0.5 * float(np.sum(W * (X - C) ** 2)), lambda X: W * (X - C), convex=True)
+    problem = Problem([Block(f=f, h=DiagonalEquals(1.0), A=-1.0, shape=(5, 5)), Block(h=PSD(), shape=(5, 5))])
+    _, carry, state = run(problem, tol=1e-6)
+    X = cp.Variable((5, 5), PSD=True)
+    best = cp.Problem(cp.Minimize(0.5 * cp.sum(cp.multiply(W, cp.square(X - C)))), [cp.diag(X) == 1]).solve(
+        solver="CLARABEL"
+    )
+    assert f(state.q[0]) == pytest.approx(best, rel=1e-5)
+    assert carry.t <= 30
+
+
+def test_rounding_of_large_weights_does_not_hold_steps_back():
+    """Exact completion with the nuclear norm: beta grows until y = beta(w - u) is rounding, and has to come down."""
+    r = np.random.default_rng(0)
+    T = r.standard_normal((8, 2)) @ r.standard_normal((2, 8))
+    mask = np.flatnonzero(r.random(64) < 0.7)
+    pick = sp.csr_array((np.ones(mask.size), (np.arange(mask.size), mask)), shape=(mask.size, 64))
+    A = Matrix(-pick) @ Reshape((8, 8))
+    problem = Problem(
+        [Block(h=Nuclear(1.0), A=A, shape=(8, 8)), Block(h=Box(0.0, 0.0), shape=mask.size)],
+        b=-T.ravel()[mask],
+    )
+    _, carry, state = run(problem, tol=1e-10)
+    assert max(residuals(problem, state)) <= 1e-10
+    assert carry.t <= 80
 
 
 def test_slanted_columns_are_made_orthonormal():

@@ -80,7 +80,7 @@ def applies(problem: Problem, faces: dict[int, Coordinates]) -> bool:
     *others, last = problem.blocks
     free = (i in faces or isinstance(block.h, Zero) for i, block in enumerate(others))
     signs = (isinstance(face, Signs) and others[i].f is not None for i, face in faces.items())
-    return all(free) and all(signs) and last.h.kinks(last.shape) is not None
+    return all(free) and all(signs) and last.f is None and last.h.kinks(last.shape) is not None
 
 
 def settle(problem: Problem, state: State, faces: dict[int, Coordinates]) -> tuple[Restricted, State] | None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._arrays import Array
+from ...functions import Zero
 from ...functions.faces import Coordinates
 from ...operators import Identity
 from ...problem import Block, Problem
@@ -144,7 +145,8 @@ def has_flat_faces(problem: Problem, last: int) -> bool:
     return (
         any(map(_is_watched, others))
         and all(_is_watched(other) or not _is_nonconvex(other) for other in others)
-        and (block.h.is_convex and block.f is None and isinstance(op, Identity) and op.scale != 0)
+        and (block.h.is_convex and isinstance(op, Identity) and op.scale != 0)
+        and (block.f is None or isinstance(block.h, Zero))
     )
 
 

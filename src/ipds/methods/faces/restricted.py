@@ -28,6 +28,7 @@ from ...theory.certificate import certify, subgradients
 from ...theory.state import State
 from ..newton import NewtonALM
 from .pivots import least_deviations
+from .smooth import Total, minimised
 
 STEPS = 80
 """Newton steps at most."""
@@ -94,7 +95,8 @@ class Restricted:
         for block, op, yi in zip(others, self.problem.operators, y, strict=False):
             left = left - op.apply(yi)
             result += (0.0 if block.f is None else float(block.f(yi))) + float(block.h(yi))
-        return result + float(last.h((left / self.scale).reshape(last.shape)))
+        u = (left / self.scale).reshape(last.shape)
+        return result + float(last.h(u)) + (0.0 if last.f is None else float(last.f(u)))
 
     @property
     def scale(self) -> float:
@@ -106,7 +108,7 @@ class Restricted:
         """The problem as one of least absolute deviations, where it is one with dense columns."""
         *others, last = self.whole.blocks
         kinks = last.h.kinks(last.shape)
-        if kinks is None or any(block.f is not None for block in others):
+        if kinks is None or any(block.f is not None for block in (*others, last)):
             return None
         if any(np.isfinite(bound).any() for bound in (kinks.lower, kinks.upper)):
             return None
@@ -172,44 +174,20 @@ class Restricted:
         return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(y), points)
 
     def _smoothly(self, y: tuple[Any, ...]) -> State | None:
-        """Newton steps with halving on F, where no h is left; None where these do not apply, or end before the end."""
-        *others, last = self.problem.blocks
-        if not all(isinstance(block.h, Zero) for block in (*others, last)):
+        """By Newton steps, where no h is left; None where there is one, or the steps do not get there."""
+        *_, last = self.problem.blocks
+        if not all(isinstance(block.h, Zero) for block in self.problem.blocks):
             return None
-        v = np.concatenate([np.ravel(yi) for yi in y[:-1]])
-        for _ in range(STEPS):
-            g, H = self.gradient(v), self.hessian(v)
-            if H is None:
-                return None
-            if float(np.linalg.norm(g)) <= ENOUGH * float(np.linalg.norm(H @ v)):
-                break
-            factor, info = scipy.linalg.lapack.dpotrf(H)
-            d = -scipy.linalg.lapack.dpotrs(factor, g)[0]
-            if info != 0 or not (step := self._falling(v, d, g)):
-                return None
-            v = v + step * d
-        else:
+        v = minimised(Total(self), np.concatenate([np.ravel(yi) for yi in y[:-1]]))
+        if v is None:
             return None
-        parts, z = self.split(v), np.zeros(self.problem.shape)
-        left = self.problem.b - sum(
-            op.apply(yi) for op, yi in zip(self.problem.operators, parts, strict=False)
-        )
-        x = (*parts, (left / self.scale).reshape(last.shape))
-        return State(0, x, x[-1], z, 1.0, 0.0, (None,) * len(x), tuple((xi, 1.0) for xi in x))
-
-    def _falling(self, v: np.ndarray, d: np.ndarray, g: np.ndarray) -> float:
-        """A step along d after which F has not risen, or ∇F is less, as near a minimum only that can tell; else 0."""
-        value, size, step = self._smooth(v), float(np.linalg.norm(g)), 1.0
-        while step > 1e-6:
-            there = v + step * d
-            if self._smooth(there) < value or float(np.linalg.norm(self.gradient(there))) < 0.5 * size:
-                return step
-            step /= 2
-        return 0.0
-
-    def _smooth(self, v: np.ndarray) -> float:
-        pairs = zip(self.problem.blocks, self.split(v), strict=False)
-        return sum(0.0 if block.f is None else float(block.f(yi)) for block, yi in pairs)
+        parts = self.split(v)
+        products = [op.apply(yi) for op, yi in zip(self.problem.operators, parts, strict=False)]
+        u = ((self.problem.b - sum(products)) / self.scale).reshape(last.shape)
+        slope = np.zeros(u.shape) if last.f is None else last.f.grad(u)
+        z = (slope * (-1 / self.scale)).reshape(self.problem.shape)
+        points = tuple((xi, 1.0) for xi in (*parts, u))
+        return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(points), points)
 
     def _by_newton(self, y: tuple[Any, ...], z: Any) -> State | None:
         method, problem = NewtonALM(), self.problem

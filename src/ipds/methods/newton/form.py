@@ -137,9 +137,10 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
     b = np.zeros(size) + (np.ravel(to_numpy(problem.b)) if is_array(problem.b) else problem.b)
     c = np.concatenate([b / a, np.zeros(m - size)])
     parts = []
+    interior = all(piece.kinks is not None or piece.groups is not None for piece in pieces)
     for block, place, like in zip(problem.blocks[:-1], places, x0[:-1], strict=True):
         constant, bends, unknown = describe(block.f, block.shape, like)
-        f = inside(block, known=not unknown)
+        f = inside(block, not unknown, interior)
         if isinstance(f, Inside):
             unknown = [Inside(g, f.lower, f.upper) for g in unknown]
         parts.append(Part(f, place, block.shape, like, tuple(constant), tuple(bends), tuple(unknown)))

@@ -77,11 +77,32 @@ class Inside(Smooth):
         return 0.5 * (H + H.T)
 
 
-def inside(block: Block, known: bool) -> Smooth | None:
-    """The block's f, kept inside the bounds of its h where f is not `known` to be defined everywhere."""
+def inside(block: Block, known: bool, interior: bool) -> Smooth | None:
+    """The block's f, kept inside the bounds of its h where f is not `known` to be defined everywhere.
+
+    Without interior-point steps v meets the bounds in the limit only, and has to be free on the way: then f is kept
+    inside only where it has no value outside. Entries that their bounds fix are never held.
+    """
     kinks = block.h.kinks(block.shape)
     if block.f is None or known or kinks is None:
         return block.f
     filled = kinks.filled(block.shape)
-    lower, upper = np.asarray(filled.lower), np.asarray(filled.upper)
-    return Inside(block.f, lower, upper) if np.any(np.isfinite(lower) | np.isfinite(upper)) else block.f
+    lower, upper = np.asarray(filled.lower, float), np.asarray(filled.upper, float)
+    fixed = lower == upper
+    lower, upper = np.where(fixed, -np.inf, lower), np.where(fixed, np.inf, upper)
+    if not np.any(np.isfinite(lower) | np.isfinite(upper)):
+        return block.f
+    return Inside(block.f, lower, upper) if interior or not _goes_on(block.f, lower, upper) else block.f
+
+
+def _goes_on(f: Smooth, lower: np.ndarray, upper: np.ndarray) -> bool:
+    """Whether f and its gradient have values beyond the bounds, on both sides, as far out as these are wide."""
+    width = np.where(np.isfinite(lower) & np.isfinite(upper), upper - lower, 1.0)
+    below = np.where(np.isfinite(lower), lower - width, np.where(np.isfinite(upper), upper - width, 0.0))
+    above = np.where(np.isfinite(upper), upper + width, np.where(np.isfinite(lower), lower + width, 0.0))
+    try:
+        with np.errstate(all="ignore"):
+            found = [f.value_and_grad(x) for x in (below, above)]
+    except (TypeError, ValueError, ArithmeticError):
+        return False
+    return all(np.isfinite(float(value)) and np.all(np.isfinite(to_numpy(g))) for value, g in found)

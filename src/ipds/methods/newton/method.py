@@ -50,6 +50,8 @@ CENTRE = 0.01
 PATIENCE = 12
 """Interior-point steps without progress before the semismooth ones take over."""
 
+ROUNDING = 1e-13
+"""Relative residuals below which a further step on predicted faces would only move by rounding."""
 NONE_LEFT = 1e-24
 """A relative gap that is none at all: interior-point steps end there. The residual of stationarity is rounding long
 before, but products of zeros with what holds them may be small while one of the factors is not."""
