@@ -143,17 +143,12 @@ def fit(
         kept, left_out = write.record(fitted, write.LARGEST)
         typer.echo(write.as_json({**summary, "fitted": kept, "left_out": left_out}))
     else:
-        _report(summary, fitted, result, [path for path in (out, save, plot) if path is not None])
+        _report(summary, estimator, [path for path in (out, save, plot) if path is not None])
     raise typer.Exit(exit_code(result))
 
 
 SHOWN = 8
 """Entries up to which a vector is shown whole."""
-UNSHOWN = (
-    *("n_iter_", "n_features_in_", "notes_", "quality_"),
-    *("standardize_", "feature_scales_", "center_", "loadings_"),
-)
-"""Attributes that the report leaves to the files."""
 VIDEO = {"background": "low_rank_", "foreground": "residual_"}
 """What the parts of a fitted video are called, and where they come from."""
 
@@ -267,27 +262,35 @@ def outcome(result: Result) -> dict[str, Any]:
     )
 
 
-def _report(summary: dict[str, Any], fitted: dict[str, Any], result: Result, written: list[Path]) -> None:
-    """For people: the verdict first, then figures, then what was found in brief."""
+def _report(summary: dict[str, Any], estimator: Any, written: list[Path]) -> None:
+    """For people: the verdict first, then figures, then what was found."""
+    result = estimator.result_
     shape = " x ".join(map(str, summary["data"]["shape"]))
     verdict = "certified" if result.success else "NOT certified"
-    rows = {
-        summary["model"]: f"{summary['data']['file']}, {shape}",
-        verdict: f"relative certificate {result.certificate.relative:.1e}, tolerance {summary['tol']:.0e}",
-        "ended": result.message + ("" if result.success else "; raise --max-iter, --time-limit or --tol"),
-        "method": result.method,
-        "objective": f"{result.fun:.10g}",
-        "iterations": f"{result.nit} in {result.seconds:.2f} s",
-        **{name: brief(value) for name, value in fitted.items() if name not in UNSHOWN},
-    }
-    features = summary["data"].get("features")
-    if features and 0 < len(fitted.get("support_", ())) <= SHOWN:
-        rows["support_"] += f" ({', '.join(features[k] for k in fitted['support_'])})"
-    width = max(map(len, rows))
-    for name, value in rows.items():
+    hint = HINTS.get(result.status.name, "")
+    rows = [
+        (summary["model"], f"{summary['data']['file']}, {shape}"),
+        (verdict, f"relative certificate {result.certificate.relative:.1e}, tolerance {summary['tol']:.0e}"),
+        ("ended", result.message + (f"; {hint}" if hint else "")),
+        ("method", result.method),
+        ("objective", f"{result.fun:.10g}"),
+        ("iterations", f"{result.nit} in {result.seconds:.2f} s"),
+        *estimator.summary.rows()[1:],
+        *(("wrote", str(path)) for path in written),
+    ]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
         typer.echo(f"{name:<{width}}  {value}")
-    for path in written:
-        typer.echo(f"{'wrote':<{width}}  {path}")
+
+
+HINTS = {
+    "MAX_ITER": "raise --max-iter or --tol",
+    "TIME_LIMIT": "raise --time-limit or --tol",
+    "STALLED": "raise --tol, or try another --method",
+    "STALLED_FEASIBLE": "raise --tol, or try another --method",
+    "INTERRUPTED": "with --checkpoint FILE a solve can be taken up again by --resume",
+}
+"""What to do about a solve that ended so."""
 
 
 def brief(value: Any) -> str:

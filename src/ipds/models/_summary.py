@@ -40,13 +40,17 @@ class Summary:
         """The parts as plain data."""
         return asdict(self)
 
-    def __str__(self) -> str:
+    def rows(self) -> list[tuple[str, str]]:
+        """(title, text) line by line, the verdict first."""
         rows = [(self.model, self.verdict)]
         for title, values in (("chosen", self.choices), ("quality", self.quality)):
             if values:
                 rows.append((title, ", ".join(f"{name} {_number(v)}" for name, v in values.items())))
         rows += [(row, _largest(terms)) for row, terms in self.terms.items()]
-        rows += [("note", text) for text in self.notes]
+        return rows + [("note", text) for text in self.notes]
+
+    def __str__(self) -> str:
+        rows = self.rows()
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
