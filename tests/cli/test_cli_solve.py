@@ -140,7 +140,7 @@ def test_files_are_written_in_the_format_of_their_suffix(data):
 def test_features_are_called_by_their_names(data):
     report = run("robust-regression", "table.csv", "--target", "price", "--sparsity", "2").output
     (line,) = [line for line in report.splitlines() if line.startswith("coefficients")]
-    assert re.fullmatch(r"coefficients +a [12]\S*, d -[01]\S*", line)
+    assert re.match(r"coefficients +a [12]\S*, d -[01]\S*", line)
     record = json.loads(run("sparse-pca", "table.csv", "--drop", "b", "--n-components", "1", "--json").stdout)
     assert record["data"]["features"] == ["a", "c", "d", "e", "f", "price"]
     record = json.loads(run("sparse-pca", "X.npy", "--n-components", "1", "--json").stdout)
