@@ -14,7 +14,7 @@ from benchmarks.clock import Recorder
 from benchmarks.problems import Array, Case, largest, polar
 from benchmarks.specialists import on_support, soft
 
-LIMIT = 30.0
+LIMIT = 300.0
 """Seconds for solvers that show no points on the way, and so cannot be stopped by the recorder."""
 
 # ---------------------------------------------------------------- CVXPY

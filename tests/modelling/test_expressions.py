@@ -178,3 +178,12 @@ def _inside(operator):
     for name in ("inner", "left", "right"):
         if hasattr(operator, name):
             yield from _inside(getattr(operator, name))
+
+
+def test_means():
+    X = Variable((4, 3), name="X")
+    value = np.arange(12.0).reshape(4, 3)
+    for axis in (None, 0, 1, -1):
+        mean = X.mean(axis)
+        np.testing.assert_allclose(mean.at({X: value}), value.mean(axis))
+    assert str(X.sum(axis=0).mean()) == "X.sum(axis=0).mean()"

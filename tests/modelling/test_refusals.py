@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse.linalg as spl
 
 from ipds import Variable, minimize
-from ipds.functions import L1, Cardinality, LeastSquares, Nuclear
+from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Rank
 from ipds.modelling import entropy, kl_div, log_det, norm1, norm2, quad_form, term
 from ipds.operators import FiniteDifference
 
@@ -37,6 +37,9 @@ REFUSED = [
     (lambda: v + np.ones(5), ValueError, ["`v + array(5)`", "(6,)", "(5,)"]),
     (lambda: v + np.ones((6, 1)), ValueError, ["(6, 6)", ".reshape"]),
     (lambda: v + np.array([np.nan] * 6), ValueError, ["finite"]),
+    (lambda: Rank(1)(v), ValueError, ["`Rank(s=1)(v)`", "needs a matrix", "(6,)", ".reshape"]),
+    (lambda: PSD()(V), ValueError, ["`PSD()(V)`", "square", "(2, 3)"]),
+    (lambda: L1(1.0)(v, V), TypeError, ["L1(lam=1.0)", "one expression", "concatenate"]),
     (lambda: v.reshape(5), ValueError, ["(6,)", "(5,)"]),
     (lambda: v[6:], IndexError, ["none of its 6 entries"]),
     (lambda: 0 <= v <= 1, TypeError, ["`v >= 0`", "[lo <= x, x <= hi]"]),

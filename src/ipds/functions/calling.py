@@ -22,6 +22,8 @@ def _value_or_term(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     def __call__(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         if type(x) is not np.ndarray and hasattr(x, "__ipds_term__"):
+            if args or kwargs:
+                raise TypeError(f"{self!r} takes one expression; of several, write concatenate([...])")
             return x.__ipds_term__(self)
         return call(self, x, *args, **kwargs)
 

@@ -1,7 +1,8 @@
-"""`A @ x` where A is a LinearOperator of SciPy or PyLops.
+"""Arithmetic that NumPy, SciPy and PyLops would do themselves is left to expressions.
 
-NumPy arrays and SciPy's sparse matrices let the right operand of `@` speak first when they do not know it.
-LinearOperators do not: they turn it into an array. Here their `@` learns to stand back, for expressions alone.
+NumPy's functions ask `__array_ufunc__` and `__array_function__`. SciPy's sparse matrices let the right operand of `@`
+speak first when they do not know it. LinearOperators do not: they turn it into an array. Here their `@` learns to stand
+back, for expressions alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import sys
 from typing import Any
 
 import scipy
+
+from . import refusals
+from .writing import shown
 
 _DEFERRING: set[type] = set()
 
@@ -30,3 +34,40 @@ def _deferring(matmul: Any, expression: type) -> Any:
         return NotImplemented if isinstance(other, expression) else matmul(self, other)
 
     return __matmul__
+
+
+class LeftAlone:
+    """What NumPy's functions do with an expression: arithmetic is its own, all else is refused."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's arrays and numbers leave arithmetic to us; other functions of entries are not affine."""
+        name = _ARITHMETIC.get(ufunc.__name__)
+        if method != "__call__" or kwargs or name is None:
+            raise TypeError(refusals.numpy_function(self, ufunc.__name__, [shown(i) for i in inputs]))
+        left, right = inputs
+        if isinstance(left, LeftAlone):
+            return getattr(left, f"__{name}__")(right)
+        return getattr(right, f"__{_REFLECTED.get(name, 'r' + name)}__")(left)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        raise TypeError(refusals.numpy_function(self, function.__name__, [shown(a) for a in args]))
+
+
+_ARITHMETIC = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "truediv",
+    "true_divide": "truediv",
+    "matmul": "matmul",
+    "equal": "eq",
+    "not_equal": "ne",
+    "less_equal": "le",
+    "greater_equal": "ge",
+    "less": "lt",
+    "greater": "gt",
+    "power": "pow",
+}
+_REFLECTED = {"eq": "eq", "ne": "ne", "le": "ge", "ge": "le", "lt": "gt", "gt": "lt"}

@@ -1,7 +1,8 @@
 """Variables and affine expressions of them: M₁ x₁ + M₂ x₂ + … + c.
 
 An expression is immutable and knows its shape; whatever does not fit is refused on the line where it is written.
-It follows NumPy: `@`, `+`, `-`, `*` and `/` by numbers and arrays, indexing, `.T`, `.reshape`, `.sum(axis)`.
+It follows NumPy: `@`, `+`, `-`, `*` and `/` by numbers and arrays, indexing, `.T`, `.reshape`, `.sum(axis)`,
+`.mean(axis)`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from ..operators import Operator, TwoSided, as_operator, from_linear_operator
 from . import refusals
 from .constants import as_matrix, constant_after, constant_in, local
 from .constraints import Constraint
-from .deferring import make_linear_operators_defer
-from .maps import Body, Map, choice, scaling, sums
+from .deferring import LeftAlone, make_linear_operators_defer
+from .maps import Body, Map, choice, scaling
+from .shapes import Shaped
 from .terms import Objective, Term
-from .writing import PRODUCT, SUM, WHOLE, Text, joined, shown, shown_index
+from .writing import PRODUCT, SUM, WHOLE, Text, joined, shown
 
 
-class Expression:
+class Expression(Shaped, LeftAlone):
     """An affine expression Σ_j M_j x_j + c of variables x_j, of a fixed shape.
 
     Made from `Variable`s by arithmetic, not by hand.
@@ -59,16 +61,6 @@ class Expression:
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         for name, value in state[1].items():  # as pickle has it for classes with slots
             object.__setattr__(self, name, value)
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of entries."""
-        return math.prod(self.shape)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -261,56 +253,6 @@ class Expression:
             return self._then(scipy.sparse.kron(rows, np.eye(self.shape[1]), format="csr"), shape, text)
         return self._then(as_operator(rows), shape, text)
 
-    # ------------------------------------------------------------------ shapes
-
-    def __getitem__(self, key: Any) -> Expression:
-        indices = np.arange(self.size).reshape(self.shape)[key]
-        if indices.size == 0:
-            raise IndexError(f"`{self.text.within(WHOLE)}[...]` selects none of its {self.size} entries")
-        inside = ", ".join(map(shown_index, key if isinstance(key, tuple) else (key,)))
-        return self._pick(np.asarray(indices), Text(f"{self.text.within(WHOLE)}[{inside}]", WHOLE))
-
-    def reshape(self, *shape: Any) -> Expression:
-        """The same entries, row by row, in another shape; one length may be -1."""
-        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], numbers.Integral) else shape
-        try:
-            indices = np.arange(self.size).reshape(wanted)
-        except ValueError:
-            raise ValueError(
-                f"`{self}` of shape {self.shape} has {self.size} entries and cannot be reshaped to {wanted}"
-            ) from None
-        return self._pick(indices, Text(f"{self.text.within(WHOLE)}.reshape{indices.shape}", WHOLE))
-
-    def ravel(self) -> Expression:
-        """All entries as a vector, row by row."""
-        return self.reshape(-1)
-
-    @property
-    def T(self) -> Expression:
-        """The transpose: axes in reverse order."""
-        return self._pick(
-            np.arange(self.size).reshape(self.shape).T, Text(f"{self.text.within(WHOLE)}.T", WHOLE)
-        )
-
-    def sum(self, axis: int | None = None) -> Expression:
-        """Sum over an axis, or of all entries."""
-        indices: np.ndarray = np.arange(self.size).reshape(self.shape)
-        if axis is None:
-            shape: Shape = ()
-            groups = indices.reshape(1, -1)
-        else:
-            require_axis(self, axis)
-            lines = np.moveaxis(indices, axis, -1)
-            shape = lines.shape[:-1]
-            groups = lines.reshape(-1, lines.shape[-1])
-        inside = "" if axis is None else f"axis={axis}"
-        return self._then(
-            sums(groups, self.size), shape, Text(f"{self.text.within(WHOLE)}.sum({inside})", WHOLE)
-        )
-
-    def _pick(self, indices: np.ndarray, text: Text) -> Expression:
-        return self._then(choice(indices, self.size), indices.shape, text)
-
     def _then(self, left: Body, shape: Shape, text: Text) -> Expression:
         """left · self, where `left` is a body (see `Map`) from this shape to `shape`."""
         maps = {variable: map_.then(left, shape) for variable, map_ in self.maps.items()}
@@ -318,39 +260,6 @@ class Expression:
 
     def _named(self, text: Text) -> Expression:
         return Expression(self.shape, self.maps, self.constant, text)
-
-    # ------------------------------------------------------------------ what NumPy would do without us
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy's arrays and numbers leave arithmetic to us; other functions of entries are not affine."""
-        name = _ARITHMETIC.get(ufunc.__name__)
-        if method != "__call__" or kwargs or name is None:
-            raise TypeError(refusals.numpy_function(self, ufunc.__name__, [shown(i) for i in inputs]))
-        left, right = inputs
-        if isinstance(left, Expression):
-            return getattr(left, f"__{name}__")(right)
-        return getattr(right, f"__{_REFLECTED.get(name, 'r' + name)}__")(left)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        raise TypeError(refusals.numpy_function(self, function.__name__, [shown(a) for a in args]))
-
-
-_ARITHMETIC = {
-    "add": "add",
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "truediv",
-    "true_divide": "truediv",
-    "matmul": "matmul",
-    "equal": "eq",
-    "not_equal": "ne",
-    "less_equal": "le",
-    "greater_equal": "ge",
-    "less": "lt",
-    "greater": "gt",
-    "power": "pow",
-}
-_REFLECTED = {"eq": "eq", "ne": "ne", "le": "ge", "ge": "le", "lt": "gt", "gt": "lt"}
 
 
 class Variable(Expression):
@@ -420,9 +329,3 @@ def as_expression(value: Any) -> Expression | None:
 
 def _is_constant(value: Any) -> bool:
     return isinstance(value, Expression) and not value.maps
-
-
-def require_axis(e: Expression, axis: Any) -> None:
-    """ValueError where e has no such axis."""
-    if not isinstance(axis, int | np.integer) or not -e.ndim <= axis < e.ndim:
-        raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import refusals
-from .expressions import Expression, as_expression, require_axis
+from .expressions import Expression, as_expression
 from .maps import differences, placement
+from .shapes import require_axis
 from .writing import WHOLE, Text
 
 

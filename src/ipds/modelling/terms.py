@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..functions import Nonsmooth, Smooth
+from ..functions import PSD, Nonsmooth, Nuclear, Rank, Smooth, Stiefel
 from ..functions.adapters import as_nonsmooth, as_smooth
 from . import refusals
 from .faces import is_smooth
@@ -18,6 +18,8 @@ from .writing import PRODUCT, SUM, WHOLE, Text, joined, shown
 if TYPE_CHECKING:
     from .expressions import Expression
 
+OF_MATRICES = (Nuclear, PSD, Rank, Stiefel)
+"""Functions of matrices."""
 TRIAL = 10_000
 """Expressions with at most so many entries are tried at 0 when a term of them is written."""
 
@@ -102,6 +104,10 @@ class Term(_Summand):
     def _try(self) -> None:
         """Refuse now what the function cannot act on."""
         shape, linear = self.expression.shape or (1,), getattr(self.function, "G", None)
+        if isinstance(self.function, OF_MATRICES) and len(shape) != 2:
+            raise ValueError(f"`{self.name}`: needs a matrix, got shape {shape}; use .reshape")
+        if isinstance(self.function, PSD) and shape[0] != shape[1]:
+            raise ValueError(f"`{self.name}`: needs a square matrix, got shape {shape}")
         try:
             if isinstance(self.function, Smooth):
                 if linear is not None:

@@ -1,0 +1,95 @@
+"""Entries of an expression chosen, put into another shape, and added up: as NumPy does with those of an array."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Shape
+from .maps import Body, choice, sums
+from .writing import WHOLE, Text, shown_index
+
+
+class Shaped:
+    """The shape of an expression and what follows from it; `_then` applies a map to the entries."""
+
+    __slots__ = ()
+
+    shape: Shape
+    text: Text
+
+    def _then(self, left: Body, shape: Shape, text: Text) -> Any:
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, key: Any) -> Any:
+        indices = np.arange(self.size).reshape(self.shape)[key]
+        if indices.size == 0:
+            raise IndexError(f"`{self.text.within(WHOLE)}[...]` selects none of its {self.size} entries")
+        inside = ", ".join(map(shown_index, key if isinstance(key, tuple) else (key,)))
+        return self._pick(np.asarray(indices), Text(f"{self.text.within(WHOLE)}[{inside}]", WHOLE))
+
+    def reshape(self, *shape: Any) -> Any:
+        """The same entries, row by row, in another shape; one length may be -1."""
+        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], numbers.Integral) else shape
+        try:
+            indices = np.arange(self.size).reshape(wanted)
+        except ValueError:
+            raise ValueError(
+                f"`{self}` of shape {self.shape} has {self.size} entries and cannot be reshaped to {wanted}"
+            ) from None
+        return self._pick(indices, Text(f"{self.text.within(WHOLE)}.reshape{indices.shape}", WHOLE))
+
+    def ravel(self) -> Any:
+        """All entries as a vector, row by row."""
+        return self.reshape(-1)
+
+    @property
+    def T(self) -> Any:
+        """The transpose: axes in reverse order."""
+        return self._pick(
+            np.arange(self.size).reshape(self.shape).T, Text(f"{self.text.within(WHOLE)}.T", WHOLE)
+        )
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Sum over an axis, or of all entries."""
+        return self._add_up("sum", axis)
+
+    def mean(self, axis: int | None = None) -> Any:
+        """Mean over an axis, or of all entries."""
+        return self._add_up("mean", axis)
+
+    def _add_up(self, name: str, axis: int | None) -> Any:
+        indices: np.ndarray = np.arange(self.size).reshape(self.shape)
+        if axis is None:
+            shape: Shape = ()
+            groups = indices.reshape(1, -1)
+        else:
+            require_axis(self, axis)
+            lines = np.moveaxis(indices, axis, -1)
+            shape = lines.shape[:-1]
+            groups = lines.reshape(-1, lines.shape[-1])
+        text = Text(f"{self.text.within(WHOLE)}.{name}({'' if axis is None else f'axis={axis}'})", WHOLE)
+        weight = 1.0 if name == "sum" else 1.0 / groups.shape[1]
+        return self._then(weight * sums(groups, self.size), shape, text)
+
+    def _pick(self, indices: np.ndarray, text: Text) -> Any:
+        return self._then(choice(indices, self.size), indices.shape, text)
+
+
+def require_axis(e: Shaped, axis: Any) -> None:
+    """ValueError where e has no such axis."""
+    if not isinstance(axis, int | np.integer) or not -e.ndim <= axis < e.ndim:
+        raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}")
