@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
-from ipds.functions import L1, Binary, LeastSquares, Linear, NonNegative, Quadratic, Stiefel
+from ipds.functions import L1, Binary, KBinary, LeastSquares, Linear, NonNegative, Quadratic, Stiefel
 from ipds.methods import AcceleratedIPDS
+from ipds.solving.flips import exchanged
 from ipds.solving.starts import starts_for
 
 
@@ -59,3 +60,56 @@ def test_the_time_limit_counts_all_starts():
     problem, _ = signs(0)
     result = solve(problem, time_limit=0.0)
     assert result.starts == 1
+
+
+def chosen(seed: int, k: int = 4, size: int = 12) -> tuple[Problem, float]:
+    """Least squares over the choices of k out of `size`, and its least value by enumeration."""
+    g = np.random.default_rng(seed)
+    G = g.standard_normal((8, size))
+    x = np.zeros(size)
+    x[g.choice(size, k, replace=False)] = 1
+    y = G @ x + 0.3 * g.standard_normal(8)
+    best = min(
+        0.5 * np.sum((G[:, list(c)].sum(axis=1) - y) ** 2) for c in itertools.combinations(range(size), k)
+    )
+    return Problem([Block(f=LeastSquares(G, y), h=KBinary(k), shape=size)]), float(best)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_choices_of_k_are_the_best_ones(seed):
+    problem, best = chosen(seed)
+    result = solve(problem)
+    assert result.success
+    assert KBinary(4).contains(result.x[0])
+    assert result.fun == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("lo", [0.0, -1.0])
+def test_no_exchange_of_two_entries_lowers_an_answer(lo):
+    """Block-2 stationary: judged here by trying all flips of one and of two entries."""
+    g = np.random.default_rng(2)
+    G = g.standard_normal((15, 24))
+    y = G @ g.choice([lo, 1.0], 24) + 0.2 * g.standard_normal(15)
+    problem = Problem([Block(h=Binary(lo, 1.0), A=-G, shape=24), Block(h=L1(1.0), shape=15)], b=-y)
+    result = solve(problem)
+    value = np.abs(G @ result.x[0] - y).sum()
+    assert result.success
+    assert result.fun == pytest.approx(value, rel=1e-9)
+    for some in [(i,) for i in range(24)] + list(itertools.combinations(range(24), 2)):
+        x = result.x[0].copy()
+        x[list(some)] = lo + 1.0 - x[list(some)]
+        assert np.abs(G @ x - y).sum() >= value * (1 - 1e-9)
+
+
+def test_exchanges_start_from_any_point_and_leave_it_as_it_is():
+    problem, best = signs(1)
+    start = -np.ones(10)
+    found = exchanged(problem, (start,), lambda: False)
+    assert found is not None
+    assert problem.objective(found) < problem.objective((start,))
+    np.testing.assert_array_equal(start, -np.ones(10))
+    assert exchanged(problem, found, lambda: False) is None
+    assert exchanged(problem, (start,), lambda: True) is None
+    assert problem.objective(found) >= best * (1 - 1e-12)
+    coupled = Problem([Block(h=Binary(), A=-1.0, shape=3), Block(h=Binary(), shape=3)])
+    assert exchanged(coupled, (np.zeros(3), np.zeros(3)), lambda: False) is None  # no block takes up the rest

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array
-from ..functions import Binary, Box, KBinary, NonNegative, Nonsmooth, Stiefel
+from ..functions import Binary, Box, CappedSimplex, KBinary, NonNegative, Nonsmooth, Stiefel
 from ..methods import AcceleratedIPDS, Method
 from ..problem import Block, Problem
 from ..status import Status
+from .flips import exchanged
 from .starting import drawn, prototype
+from .stopping import Stopwatch
 
 if TYPE_CHECKING:
     from ..result import Result
 
 STARTS = {"fast": 1, "balanced": 8, "thorough": 24}
 """Starts by the effort of `AcceleratedIPDS`; "auto" is balanced."""
+STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
+"""Ends that somebody asked for: no further start after them."""
 SMALL = 5000
 """Entries of all blocks up to which a start is cheap."""
 
@@ -52,17 +56,27 @@ def best_of(
 ) -> Result:
     """The best of `first` and of further starts; `again(problem, x0, seconds used)` solves from one.
 
-    The first of these is the answer of the convex relaxation, where a discrete set has one; the others are drawn.
+    The first of these is the answer of the convex relaxation, where a discrete set has one; the others are drawn; the
+    last is what exchanges of entries of discrete blocks make of the best (`flips`), where that is lower.
     """
     found = [first]
     for start in _starts(problem, count - 1, again, lambda: sum(r.seconds for r in found), seed):
         used = sum(r.seconds for r in found)
-        if first.status in (Status.INTERRUPTED, Status.CALLBACK) or (limit is not None and used >= limit):
+        if first.status in STOPPED or (limit is not None and used >= limit):
             break
         found.append(again(problem, start, used))
-    best = min(found, key=lambda r: (r.status is Status.DIVERGED, not r.success, r.fun))
+    if first.status not in STOPPED:
+        clock = Stopwatch(sum(r.seconds for r in found), limit)
+        point = exchanged(problem, min(found, key=_rank).x, clock.over)
+        if point is not None:
+            found.append(again(problem, point, clock.seconds()))
+    best = min(found, key=_rank)
     best.starts, best.seconds = len(found), sum(r.seconds for r in found)
     return best
+
+
+def _rank(result: Result) -> tuple[bool, bool, float]:
+    return result.status is Status.DIVERGED, not result.success, result.fun
 
 
 def _starts(
@@ -84,4 +98,6 @@ def _starts(
 
 def _relaxed(h: Nonsmooth) -> Nonsmooth | None:
     """The convex hull of a discrete set."""
+    if isinstance(h, KBinary) and h.k > 0:
+        return CappedSimplex(float(h.k))
     return Box(h.lo, h.hi) if isinstance(h, Binary) else None
