@@ -9,7 +9,7 @@ import pytest
 
 import problems
 from ipds import AssumptionError, Block, Parameters, Problem, iterate
-from ipds.functions import L1, Box, Linear, Quadratic, Zero
+from ipds.functions import L1, Box, Linear, Quadratic, Sum, Zero
 from ipds.methods import IPDS
 from ipds.theory.bound import bound, lower_bound
 from ipds.theory.certificate import certify
@@ -25,6 +25,7 @@ def test_the_best_iterate_of_a_window_is_within_the_bound(kappa):
     critical = np.array([certify(problem, state).critical for state in states])
     for N in (10, 100, 398):
         assert critical[N // 2 : N + 1].min() <= promised(N)
+        assert critical[1 : N + 1].mean() <= promised.average(N)
 
 
 def test_the_number_of_iterations_grows_like_the_cube():
@@ -52,6 +53,11 @@ def test_check_prints_what_is_promised_and_what_is_not_checked():
     assert report.iterations(1e-2) < report.iterations(1e-3)
     assert "iterations it promises" in str(report)
     assert "bounded below" in str(report)
+    assert f"{report.iterations(1e-2):.1e} to a criticality of 0.01" in str(
+        problems.robust_regression().check(1e-2)
+    )
+    with pytest.raises(ValueError, match="positive"):
+        problems.robust_regression().check(epsilon=0.0)
 
 
 def test_an_objective_that_falls_without_end_does_not_hold():
@@ -65,3 +71,20 @@ def test_an_objective_that_falls_without_end_does_not_hold():
         [Block(h=Box(-1.0, 1.0), A=-1.0, shape=3), Block(f=Quadratic(np.eye(3)), h=L1(1.0), shape=3)]
     )
     assert bounded.check().holds
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        Quadratic(np.diag(np.r_[-1.0, np.full(49, 100.0)])),  # concave along one axis of fifty
+        Linear(3 * np.eye(50)[7]),  # steeper than the ℓ1 norm along one axis
+    ],
+    ids=["one concave axis", "one steep axis"],
+)
+def test_one_direction_of_many_without_end_is_found(f):
+    problem = Problem([Block(h=Zero(), A=-1.0, shape=50), Block(f=f, h=L1(1.0), shape=50, name="v")])
+    assert "'v' falls without end" in str(problem.check())
+    bounded = Problem(
+        [Block(h=Zero(), A=-1.0, shape=50), Block(f=f, h=Sum([L1(1.0), Box(-9.0, 9.0)]), shape=50)]
+    )
+    assert "falls without end" not in str(bounded.check())

@@ -4,7 +4,7 @@ import pytest
 
 import problems
 from ipds import Block, Problem
-from ipds.functions import L1, PCAVariance, Stiefel
+from ipds.functions import L0, L1, MCP, PCAVariance, Quadratic, Stiefel
 from ipds.theory.theorems import THEOREMS
 
 
@@ -73,3 +73,18 @@ def test_checking_is_lazy(monkeypatch):
 
     monkeypatch.setattr(theory, "method_table", lambda problem: pytest.fail("built without being asked for"))
     assert pca().check().holds
+
+
+def test_theorems_of_methods_that_are_not_here():
+    G = problems.rng().standard_normal((8, 5))
+    tall = Problem(
+        [Block(h=MCP(1.0, 3.0), A=-1.0, shape=8), Block(f=Quadratic(1.0), h=L1(1.0), A=G, shape=5)]
+    )
+    report = tall.check()  # A_n is not surjective
+    assert not report.holds
+    assert [name.split()[0] for name in report.elsewhere] == ["PPG-ADMM"]
+    assert "theorems elsewhere" in report.summary()
+    assert [name.split()[0] for name in pca().check().elsewhere] == ["ARADMM"]
+    assert "theorems elsewhere" not in pca().check().summary()  # one of ours applies
+    counted = Problem([Block(h=L0(1.0), A=-1.0, shape=8), Block(h=L1(1.0), A=G, shape=5)])
+    assert counted.check().elsewhere == ()

@@ -146,9 +146,9 @@ def _is_described(problem: Problem) -> bool:
 
 
 @examines
-def check(problem: Problem) -> Assumptions:
+def check(problem: Problem, epsilon: float = 1e-3) -> Assumptions:
     """Which assumptions of the theory hold, and what `solve` would do: behind `Problem.check`."""
-    return examine(problem, _plan, _promise)
+    return examine(problem, _plan, _promise, epsilon)
 
 
 def _promise(problem: Problem, epsilon: float) -> float:

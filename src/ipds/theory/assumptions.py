@@ -45,12 +45,15 @@ class Assumptions:
     """(what, how) of a default `solve`: presolve, methods in their order. An answer is certified without a theorem."""
     promise: Callable[[Problem, float], float] | None = field(default=None, repr=False, compare=False)
     """Iterations that the theorem promises to bring the criticality below ε."""
+    epsilon: float = 1e-3
+    """The ε of which the report speaks."""
 
     UNCHECKED: ClassVar[tuple[str, ...]] = (
         "the objective is bounded below (a few directions were probed)",
         "every h_i is prox-bounded and closed",
+        "the paper also asks for coercivity and a bound on ∇f_n, which its theorem does not need (docs/theory.md)",
     )
-    """What the theorem asks and no program can see. A bound on ∇f_n and coercivity are not needed (docs/theory.md)."""
+    """What is asked and no program can see."""
 
     def iterations(self, epsilon: float) -> float:
         """Iterations after which the theorem promises a criticality of at most ε for `IPDS("sound")`.
@@ -75,6 +78,17 @@ class Assumptions:
         from .methods import MethodTable, method_table
 
         return MethodTable() if self.problem is None else method_table(self.problem)
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """Methods that are not in this package and whose theorems apply here, with their sources."""
+        from .facts import Facts
+        from .theorems import RELATIVES
+
+        if self.problem is None:
+            return ()
+        facts = Facts(self.problem)
+        return tuple(f"{t.name} ({t.reference})" for t in RELATIVES if not t.missing(facts))
 
     @property
     def proved(self) -> tuple[str, ...]:
@@ -125,17 +139,30 @@ class Assumptions:
             ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
             ("L_i of the gradients", shown),
             ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
-            *([("not checked", "; ".join(self.UNCHECKED)), *self._promised()] if self.holds else []),
+            *(
+                [("not checked", "; ".join(self.UNCHECKED)), *self._promised()]
+                if self.holds
+                else self._elsewhere()
+            ),
             *([] if self.plan is None or self.problem is None else self.plan(self.problem)),
         ]
 
+    def _elsewhere(self) -> list[tuple[str, str]]:
+        """Theorems of methods that are not here."""
+        return [("theorems elsewhere", "; ".join(self.elsewhere))] if self.elsewhere else []
+
     def _promised(self) -> list[tuple[str, str]]:
-        """The promised number of iterations to 1e-3, where every constant is known."""
+        """The promised number of iterations to ε, where every constant is known."""
         try:
-            count = self.iterations(1e-3)
+            count = self.iterations(self.epsilon)
         except (AssumptionError, ValueError, TypeError, NotImplementedError):
             return []
-        return [("iterations it promises", f"{count:.1e} to a criticality of 1e-3; runs need far fewer")]
+        return [
+            (
+                "iterations it promises",
+                f"{count:.1e} to a criticality of {self.epsilon:g}; runs need far fewer",
+            )
+        ]
 
 
 def _columns(rows: list[tuple[str, str]]) -> str:
@@ -144,8 +171,10 @@ def _columns(rows: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def examine(problem: Problem, plan: Any = None, promise: Any = None) -> Assumptions:
+def examine(problem: Problem, plan: Any = None, promise: Any = None, epsilon: float = 1e-3) -> Assumptions:
     """Assumptions on the smooth parts (L_i), on the last block (h_n, A_n), with remedies."""
+    if not epsilon > 0:
+        raise ValueError(f"check: epsilon must be positive, got {epsilon}")
     name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
     lower, upper = op.extremes(block.shape)
     condition, kappa = condition_of(problem)
@@ -193,6 +222,7 @@ def examine(problem: Problem, plan: Any = None, promise: Any = None) -> Assumpti
         problem,
         plan,
         promise,
+        epsilon,
     )
 
 

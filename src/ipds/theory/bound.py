@@ -69,6 +69,12 @@ class Bound:
         first = self.K1 * math.sqrt(2 * self.delta * self.penalty(iterations) / iterations)
         return first + self.K2 / self.penalty(iterations / 2)
 
+    def average(self, iterations: float) -> float:
+        """The bound of the average criticality over the iterations 1..N: K₁√(Δβ_N/N) + K₂/((1-p)β_N)."""
+        beta = self.penalty(iterations)
+        first = self.K1 * math.sqrt(self.delta * beta / iterations)
+        return first + self.K2 / ((1 - self.parameters.p) * beta)
+
     def iterations(self, epsilon: float) -> float:
         """The smallest N, a power of two refined by bisection, whose bound is at most ε."""
         if not epsilon > 0:

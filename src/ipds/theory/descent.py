@@ -6,9 +6,9 @@ Everything lives in the space of the multiplier. The last block's optimality tie
 
 The part driven by û has the storage ŝ⁺ = (1-σ)ŝ + σû⁺ and is Δz_u⁺ = σ(ŝ - û⁺); Δz_w is the rest.
 
-    Θ = 𝓛 + ½C_h²μ + (ω/β){2/((2-σ)τ)·‖ŝ‖² + [σ₂‖Δz_w‖² + 2(1+ε)σ₁L_n²‖Δx_n‖²/λ_]/(1-τ)}
+    Θ = 𝓛 + ½C_h²μ + (ω/β){2/((2-σ)τ)·‖ŝ‖² + [σ₂‖Δz_w‖² + 2(1+η)σ₁L_n²‖Δx_n‖²/λ_]/(1-τ)}
     E⁺ = ½(θ₁-1)Σ_{i<n} L_iᵗ‖Δx_i‖² + ε₂βλ̄‖Δx_n‖² + (ξ/β)‖Δz‖²
-    U = ω/(β(1-τ))·(σ₁/λ_)(1+1/ε)C_h²(μ⁻/μ - 1)²
+    U = ω/(β(1-τ))·(σ₁/λ_)(1+1/η)C_h²(μ⁻/μ - 1)²
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Constants(NamedTuple):
     slope: float
     """C_h."""
     tau: float
-    epsilon: float
-    """ε of (a + e)² ≤ (1+ε)a² + (1+1/ε)e², such that half the margin is left."""
+    eta: float
+    """η of (a + e)² ≤ (1+η)a² + (1+1/η)e², such that half the margin is left."""
     margin: float
     """ε₂: half the margin of the parameters."""
 
@@ -55,7 +55,7 @@ class Constants(NamedTuple):
         """U = tail/β·(μ⁻/μ - 1)²."""
         p = self.parameters
         weight = p.omega * p.sigma1 / (self.lower * (1 - self.tau))
-        return weight * (1 + 1 / self.epsilon) * self.slope**2
+        return weight * (1 + 1 / self.eta) * self.slope**2
 
 
 def constants(problem: Problem, parameters: Parameters) -> Constants:
@@ -72,12 +72,10 @@ def constants(problem: Problem, parameters: Parameters) -> Constants:
     verdict = parameters.verify("SU", upper / lower, smooth_last)
     worst = 2 * parameters.delta**2 * (2 if smooth_last else 1)
     weight = parameters.omega * parameters.sigma1 * (upper / lower) / (1 - verdict.tau)
-    epsilon = min(1.0, verdict.margin / (2 * worst * weight)) if verdict.margin > 0 else 1.0
+    eta = min(1.0, verdict.margin / (2 * worst * weight)) if verdict.margin > 0 else 1.0
     norms = (*(o.norm() ** 2 for o in problem.operators[:-1]), upper)
     slope = block.h.lipschitz(block.shape)
-    return Constants(
-        parameters, lower, upper, lipschitz, norms, slope, verdict.tau, epsilon, verdict.margin / 2
-    )
+    return Constants(parameters, lower, upper, lipschitz, norms, slope, verdict.tau, eta, verdict.margin / 2)
 
 
 def decreases(problem: Problem, parameters: Parameters, states: Iterable[State]) -> Iterator[Decrease]:
@@ -142,9 +140,7 @@ def _potential(
 ) -> float:
     """Θ at `state`; β, μ are those of the iteration that starts there."""
     p = k.parameters
-    last = (
-        2 * (1 + k.epsilon) * p.sigma1 / k.lower * (k.lipschitz[-1] * norm(state.x[-1] - before.x[-1])) ** 2
-    )
+    last = 2 * (1 + k.eta) * p.sigma1 / k.lower * (k.lipschitz[-1] * norm(state.x[-1] - before.x[-1])) ** 2
     stored = 2 / ((2 - p.sigma) * k.tau) * norm(memory.storage) ** 2
     stored += (p.sigma2 * norm(memory.drift) ** 2 + last) / (1 - k.tau)
     return lagrangian(problem, state, beta, mu) + 0.5 * k.slope**2 * mu + p.omega / beta * stored

@@ -114,6 +114,11 @@ def prox_regular(h: Nonsmooth) -> bool:
     return h.is_convex or h.is_manifold or isinstance(h, LHalf | LTwoThirds | MCP | SCAD | LogSum | CappedL1)
 
 
+def weakly_convex(h: Nonsmooth) -> bool:
+    """Whether h + ρ‖·‖²/2 is known to be convex for some ρ."""
+    return h.is_convex or isinstance(h, MCP | SCAD | LogSum)
+
+
 def is_zero(h: Nonsmooth) -> bool:
     """h = 0."""
     return isinstance(h, Zero)

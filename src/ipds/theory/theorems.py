@@ -6,7 +6,15 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .facts import Facts, convex_smooth, is_scaled_identity, is_stiefel, is_zero, prox_regular
+from .facts import (
+    Facts,
+    convex_smooth,
+    is_scaled_identity,
+    is_stiefel,
+    is_zero,
+    prox_regular,
+    weakly_convex,
+)
 from .structure import eliminable
 
 
@@ -90,10 +98,13 @@ GOLDEN = (1 + math.sqrt(5)) / 2
 """Yang, Pong & Chen allow every dual step below the golden ratio; Table 1 of the paper prints [1, 2)."""
 
 LINEARISED = "its theorem minimises every block exactly; linearised here"
-UNVERIFIED = "σ as in Table 1 of Yuan (2025); the source, which speaks of over-relaxation, was not at hand"
+UNVERIFIED = (
+    "σ as in Table 1 of Yuan (2025); the source over-relaxes the dual step, by how much was not at hand"
+)
 NOTES = {
     **dict.fromkeys(("he-yuan-2012", "li-pong-2015", "yang-2017", "wang-2019"), LINEARISED),
-    **dict.fromkeys(("yashtini-2020", "yashtini-2021"), f"{LINEARISED}; {UNVERIFIED}"),
+    "yashtini-2020": UNVERIFIED,
+    "yashtini-2021": f"{LINEARISED}; {UNVERIFIED}",
 }
 """Where this package or the table it follows differs from a preset's source."""
 
@@ -113,7 +124,12 @@ PRESETS = {
             (THREE, GRADIENTS, NO_F_BEFORE, FIRST_CONVEX, CONVEX_SMOOTH_LAST, LAST_SMOOTH, IDENTITY),
             (0, GOLDEN),
         ),
-        ("yashtini-2020", "Yashtini, J. Glob. Optim. (2020)", (TWO, GRADIENTS, LAST_SMOOTH, BI), (0, 1)),
+        (
+            "yashtini-2020",
+            "Yashtini, J. Glob. Optim. 84 (2022), arXiv:2009.05361",
+            (TWO, GRADIENTS, LAST_SMOOTH, BI),
+            (0, 1),
+        ),
         (
             "yashtini-2021",
             "Yashtini, JOTA 190 (2021)",
@@ -190,3 +206,23 @@ THEOREMS = (
     ),
     *PRESETS.values(),
 )
+
+WEAKLY_CONVEX = Requirement("h_i weakly convex", lambda p: all(map(weakly_convex, p.h)))
+
+RELATIVES = (
+    Theorem(
+        "ARADMM",
+        "Deng, Jin, Hu & Wang, arXiv:2510.18617 (2025)",
+        (TWO, GRADIENTS, SOLVABLE, OTHERS_MANIFOLD),
+        "O(ε⁻³)",
+        note="Riemannian steps without smoothing, a dual step that shrinks",
+    ),
+    Theorem(
+        "PPG-ADMM",
+        "Zhou, Shi, Guo, Cao & Abdel-Aty, arXiv:2504.12759 (2025)",
+        (TWO, GRADIENTS, WEAKLY_CONVEX),
+        "O(ε⁻²)",
+        note="a perturbed multiplier in the place of any condition on A_n and of a smooth last block",
+    ),
+)
+"""Methods that are not in this package and whose theorems may apply where none of ours does; by their abstracts."""

@@ -1,5 +1,6 @@
 """The methods the paper compares with and the modern peers: one contract, their equivalences, their quality."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import problems
 from ipds import AssumptionError, Block, Parameters, Problem, iterate, solve
+from ipds.experiments.instance import instance
 from ipds.functions import L1, L21, Box, Cardinality, LeastSquares, PCAVariance, Quadratic, Stiefel, smooth
 from ipds.methods import IPDS, RADMM, SPGM, ManPG, RiemannianALM, Subgradient
 from ipds.methods.baselines.tangent_newton import solve_tangent
@@ -350,3 +352,34 @@ def test_the_papers_own_statement_is_certified_by_a_baseline():
     result = solve(papers, method=RADMM("tuned"), seed=0, max_iter=5000)
     assert result.success
     assert papers.infeasibility(result.x) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Subgradient(),
+        Subgradient("tuned"),
+        SPGM(),
+        SPGM("tuned"),
+        RADMM(),
+        RADMM("tuned"),
+        ManPG(),
+        RiemannianALM(),
+    ],
+    ids=lambda m: m.name,
+)
+def test_baselines_on_the_papers_data_as_it_states_them(method):
+    """randn-1500-500, r = 20, ρ = 1, the quartic f on V: every baseline goes down, and its certificate is of that."""
+    case = instance("paper", "randn-1500-500", 1.0, 20, 0, None)
+    problem = case.printed_problem()
+    assert problem.blocks[0].f is None
+    state = list(itertools.islice(iterate(problem, [case.start, case.start], method=method), 8))[-1]
+    Y = state.x[0]
+    np.testing.assert_allclose(Y.T @ Y, np.eye(20), atol=1e-8)
+    assert case.score(Y) < 0.95 * case.score(case.start)
+    certificate = certify(problem, state)
+    V, z = state.q[1], state.z
+    slope = problem.blocks[1].f.grad(V) + z  # -slope must be a subgradient of ρ‖V‖₁, up to the certificate
+    outside = np.where(V != 0, np.abs(slope + np.sign(V)), np.maximum(np.abs(slope) - 1, 0))
+    assert np.linalg.norm(outside) <= certificate.stationarity[1] * (1 + 1e-9) + 1e-9
+    assert np.linalg.norm(V - Y) <= certificate.feasibility * (1 + 1e-9) + 1e-12
