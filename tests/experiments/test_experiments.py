@@ -17,12 +17,13 @@ from ipds.experiments import command, entrants, pool, run, theory
 from ipds.experiments.command import Options, reproduce
 from ipds.experiments.datasets import DataError
 from ipds.experiments.entrants import ENTRANTS, by_steps
+from ipds.experiments.figures import trade_off_figure
 from ipds.experiments.grid import MULTIPLES, RHOS, Cell, paper_cells, trade_off_cells
 from ipds.experiments.instance import instance
 from ipds.experiments.published import read_published
 from ipds.experiments.record import Recorder
 from ipds.experiments.report import facts
-from ipds.experiments.tables import lost, panels, results_csv
+from ipds.experiments.tables import Panel, lost, panels, results_csv
 
 pytest.importorskip("matplotlib")
 TINY = ("randn-40-12", "digits-60-12")
@@ -299,14 +300,21 @@ def test_end_to_end(tmp_path, tiny, monkeypatch):
     assert "at most about" in said.getvalue()
     assert len(study.paper) == 2 * 2
     page = (tmp_path / "out" / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 1 + 2
+    assert page.count("data:image/png;base64,") == 1 + 1 + 2
+    assert page.index("<img") < page.index("<h2>")  # a sentence and a picture come first
+    assert "ends within 0.0001 of the best" in page[: page.index("<img")]
+    assert page.count("<table>") == page.count(
+        "<div class='wide tall' tabindex='0'><table>"
+    )  # all of them scroll
+    short = (tmp_path / "out" / "README.md").read_text()
+    assert short.index("](figures/opening.png)") < short.index("## ")
     assert "http" not in page.replace("https://www.csie.ntu.edu.tw", "")  # nothing is fetched
     text = html.unescape(page)
     for panel in study.paper:
         assert f"<td class=''>{panel.dataset}</td><td class=''>{panel.weight:g}</td>" in page
     for wanted in (
         "Skipped: sector-1500-500",
-        "Finding",
+        "The printed parameters",
         "fails at",
         "Strictly lowest",
         "ends within 0.0001",
@@ -314,7 +322,7 @@ def test_end_to_end(tmp_path, tiny, monkeypatch):
         assert wanted in text
     assert {"machine", "versions", "seeds", "budget"} <= set(facts(study))
     out = tmp_path / "out"
-    assert len(list((out / "figures").glob("*.pdf"))) == len(list((out / "figures").glob("*.png"))) == 3
+    assert len(list((out / "figures").glob("*.pdf"))) == len(list((out / "figures").glob("*.png"))) == 4
     assert (out / "curves.csv").read_text().count("\n") == 1 + sum(len(r["curve"]) for r in study.rows)
     results = list(csv.DictReader(io.StringIO((tmp_path / "results" / "results.csv").read_text())))
     assert len(results) == len(study.rows)
@@ -333,7 +341,11 @@ def test_end_to_end(tmp_path, tiny, monkeypatch):
     )
     reproduce(part, Console(file=io.StringIO(), width=200))
     for folder in (out, tmp_path / "results"):  # no figure of another grid is left
-        assert [file.stem for file in sorted(folder.glob("figures/*.png"))] == ["rho10-beta10", "theory"]
+        assert [file.stem for file in sorted(folder.glob("figures/*.png"))] == [
+            "opening",
+            "rho10-beta10",
+            "theory",
+        ]
 
 
 def test_the_trade_off_is_part_of_the_whole_grid(tmp_path, tiny, monkeypatch):
@@ -411,3 +423,27 @@ def test_a_report_is_not_written_over_other_things(tmp_path, which):
     with pytest.raises(ValueError, match=rf"--{which} .* holds other things than a report; pass --force"):
         reproduce(options, Console(file=io.StringIO()))
     assert mine.read_text() == "# My project"
+
+
+def test_the_papers_own_budget():
+    cells, settings = command._plan(Options(seconds=20.0), ("randn-1500-500",))
+    assert {c.seconds for c in cells} == {20.0}
+    assert {c.family for c in cells} == {"paper", "trade-off"}
+    assert "20 s per run" in settings["budget"]
+
+
+def test_the_trade_off_shows_the_best_so_far_beside_the_current_objective():
+    curve = [(0.1, -1.0), (0.2, -3.0), (0.3, -2.0)]
+    row = {"entrant": "auto", "objective": -2.0, "lowest": -3.0, "curve": curve, "components": 3}
+    panel = Panel("trade-off", "tradeoff-10-12", 0.6, None, 0, {"auto": row})
+    best, thin = (
+        next(
+            line
+            for line in trade_off_figure([panel]).axes[0].lines
+            if (line.get_alpha() is not None) == faint
+        )
+        for faint in (False, True)
+    )
+    assert best.get_label() == "auto"
+    assert np.all(np.diff(best.get_ydata()) <= 0)
+    assert thin.get_ydata()[-1] > thin.get_ydata()[1]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .entrants import BY_LABEL
@@ -81,8 +83,52 @@ def paper_figure(
     return figure
 
 
+LEADING = ("auto", "IPDS practical", "IPDS sound", "SPGM tuned", "RADMM tuned", "SubGrad tuned", "ManPG")
+"""Entrants in the opening picture: ours, and the best of each baseline."""
+
+
+def opening_figure(paper: Sequence[Panel], trade_off: Sequence[Panel]) -> Figure:
+    """What says most: F - ρr on one panel of the paper, and the distance to the best on one of the trade-off."""
+    figure, grid = canvas(1, max(1, bool(paper) + bool(trade_off)), 3.4)
+    places = list(grid[0])
+    if paper:
+        chosen = [p for p in paper if (p.weight, p.multiple) == (100.0, 50.0)] or list(paper)
+        panel, axes = chosen[0], places.pop(0)
+        leading = {label: row for label, row in panel.rows.items() if label in LEADING}
+        draw(axes, replace(panel, rows=leading), {}, panel.floor)
+        axes.set_yscale("log")
+        axes.set_title(f"{panel.title}: F - ρr by seconds", fontsize=11)
+    if trade_off:
+        panel, axes = trade_off[0], places.pop(0)
+        leading = {label: row for label, row in panel.rows.items() if label in LEADING}
+        _distances(axes, replace(panel, rows=leading), panel.best)
+        axes.set_title(f"{panel.title}: distance to the best, by seconds", fontsize=11)
+    _legend(figure, grid)
+    return figure
+
+
+def best_so_far(curve: Curve) -> Curve:
+    """The smallest value up to each time.
+
+    >>> best_so_far([(0.0, 3.0), (1.0, 1.0), (2.0, 2.0)])
+    [(0.0, 3.0), (1.0, 1.0), (2.0, 1.0)]
+    """
+    values = itertools.accumulate((F for _, F in curve), min)
+    return [(t, F) for (t, _), F in zip(curve, values, strict=True)]
+
+
+def _distances(axes: Axes, panel: Panel, best: float) -> None:
+    """(F - best)/|best| of every entrant: the best so far, and thin beside it the current objective."""
+    for label, row in panel.rows.items():
+        curve = [(t, (F - best) / abs(best) + 1e-6) for t, F in row["curve"]]
+        _line(axes, curve, "", {**STYLES[label], "lw": 0.7, "alpha": 0.45})
+        _line(axes, best_so_far(curve), label, STYLES[label])
+    axes.set(yscale="log", ylim=(5e-7, 3))
+    _time_axis(axes)
+
+
 def trade_off_figure(found: Sequence[Panel]) -> Figure:
-    """(F - F_best)/|F_best| against time, one plot per case, first seed."""
+    """(F - F_best)/|F_best| against time, one plot per case, first seed: best so far, and thin the current one."""
     first = [panel for panel in found if panel.seed == 0]
     columns = min(3, len(first))
     lines = math.ceil(len(first) / columns)
@@ -94,11 +140,7 @@ def trade_off_figure(found: Sequence[Panel]) -> Figure:
         panel = first[position]
         lowest = min(p.best for p in found if (p.dataset, p.weight) == (panel.dataset, panel.weight))
         best = lowest if panel.dataset[0].isupper() else panel.best  # gene data are the same for all seeds
-        for label, row in panel.rows.items():
-            curve = [(t, (F - best) / abs(best) + 1e-6) for t, F in row["curve"]]
-            _line(axes, curve, label, STYLES[label])
-        axes.set(yscale="log", ylim=(5e-7, 3))
-        _time_axis(axes)
+        _distances(axes, panel, best)
         axes.set_title(f"{panel.dataset}, λ = {panel.weight:g}: (F - F*)/|F*| + 1e-6, by seconds", fontsize=9)
     _legend(figure, grid)
     return figure
@@ -120,7 +162,8 @@ def draw(axes: Axes, panel: Panel | None, published: dict[str, Curve], floor: fl
 
 def _line(axes: Axes, curve: Curve, label: str, style: dict[str, Any]) -> None:
     if curve:
-        axes.plot([max(t, EARLIEST) for t, _ in curve], [F for _, F in curve], label=label, **style)
+        shown = label or "_nolegend_"
+        axes.plot([max(t, EARLIEST) for t, _ in curve], [F for _, F in curve], label=shown, **style)
 
 
 def _time_axis(axes: Axes) -> None:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import base64
 import datetime
-import html
 import importlib.metadata
 import os
 import platform
 import shutil
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .._version import __version__
+from . import page
 from .entrants import BY_LABEL, ENTRANTS
-from .figures import paper_figure, pdf, png, trade_off_figure
+from .figures import opening_figure, paper_figure, pdf, png, trade_off_figure
 from .published import Published
 from .tables import CLOSE, Panel, Row, curves_csv, lost, panels, panels_csv, results_csv
 from .theory import theory_figure
 
+OPENING = "opening"
+"""File name of the picture that the report opens with."""
 BLOWN_UP = 1e3
 """‖Y - V‖ at which a run counts as blown up: on the Stiefel manifold ‖Y‖ = √r."""
 
@@ -64,9 +65,9 @@ def write_report(study: Study, folder: Path) -> Path:
     (folder / "panels.csv").write_text(panels_csv([*study.paper, *study.trade_off]), encoding="utf-8")
     (folder / "curves.csv").write_text(curves_csv(study.rows), encoding="utf-8")
     (folder / "README.md").write_text(markdown(study, images), encoding="utf-8")
-    page = folder / "report.html"
-    page.write_text(html_page(study, images), encoding="utf-8")
-    return page
+    path = folder / "report.html"
+    path.write_text(html_page(study, images), encoding="utf-8")
+    return path
 
 
 def publish_report(folder: Path, target: Path) -> None:
@@ -95,12 +96,20 @@ def _clear(figures: Path) -> None:
 
 
 def _figures(study: Study) -> list[tuple[str, str, Any]]:
-    """(file name, title, figure): the theory, the trade-off, then the paper's figures in its order."""
+    """(file name, title, figure): the opening, the theory, the trade-off, then the paper's figures in its order."""
     found: list[tuple[str, str, Any]] = []
+    if study.paper or study.trade_off:
+        found.append((OPENING, "Who comes down how fast", opening_figure(study.paper, study.trade_off)))
     if study.theory is not None:
         found.append(("theory", "Theory, measured", theory_figure(study.theory)))
     if study.trade_off:
-        found.append(("trade-off", "Trade-off benchmark, first seed", trade_off_figure(study.trade_off)))
+        found.append(
+            (
+                "trade-off",
+                "Trade-off benchmark, first seed: best so far, and (thin) current",
+                trade_off_figure(study.trade_off),
+            )
+        )
     first = [panel for panel in study.paper if panel.seed == 0]
     starts = sorted({(p.multiple, p.weight) for p in first if p.multiple is not None})
     for multiple, rho in starts:
@@ -283,14 +292,17 @@ NOTES = (
 
 def markdown(study: Study, images: Sequence[tuple[str, str, bytes]]) -> str:
     """The short page beside the figures."""
-    parts = [HEADING, "Made by the command; not edited by hand.", *verdict(study)]
+    parts = [HEADING, opening(study)]
+    parts += [f"![{title}](figures/{name}.png)" for name, title, _ in images if name == OPENING]
+    parts += ["Made by the command; not edited by hand.", *verdict(study)]
     parts += ["## Finding", *finding(study), "## Runs"]
     parts += ["\n".join(f"- {name}: {value}" for name, value in facts(study).items()), NOTES]
     if study.trade_off:
         parts += ["## Trade-off", _trade_off_intro(), _markdown_table(*_trade_off_table(study.trade_off))]
     if study.paper:
         parts += ["## The paper's panels", _panel_intro(), _markdown_table(*_panel_table(study.paper))]
-    parts += ["## Figures", *(f"### {title}\n\n![{title}](figures/{name}.png)" for name, title, _ in images)]
+    shown = [(name, title) for name, title, _ in images if name != OPENING]
+    parts += ["## Figures", *(f"### {title}\n\n![{title}](figures/{name}.png)" for name, title in shown)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -346,55 +358,36 @@ def _markdown_table(headers: list[str], lines: list[list[str]]) -> str:
     )
 
 
+def opening(study: Study) -> str:
+    """The outcome in one sentence."""
+    parts = []
+    for name, found in (("the paper's grid", study.paper), ("the trade-off benchmark", study.trade_off)):
+        judged = [panel for panel in found if "auto" in panel.rows]
+        if judged:
+            parts.append(f"{len(judged) - len(lost(judged))} of {len(judged)} panels of {name}")
+    if not parts:
+        return "No panel was run."
+    where = " and ".join(parts)
+    return f"solve(problem) with default options ends within {CLOSE:g} of the best objective of any method in {where}."
+
+
 def html_page(study: Study, images: Sequence[tuple[str, str, bytes]]) -> str:
-    """The page with everything inside: no file beside it, no network."""
-    escape: Callable[[str], str] = html.escape
-    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in verdict(study))
-    found = "".join(f"<p>{escape(text)}</p>" for text in finding(study))
-    listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts(study).items())
-    notes = [(e.label, e.kind, e.note) for e in BY_LABEL.values()]
-    who = _html_table(["entrant", "kind", ""], [list(note) for note in notes])
-    tables = ""
+    """The page with everything inside; it opens with the sentence and the picture that say most."""
+    notes = [[e.label, e.kind, e.note] for e in BY_LABEL.values()]
+    who = f"<details><summary>Entrants</summary>{page.table(['entrant', 'kind', ''], notes)}</details>"
+    sections = [page.Section("outcome", "Outcome", page.paragraphs(verdict(study)))]
     if study.trade_off:
-        tables += f"<h2 id='trade-off'>Trade-off benchmark</h2><p>{escape(_trade_off_intro())}</p>"
-        tables += _html_table(*_trade_off_table(study.trade_off))
+        body = page.paragraphs([_trade_off_intro()]) + page.table(*_trade_off_table(study.trade_off))
+        sections.append(page.Section("trade-off", "Trade-off benchmark", body))
     if study.paper:
-        tables += f"<h2 id='panels'>Who wins each panel</h2><p>{escape(_panel_intro())}</p>"
-        tables += _html_table(*_panel_table(study.paper))
-    pictures = "".join(
-        f"<figure id='{name}'><figcaption>{escape(title)}</figcaption>"
-        f"<img alt='{escape(title)}' src='data:image/png;base64,{base64.b64encode(image).decode()}'></figure>"
-        for name, title, image in images
-    )
-    return (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>ipds reproduce</title>"
-        f"<meta name='viewport' content='width=device-width'><style>{STYLE}</style></head><body>"
-        "<h1>IPDS-ADMM: the paper's experiment, reproduced</h1>"
-        f"{paragraphs}<h2>Finding</h2>{found}<h2>How it was run</h2><dl>{listed}</dl><p>{escape(NOTES)}</p>"
-        f"<details><summary>Entrants</summary>{who}</details>{tables}<h2>Figures</h2>{pictures}</body></html>"
-    )
-
-
-def _html_table(headers: list[str], lines: list[list[str]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
-    body = ""
-    for line in lines:
-        body += "<tr>"
-        for cell in line:
-            kind = "lost" if cell == "**no**" else "best" if cell.endswith("*") else ""
-            body += f"<td class='{kind}'>{html.escape(cell.replace('**', ''))}</td>"
-        body += "</tr>"
-    return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-
-
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1250px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.6em; } h2 { margin-top: 2em; border-bottom: 1px solid #ccc; }
-p, dd { max-width: 60em; } dt { font-weight: 600; } dd { margin: 0 0 .4em 1.5em; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 12px; white-space: nowrap; }
-th, td { border: 1px solid #ddd; padding: 2px 6px; text-align: right; }
-th { background: #f3f3f3; }
-td:first-child, th:first-child { text-align: left; position: sticky; left: 0; background: #fafafa; }
-td.best { background: #e3f4e3; } td.lost { background: #f8d7d7; font-weight: 600; }
-figure { margin: 2em 0; } figcaption { font-weight: 600; } img { max-width: 100%; }
-"""
+        body = page.paragraphs([_panel_intro()]) + page.table(*_panel_table(study.paper))
+        sections.append(page.Section("panels", "Who wins each panel", body))
+    pictures = "".join(page.image(title, image) for name, title, image in images if name != OPENING)
+    run = page.definitions(facts(study)) + page.paragraphs([NOTES]) + who
+    sections += [
+        page.Section("finding", "The printed parameters", page.paragraphs(finding(study))),
+        page.Section("figures", "Figures", pictures),
+        page.Section("runs", "How it was run", run),
+    ]
+    first = next(((title, image) for name, title, image in images if name == OPENING), None)
+    return page.page("IPDS-ADMM: the paper's experiment, reproduced", opening(study), first, sections)
