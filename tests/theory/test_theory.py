@@ -2,15 +2,17 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import problems
 from ipds import Block, Parameters, Problem, Status, iterate, solve
-from ipds.functions import L1, Stiefel
+from ipds.functions import L1, PCAVariance, Stiefel
 from ipds.methods import IPDS
 from ipds.methods.schedules import penalty
+from ipds.theory.certificate import certify
 from ipds.theory.descent import decreases
 from ipds.theory.potential import decrease, envelope, lagrangian, potential
 from problems import start_of, take
@@ -177,3 +179,38 @@ def test_theory_needs_global_lipschitz_constants():
     states = tuple(states_of(problem, Parameters.sound("BI", 1.0)))
     with pytest.raises(ValueError, match=r"block 'x2'.*Lipschitz"):
         decrease(problem, Parameters.sound("BI", 1.0), "BI", states, 100.0)
+
+
+def slope_of(parameters, count=1200):
+    """Slope of the smallest certificate so far between T = 100 and 1200, in double logarithmic axes."""
+    D = np.random.default_rng(3).standard_normal((60, 20))
+    blocks = [Block(f=PCAVariance(D), h=Stiefel(), A=-1.0, shape=(20, 3)), Block(h=L1(0.3), shape=(20, 3))]
+    problem = Problem(blocks)
+    rng = np.random.default_rng(0)
+    start = [block.h.prox(rng.standard_normal(block.shape), 1.0) for block in blocks]
+    states = take(iterate(problem, start, method=IPDS(parameters)), count)
+    t = np.unique(np.geomspace(1, count, 60).astype(int))
+    best = np.minimum.accumulate([certify(problem, states[k - 1]).critical for k in t])
+    late = t >= 100
+    return np.polyfit(np.log(t[late]), np.log(best[late]), 1)[0]
+
+
+def test_the_promised_order_is_seen_within_a_thousand_iterations_with_the_shifted_schedule():
+    sound = Parameters.sound("BI", 1.0, smooth_last=False)
+    assert slope_of(sound) == pytest.approx(-1 / 3, abs=0.06)
+    assert slope_of(replace(sound, schedule="printed")) > -0.2
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.7, 1.0, 1.618])
+def test_the_gain_of_the_multiplier_s_recursion(sigma):
+    """(4) is an identity, and u of alternating sign attains its γ: no smaller one will do."""
+    p, rng = Parameters(sigma=sigma), np.random.default_rng(0)
+    s, u = rng.standard_normal((2, 5))
+    after, dz = (1 - sigma) * s + sigma * u, sigma * (s - u)
+    left = 2 / (2 - sigma) * (s @ s - after @ after) + p.gain * u @ u - dz @ dz / sigma
+    assert left == pytest.approx(sigma * np.sum((s + sigma / (2 - sigma) * u) ** 2))
+    y, size = 0.0, []
+    for k in range(400):
+        y = (1 - sigma) * y + sigma * 2 * (-1) ** k
+        size.append(abs(y))
+    assert size[-1] ** 2 / sigma == pytest.approx(p.gain, rel=1e-6)
