@@ -49,3 +49,11 @@ def test_a_million_iterations_take_no_more_memory_than_a_thousand():
     result = solve(problem, method="sound", tol=0.0, max_iter=1_000_000, check_every=1000, callback=note)
     assert result.nit >= 1000
     assert peaks[max(peaks)] - peaks[1000] < 50 * 2**20
+
+
+def test_the_smallest_certificate_survives_thinning():
+    history = History(["iteration", "critical"])
+    for t in range(1, 3 * MOST):
+        history.record(iteration=t, critical=0.5 if t == 7777 else 1.0)
+    assert 7777 in history["iteration"]
+    assert history["critical_best"][-1] == 0.5

@@ -41,7 +41,8 @@ class History(Mapping[str, np.ndarray]):
     """Recorded quantities as arrays, one entry per check; none where a solve ended before the first one.
 
     Beside what is recorded, `critical_best` and `critical_mean`: the smallest and the average certificate so far.
-    Where there are more than `MOST`, half of them go, evenly, again and again: memory is bounded.
+    Where there are more than `MOST`, half of them go, evenly but for the smallest certificate, again and again: memory
+    is bounded.
 
     >>> history = History(["iteration", "objective"])
     >>> history.record(iteration=1, objective=2.5)
@@ -77,6 +78,8 @@ class History(Mapping[str, np.ndarray]):
         t = self["iteration"]
         places = np.interp(np.linspace(t[0], t[-1], count), t, np.arange(len(t)))
         rows = np.unique(np.rint(places).astype(int))
+        if "critical" in self._columns:  # `critical_best` must not rise
+            rows = np.union1d(rows, np.argmin(self._columns["critical"]))
         for name, column in self._columns.items():
             self._columns[name] = [column[k] for k in rows]
 
