@@ -150,6 +150,15 @@ def test_a_model_is_drawn_by_itself():
     assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == list("abcde")
 
 
+def test_a_notebook_shows_a_figure_once(results, monkeypatch):
+    plot.summary(results["auto"])
+    assert len(plt.get_fignums()) == 1  # plt.show() shows it
+    monkeypatch.setattr(matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    figure = plot.summary(results["auto"])
+    assert len(plt.get_fignums()) == 1  # the value of the cell is all there is
+    assert len(figure.axes) == 3
+
+
 def test_an_axes_that_is_given_is_drawn_into(results):
     _, ax = plt.subplots()
     for draw in (plot.convergence, plot.certificate, plot.schedule):

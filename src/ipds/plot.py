@@ -160,7 +160,7 @@ def images(
             axis.imshow(values[k].reshape(shape), cmap="RdBu_r", vmin=-top, vmax=top, interpolation="nearest")
             if k < len(names):
                 axis.set_title(names[k], fontsize="small")
-    return figure
+    return once(figure)
 
 
 def separation(
@@ -189,7 +189,7 @@ def separation(
             axis.imshow(picture, cmap="gray", vmin=0.0 if name == "|foreground|" else low, vmax=top)
             axis.set_title(name, fontsize="small")
             axis.axis("off")
-    return figure
+    return once(figure)
 
 
 def coefficients(values: Any, *, features: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
@@ -240,7 +240,7 @@ def summary(result: Result, *, tol: float | None = 1e-4) -> Figure:
     certificate(result, tol=tol, ax=axes[0, 1])
     schedule(result, ax=axes[0, 2])
     figure.suptitle(f"{result.method}: {result.message}", fontsize="medium")
-    return figure
+    return once(figure)
 
 
 def fit(model: Any, *, labels: Any = None, features: Sequence[str] | None = None) -> Figure:
@@ -331,6 +331,16 @@ def _choice(name: str, value: str, choices: Mapping[str, str]) -> None:
 
 def _axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
     return grid(1, 1, size)[1][0, 0] if ax is None else ax
+
+
+def once(figure: Figure) -> Figure:
+    """A figure that is returned to a notebook: it is shown as the value of a cell, and must not be shown again."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    if "inline" in matplotlib.get_backend().lower():
+        plt.close(figure)
+    return figure
 
 
 def grid(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, np.ndarray]:

@@ -207,7 +207,7 @@ def _drawn(model: Any, panels: dict[str, Draw]) -> Figure:
     small.tick_params(labelsize="small")
     small.set_box_aspect(1.0)
     figure.suptitle(type(model).__name__, fontsize="medium")
-    return figure
+    return plot.once(figure)
 
 
 def _two_kinds(ax: Axes, x: np.ndarray, y: np.ndarray, wrong: np.ndarray) -> None:
