@@ -29,6 +29,7 @@ from ipds.methods import (
     RiemannianALM,
     Subgradient,
 )
+from ipds.methods.faces import LowRankIPDS
 from ipds.methods.reordered import Reordered
 from ipds.solving import checkpoint
 from ipds.solving.stopping import Stagnation
@@ -90,6 +91,7 @@ CASES = {
     "accelerated, f moved": (problems.three_blocks, AcceleratedIPDS()),
     "accelerated, not quadratic": (piecewise, AcceleratedIPDS()),
     "accelerated, rank": (low_rank, AcceleratedIPDS()),
+    "rank, by factors": (low_rank, LowRankIPDS()),
     "RADMM": (on_stiefel, RADMM("tuned")),
     "SPGM": (on_stiefel, SPGM("tuned")),
     "Subgradient": (on_stiefel, Subgradient("tuned")),
@@ -122,9 +124,10 @@ def test_a_solve_that_was_killed_goes_on_to_the_same_bits(case, tmp_path):
 
 def test_the_start_of_the_next_prox_is_kept_too(tmp_path):
     """The prox of the rank of a large matrix starts from the last one."""
-    options = {"make": lambda: low_rank(400), "max_iter": 24, "check_every": 8}
+    method = AcceleratedIPDS()
+    options = {"make": lambda: low_rank(400), "max_iter": 24, "check_every": 8, "method": method}
     undisturbed = run(None, **options)
-    cut(options["make"], tmp_path / "a", 16, seed=1, tol=1e-13, max_iter=24, check_every=8)
+    cut(options["make"], tmp_path / "a", 16, seed=1, tol=1e-13, max_iter=24, check_every=8, method=method)
     assert b'"carry/warm/0"' in (tmp_path / "a").read_bytes()
     assert_same(run(tmp_path / "a", **options), undisturbed)
 

@@ -204,52 +204,6 @@ class Frame(Face):
         return g - self.tangent(g)
 
 
-class FixedRank(Face):
-    """Matrices x = U diag(σ) Vᵀ of one rank; the factors are all that is kept of x.
-
-    Tangent vectors are U A Vᵀ + U' Vᵀ + U V'ᵀ with UᵀU' = 0, VᵀV' = 0.
-    Absil & Malick, Projection-like retractions on matrix manifolds, SIAM J. Optim. 22 (2012).
-    """
-
-    def __init__(self, U: np.ndarray, sigma: np.ndarray, V: np.ndarray):
-        self.U, self.sigma, self.V = U, sigma, V
-        self.label = np.array([len(sigma)])
-
-    @property
-    def x(self) -> np.ndarray:  # type: ignore[override]
-        """The matrix itself."""
-        return (self.U * self.sigma) @ self.V.T
-
-    @property
-    def dimension(self) -> int:
-        """r(m + n - r)."""
-        return len(self.sigma) * (len(self.U) + len(self.V) - len(self.sigma))
-
-    def tangent(self, d: np.ndarray) -> np.ndarray:
-        """UUᵀd + (d - UUᵀd)VVᵀ."""
-        rows = self.U.T @ d
-        return self.U @ rows + (d @ self.V - self.U @ (rows @ self.V)) @ self.V.T
-
-    def retract(self, d: np.ndarray) -> np.ndarray:
-        """The nearest matrix of the rank: x + d has rank at most 2r for a tangent d."""
-        r = len(self.sigma)
-        u, s, vt = np.linalg.svd(self.x + d, full_matrices=False)
-        return (u[:, :r] * s[:r]) @ vt[:r]
-
-    def subgradient(self, g: np.ndarray) -> np.ndarray:
-        return g - self.tangent(g)
-
-
-def fixed_rank(x: np.ndarray, rank: int) -> FixedRank | None:
-    """The face of the matrices whose rank is that of x, `rank`; None where x has a smaller one."""
-    if not 0 < rank <= min(x.shape):
-        return None
-    u, s, vt = np.linalg.svd(x, full_matrices=False)
-    if not s[rank - 1] > 1e-12 * s[0]:
-        return None
-    return FixedRank(u[:, :rank], s[:rank], vt[:rank].T)
-
-
 def prox_point(h: Nonsmooth, x: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, float] | None:
     """(v, step) with prox_h(v, step) = x and (v - x)/step = s; None where no step tried makes x that prox.
 

@@ -12,8 +12,9 @@ from .._arrays import Array, Shape, add_in_place, either, magnitude, namespace, 
 from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
-from .faces import FixedRank, Frame, fixed_rank
+from .faces import Frame
 from .far import recession_of_cone, support_of_cone
+from .fixed_rank import FixedRank, fixed_rank
 from .jacobians import Conjugated, Spectral
 from .rescaling import one_unit, units
 from .row_rank import truncate_rows

@@ -22,7 +22,7 @@ from .baselines.rialm import RiemannianALM
 from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
 from .either_sign import EitherSign, is_one_sided
-from .faces import OnFaces, TangentSteps, has_flat_faces, ranked
+from .faces import LowRankIPDS, OnFaces, TangentSteps, factorable, has_flat_faces, ranked
 from .ipds import IPDS
 from .newton import NewtonALM, predicted
 from .reordered import Reordered
@@ -65,6 +65,7 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
     elif tried and ranked(given):
         tried = [*tried, TangentSteps(), *tried]
+        tried = [LowRankIPDS(), *tried] if factorable(given) is not None and _is_at_hand(given) else tried
     if tried and problem.operators[-1].is_zero:
         return tried
     practical = IPDS("practical")

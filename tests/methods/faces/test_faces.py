@@ -17,6 +17,7 @@ from ipds.functions import (
     Huber,
     LeastSquares,
     Logistic,
+    LogisticLoss,
     NonNegative,
     NonzeroRows,
     PhaseRetrieval,
@@ -314,3 +315,27 @@ def test_a_smooth_term_of_the_last_block_is_finished_on_its_face():
     assert result.success
     assert "finished on its face" in result.method
     assert result.fun == pytest.approx(best, rel=1e-6)
+
+
+def test_a_smooth_refit_takes_newton_steps_of_its_own(monkeypatch):
+    rng = np.random.default_rng(3)
+    G, w = rng.standard_normal((150, 20)), np.zeros(20)
+    w[[2, 7, 11]] = 2.0, -1.5, 1.0
+    y = np.where(G @ w + 0.5 + 0.5 * rng.logistic(size=150) > 0, 1.0, -1.0)
+    blocks = [
+        Block(h=Cardinality(3), A=-G, shape=20),
+        Block(A=-np.ones((150, 1)), shape=1),
+        Block(h=LogisticLoss(y), shape=150),
+    ]
+    # none of the steps on kinks is called for
+    monkeypatch.setattr(ipds.methods.faces.restricted.Restricted, "_by_newton", lambda *given: None)
+    result = solve(Problem(blocks), tol=1e-8)
+    assert result.success
+    support = np.flatnonzero(result.x[0])
+    columns = np.column_stack([G[:, support], np.ones(150)])
+    best = scipy.optimize.minimize(
+        lambda v: np.sum(np.logaddexp(0, -y * (columns @ v))), np.zeros(4), tol=1e-12
+    )
+    assert np.allclose(np.append(result.x[0][support], result.x[1]), best.x, atol=1e-4)
+    assert result.fun <= best.fun * (1 + 1e-10)
+    assert result.nit <= 60

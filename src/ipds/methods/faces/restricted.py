@@ -174,19 +174,22 @@ class Restricted:
         return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(y), points)
 
     def _smoothly(self, y: tuple[Any, ...]) -> State | None:
-        """By Newton steps, where no h is left; None where there is one, or the steps do not get there."""
-        *_, last = self.problem.blocks
-        if not all(isinstance(block.h, Zero) for block in self.problem.blocks):
+        """By Newton steps, where no kink is left; None where there is one, or the steps do not get there."""
+        *others, last = self.problem.blocks
+        F = Total(self)
+        if not (F.is_smooth and all(isinstance(block.h, Zero) for block in others)):
             return None
-        v = minimised(Total(self), np.concatenate([np.ravel(yi) for yi in y[:-1]]))
+        v = minimised(F, np.concatenate([np.ravel(yi) for yi in y[:-1]]))
         if v is None:
             return None
         parts = self.split(v)
         products = [op.apply(yi) for op, yi in zip(self.problem.operators, parts, strict=False)]
         u = ((self.problem.b - sum(products)) / self.scale).reshape(last.shape)
-        slope = np.zeros(u.shape) if last.f is None else last.f.grad(u)
+        slope = np.zeros(u.shape) if F.f is None else F.f.grad(u)
         z = (slope * (-1 / self.scale)).reshape(self.problem.shape)
-        points = tuple((xi, 1.0) for xi in (*parts, u))
+        own = np.zeros(u.shape) if isinstance(last.h, Zero) else last.h.subgradient(u)
+        step = prox_step(u, own)
+        points = (*((part, 1.0) for part in parts), (u + step * own, step))
         return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(points), points)
 
     def _by_newton(self, y: tuple[Any, ...], z: Any) -> State | None:

@@ -1,6 +1,6 @@
-"""What is left of a problem on its faces where no h is: the minimum of a smooth function, by Newton steps.
+"""What is left of a problem on its faces where no kink is: the minimum of a smooth function, by Newton steps.
 
-F(y) = Σ f_i(y_i) + f_n(u),   u = M y + c
+F(y) = Σ f_i(y_i) + f_n(u) + h_n(u),   u = M y + c,   h_n differentiable (a logistic loss, say) or 0
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...functions import Differentiable, Nonsmooth, Smooth, Zero
+from ...functions.composed import total
+from ...functions.entrywise import Entrywise
 from ..newton.factors import dense_cholesky
 
 if TYPE_CHECKING:
@@ -29,15 +32,20 @@ class Total:
 
     def __init__(self, restricted: Restricted):
         self.restricted, self.last = restricted, restricted.problem.blocks[-1]
+        self.is_smooth, self.f = isinstance(self.last.h, Zero), self.last.f
+        if not self.is_smooth:
+            own = as_smooth(self.last.h)
+            self.is_smooth = own is not None
+            self.f = total([f for f in (own, self.last.f) if f is not None])
         self.M: np.ndarray | None = None
         self.c = np.zeros(0)
-        if self.last.f is not None:
+        if self.is_smooth and self.f is not None:
             self.M, self.c = restricted.rows()
 
     @property
     def is_known(self) -> bool:
         """Whether M is at hand where it is needed."""
-        return self.last.f is None or self.M is not None
+        return self.f is None or self.M is not None
 
     def argument(self, y: np.ndarray) -> np.ndarray:
         """u."""
@@ -48,28 +56,34 @@ class Total:
         """F."""
         pairs = zip(self.restricted.problem.blocks, self.restricted.split(y), strict=False)
         found = [0.0 if block.f is None else float(block.f(yi)) for block, yi in pairs]
-        if self.last.f is not None:
-            found.append(float(self.last.f(self.argument(y))))
+        if self.f is not None:
+            found.append(float(self.f(self.argument(y))))
         return sum(found)
 
     def gradient(self, y: np.ndarray) -> np.ndarray:
         """∇F."""
         g = self.restricted.gradient(y)
-        if self.last.f is None or self.M is None:
+        if self.f is None or self.M is None:
             return g
-        return g + self.M.T @ np.ravel(self.last.f.grad(self.argument(y)))
+        return g + self.M.T @ np.ravel(self.f.grad(self.argument(y)))
 
     def hessian(self, y: np.ndarray) -> np.ndarray | None:
         """∇²F; None where it is known by its products only."""
         H = self.restricted.hessian(y)
-        if H is None or self.last.f is None:
+        if H is None or self.f is None:
             return H
         if self.M is None:
             return None
-        bend = self.last.f.hessian(self.argument(y))
+        bend = self.f.hessian(self.argument(y))
         if not isinstance(bend, np.ndarray):
             return None
         return H + self.M.T @ (bend[:, None] * self.M if bend.ndim == 1 else bend @ self.M)
+
+
+def as_smooth(h: Nonsmooth) -> Smooth | None:
+    """h as a smooth function that is finite everywhere; None where it has kinks or a domain."""
+    plain = isinstance(h, Entrywise) and h.is_differentiable and h.domain is None
+    return Differentiable(h) if plain else None  # type: ignore[arg-type]
 
 
 def minimised(F: Total, y: np.ndarray) -> np.ndarray | None:

@@ -1,0 +1,128 @@
+"""Matrices of one rank, by their factors: tangent vectors, steps along them and inner products without the matrices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from .faces import Face
+from .truncation import OVERSAMPLING, orthonormal, start_block
+
+
+class Tangent(NamedTuple):
+    """U A Vᵀ + U' Vᵀ + U V'ᵀ with UᵀU' = 0, VᵀV' = 0: a tangent vector at U diag(σ) Vᵀ."""
+
+    A: np.ndarray
+    U: np.ndarray
+    """U'."""
+    V: np.ndarray
+    """V'."""
+
+    @property
+    def square(self) -> float:
+        """‖·‖²; the three parts are orthogonal."""
+        return float(sum(np.vdot(part, part) for part in self))
+
+
+class FixedRank(Face):
+    """Matrices x = U diag(σ) Vᵀ of one rank; the factors are all that is kept of x.
+
+    Absil & Malick, Projection-like retractions on matrix manifolds, SIAM J. Optim. 22 (2012).
+
+    >>> face = FixedRank(np.eye(3)[:, :1], np.array([2.0]), np.eye(2)[:, :1])
+    >>> face.retract(face.tangent(np.ones((3, 2)))).round(3).tolist()
+    [[3.0, 1.0], [1.0, 0.333], [1.0, 0.333]]
+    """
+
+    def __init__(self, U: np.ndarray, sigma: np.ndarray, V: np.ndarray):
+        self.U, self.sigma, self.V = U, sigma, V
+        self.label = np.array([len(sigma)])
+
+    @property
+    def x(self) -> np.ndarray:  # type: ignore[override]
+        """The matrix itself."""
+        return (self.U * self.sigma) @ self.V.T
+
+    @property
+    def dimension(self) -> int:
+        """r(m + n - r)."""
+        return len(self.sigma) * (len(self.U) + len(self.V) - len(self.sigma))
+
+    def projected(self, dV: np.ndarray, dtU: np.ndarray) -> Tangent:
+        """The tangent part of a matrix d, from d V and dᵀU alone."""
+        A = self.U.T @ dV
+        return Tangent(A, dV - self.U @ A, dtU - self.V @ A.T)
+
+    def parts(self, d: np.ndarray) -> Tangent:
+        """The tangent part of d."""
+        return self.projected(d @ self.V, d.T @ self.U)
+
+    def dense(self, d: Tangent) -> np.ndarray:
+        """A tangent vector as a matrix."""
+        left, right = self.factors(d)
+        return left @ right.T
+
+    def factors(self, d: Tangent) -> tuple[np.ndarray, np.ndarray]:
+        """(L, R) of 2r columns with d = L Rᵀ."""
+        return np.hstack([self.U @ d.A + d.U, self.U]), np.hstack([self.V, d.V])
+
+    def moved(self, d: Tangent, step: float) -> FixedRank:
+        """The orthographic retraction: the matrix of the rank whose difference to x + step·d is normal at x.
+
+        With C = diag(σ) + step·A it is (U C + step·U') C⁻¹ (C Vᵀ + step·V'ᵀ): two thin QRs and a small SVD.
+        """
+        C = np.diag(self.sigma) + step * d.A
+        Q, left = _qr(self.U @ C + step * d.U)
+        P, right = _qr(self.V @ C.T + step * d.V)
+        try:
+            middle = left @ np.linalg.solve(C, right.T)
+        except np.linalg.LinAlgError:
+            middle = left @ np.linalg.pinv(C) @ right.T
+        u, sigma, vt = np.linalg.svd(middle)
+        return FixedRank(Q @ u, sigma, P @ vt.T)
+
+    def inner(self, d: Tangent, other: FixedRank, e: Tangent) -> float:
+        """⟨d, e⟩ of vectors tangent here and at another point, by products of their factors."""
+        left, right = self.factors(d)
+        L, R = other.factors(e)
+        return float(np.vdot(left.T @ L, right.T @ R))
+
+    def tangent(self, d: np.ndarray) -> np.ndarray:
+        """UUᵀd + (d - UUᵀd)VVᵀ."""
+        return self.dense(self.parts(d))
+
+    def retract(self, d: np.ndarray) -> np.ndarray:
+        return self.moved(self.parts(d), 1.0).x
+
+    def subgradient(self, g: np.ndarray) -> np.ndarray:
+        return g - self.tangent(g)
+
+
+def fixed_rank(x: np.ndarray, rank: int) -> FixedRank | None:
+    """The face of the matrices whose rank is that of x, `rank`; None where x has a smaller one."""
+    if not 0 < rank <= min(x.shape):
+        return None
+    u, s, vt = np.linalg.svd(x, full_matrices=False)
+    if not s[rank - 1] > 1e-12 * s[0]:
+        return None
+    return FixedRank(u[:, :rank], s[:rank], vt[:rank].T)
+
+
+def near(x: np.ndarray, rank: int, powers: int = 1) -> FixedRank:
+    """Nearly the best approximation of x by a matrix of the rank, from its range as a few products show it.
+
+    Halko, Martinsson & Tropp, Finding structure with randomness, SIAM Rev. 53 (2011).
+    """
+    Q = orthonormal(np.asfortranarray(x @ start_block(x.shape[1], min(rank + OVERSAMPLING, *x.shape))))
+    for _ in range(powers):
+        Q = orthonormal(np.asfortranarray(x @ orthonormal(np.asfortranarray(x.T @ Q))))
+    u, s, vt = np.linalg.svd(Q.T @ x, full_matrices=False)
+    return FixedRank(Q @ u[:, :rank], s[:rank], np.ascontiguousarray(vt[:rank].T))
+
+
+def _qr(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Q with orthonormal columns and an upper triangle."""
+    packed, tau, _, _ = scipy.linalg.lapack.dgeqrf(a)
+    return scipy.linalg.lapack.dorgqr(packed, tau)[0], np.triu(packed[: a.shape[1]])

@@ -1,0 +1,306 @@
+"""LowRankIPDS: accelerated IPDS on the factors of a matrix of bounded rank, for λ‖B - κX‖₁ on the entries observed.
+
+    reduced step  X ← the retraction of X - α P_X∇Φ(X), α of Barzilai-Borwein length, nonmonotone search
+    dual step     z ← -d/c with d = clipped/s, once little is left of the gradient, or after a few reduced steps
+    growth        β ← 2β at a dual step, where the equation lags behind stationarity;
+                  stages stretch, where stationarity lags behind the equation
+
+X = U diag(σ) Vᵀ is never formed but for a check: a reduced step is one pass over the data (`passes`) and thin products.
+An iteration is up to `STRIDE` reduced steps, and the dual step where a stage ends.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._arrays import Array
+from ...errors import AssumptionError
+from ...functions import L1, Rank
+from ...functions.fixed_rank import FixedRank, Tangent, near
+from ...operators import Identity, Operator
+from ...operators.sampling import Sampling
+from ...problem import Problem
+from ...theory.state import State
+from ..accelerated.annealing import INNER, LOOSE, STRETCHED
+from ..accelerated.method import (
+    CEILING,
+    DECREASE,
+    HASTE,
+    LAG,
+    ROUNDING,
+    SHARP_FAR,
+    SHARP_START,
+    TIGHTER,
+)
+from ..accelerated.search import Reference, backtrack, barzilai_borwein, next_length
+from ..base import Method
+from ..deadline import raise_if_late
+from .passes import Deviations, Slope
+
+STRIDE = 10
+"""Reduced steps of an iteration at most."""
+STRETCH = 1.3
+"""Factor of the steps between dual steps."""
+SETTLED = 1e-6
+"""The rank is settled where the s-th singular value is more than this fraction of the first."""
+INSIDE = 0.5
+"""Share of the s-th singular value that the witness of a normal vector may take up."""
+SAMPLE = 10_000
+"""A start clips the data at the median of |B|, of so many entries."""
+GROWTH = 3.0
+"""Factor of β at a dual step after which the equation still lags."""
+EPS = float(np.finfo(float).eps)
+
+
+class Stage(NamedTuple):
+    """What the reduced problem is smoothed by at present."""
+
+    s: float
+    """1/(βc²)."""
+    tolerance: float
+    """The stage ends where no more than this is left of the gradient."""
+    most: float
+    """Steps between dual steps at most."""
+    rounds: int
+    feasibility: float
+    """‖Ax - b‖/c at the last dual step."""
+
+
+class Carry(NamedTuple):
+    """Where the next step starts."""
+
+    t: int
+    U: np.ndarray
+    sigma: np.ndarray
+    V: np.ndarray
+    gradient: Tangent
+    target: np.ndarray
+    """T, (b - z/β)/c."""
+    alpha: float
+    """The length that is tried first."""
+    reference: Reference
+    inner: int
+    """Reduced steps since the stage began."""
+    steps: int
+    """All of them."""
+    stage: Stage
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What stays fixed during a run."""
+
+    problem: Problem
+    ranked: int
+    """The block of bounded rank; the other one is eliminated."""
+    c: float
+    """Its A."""
+    data: np.ndarray
+    """B = b/c, 0 where not observed."""
+    size: float
+    """‖B‖."""
+    loss: Deviations
+    slope: float
+    """‖∇Φ‖ at the start: the scale of tolerances."""
+    first: float
+    """The first smoothing."""
+
+
+class LowRankIPDS(Method):
+    """IPDS on the factors of one block of bounded rank; see the module for the steps.
+
+    Needs two blocks without f: h = Rank(r) with A = a·I or a `Sampling`, and h = L1(λ) with A = c·I. A start of a lower
+    rank is replaced by what the range of the data shows. Refuses, with `AssumptionError`, other problems, and goes no
+    further where the rank falls below r.
+    """
+
+    presolves = True
+    name = "LowRankIPDS"
+
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
+        """Read the problem; the first factors, penalty and step."""
+        i = factorable(problem)
+        if i is None or not all(type(x) is np.ndarray and x.dtype == np.float64 for x in (*x0, z0)):
+            raise AssumptionError(
+                "LowRankIPDS needs two blocks, h = Rank(s) with A = a·I or a Sampling and h = L1(λ) with A = c·I, and "
+                "NumPy arrays"
+            )
+        block, op, other = problem.blocks[i], problem.operators[i], problem.operators[1 - i]
+        assert isinstance(other, Identity)
+        c = other.scale
+        observed = None
+        if isinstance(op, Sampling):
+            observed = op.adjoint(np.ones(problem.shape))
+        kappa = (op.scale if isinstance(op, Identity) else 1.0) / c
+        data = spread(op, np.broadcast_to(problem.b if c == 1.0 else problem.b / c, problem.shape))
+        loss = Deviations(kappa, float(problem.blocks[1 - i].h.lam), observed)  # type: ignore[attr-defined]
+        X = self._start(block.h.s, x0[i], data, loss)  # type: ignore[attr-defined]
+        count = data.size if observed is None else int(observed.sum())
+        rest = np.linalg.norm(loss.rest(X, data)) or np.linalg.norm(data) or 1.0
+        s = float(rest) / math.sqrt(count) / loss.lam / SHARP_START
+        target = data - (s * c) * spread(op, z0)
+        found = loss.at(X, target, s)
+        slope = math.sqrt(found.gradient.square)
+        setup = Setup(problem, i, c, data, float(np.linalg.norm(data)), loss, slope, s)
+        stage = Stage(s, LOOSE * slope, float(INNER), 0, math.inf)
+        start = Reference(found.value)
+        return setup, Carry(0, X.U, X.sigma, X.V, found.gradient, target, s / kappa**2, start, 0, 0, stage)
+
+    @staticmethod
+    def _start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations) -> FixedRank:
+        """The factors of x0; where its rank is lower, those of the data, clipped: gross errors weigh no more."""
+        if np.any(x0):
+            X = near(x0, rank, powers=0)
+            if X.sigma[-1] > SETTLED * X.sigma[0]:
+                return X
+        seen = data if loss.observed is None else data[loss.observed > 0]
+        sample = np.abs(seen.ravel()[:: max(1, seen.size // SAMPLE)])
+        level = float(np.median(sample)) or float(np.max(np.abs(data)))
+        share = 1.0 if loss.observed is None else float(loss.observed.mean())
+        X = near(np.clip(data, -level, level) / (loss.kappa * share), rank)
+        if not X.sigma[-1] > SETTLED * X.sigma[0]:
+            raise AssumptionError("LowRankIPDS: the data have a lower rank than the block may have")
+        return X
+
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
+        """`STRIDE` reduced steps, and a dual step wherever a stage ends."""
+        loss, stage, target = setup.loss, carry.stage, carry.target
+        X, gradient = FixedRank(carry.U, carry.sigma, carry.V), carry.gradient
+        alpha, reference, inner, steps = carry.alpha, carry.reference, carry.inner, carry.steps
+        best: tuple[FixedRank, Slope] | None = None
+        for k in range(STRIDE):
+            raise_if_late()
+            X, found, alpha = reduced_step(loss, X, gradient, target, stage.s, alpha, reference, steps)
+            gradient, reference = found.gradient, reference.after(found.value)
+            inner, steps = inner + 1, steps + 1
+            # spectral steps climb and fall: what is shown, and where a stage ends, is the point with the least left
+            best = (X, found) if best is None or gradient.square < best[1].gradient.square else best
+            over = math.sqrt(gradient.square) <= stage.tolerance or inner >= int(stage.most)
+            if not over and k < STRIDE - 1:
+                continue
+            clipped, residual = loss.clipped(best[0], target, stage.s, setup.data)
+            if k == STRIDE - 1:
+                state = self._snapshot(setup, carry.t + 1, *best, clipped, target, stage.s)
+            if over:  # z ← -d/c, β ← growth·β
+                X, s = best[0], stage.s
+                stage = _after(setup, stage, best[1], residual)
+                target = np.multiply(clipped, stage.s / s, out=clipped)
+                target += setup.data
+                begun, best = loss.at(X, target, stage.s), None
+                gradient, reference, inner = begun.gradient, Reference(begun.value), 0
+                alpha *= stage.s / s
+        if not X.sigma[-1] > SETTLED * X.sigma[0]:
+            raise AssumptionError(
+                "LowRankIPDS: the solution seems to have a lower rank than the block may have"
+            )
+        following = Carry(
+            carry.t + 1, X.U, X.sigma, X.V, gradient, target, alpha, reference, inner, steps, stage
+        )
+        return following, state
+
+    def _snapshot(
+        self,
+        setup: Setup,
+        t: int,
+        X: FixedRank,
+        found: Slope,
+        clipped: np.ndarray,
+        target: np.ndarray,
+        s: float,
+    ) -> State:
+        """The State, with a normal vector as the witness of the bounded rank."""
+        problem, i, c, kappa = setup.problem, setup.ranked, setup.c, setup.loss.kappa
+        op, x = problem.operators[i], X.x
+        x_breve, scale = target - kappa * x, -kappa / s
+        x_breve -= clipped
+        x_breve, z = gather(op, x_breve), gather(op, clipped * (-1 / (s * c)))
+        # v - x is the normal part of -Aᵀz, short enough for x to stay the nearest matrix of the rank
+        length = math.sqrt(max(scale**2 * found.square - found.gradient.square, 0.0))
+        step = INSIDE * float(X.sigma[-1]) / length if length > 0 else 1.0
+        left, right = X.factors(found.gradient)
+        v = (step * left) @ right.T
+        v += x
+        v -= (step * scale) * clipped
+        known = (None, None) if isinstance(op, Identity) else (op.apply(x), scale * clipped)
+        own = (x, known[0], (v, step), known[1])
+        rest = (x_breve, None, (None, s), None)
+        blocks, products, points, adjoints = zip(*((own, rest) if i == 0 else (rest, own)), strict=True)
+        beta = 1 / (s * c * c)
+        return State(
+            t, blocks, x_breve, z, beta, 0.0, products, points, last=1 - i, adjoints=adjoints, due=True
+        )
+
+
+def reduced_step(
+    loss: Deviations,
+    X: FixedRank,
+    gradient: Tangent,
+    target: np.ndarray,
+    s: float,
+    first: float,
+    reference: Reference,
+    steps: int,
+) -> tuple[FixedRank, Slope, float]:
+    """(the next point, Φ there, the length that the next step tries first)."""
+    square = gradient.square
+    level = reference.value + ROUNDING * EPS * abs(reference.value)
+
+    def attempt(alpha: float) -> tuple[bool, tuple[FixedRank, Slope]]:
+        Y = X.moved(gradient, -alpha)
+        found = loss.at(Y, target, s)
+        return found.value <= level - DECREASE * alpha * square, (Y, found)
+
+    alpha, (Y, found) = backtrack(attempt, first)
+    across = X.inner(gradient, Y, found.gradient)
+    dx_dg, dg_dg = alpha * (square - across), square - 2 * across + found.gradient.square
+    spectral = barzilai_borwein(alpha**2 * square, dx_dg, dg_dg, long=steps % 2 == 1)
+    return Y, found, next_length(alpha, spectral)
+
+
+def _after(setup: Setup, stage: Stage, found: Slope, residual: float) -> Stage:
+    """The stage after a dual step: β grows where the equation lags, stages stretch where stationarity does."""
+    size = setup.size
+    stationarity = math.sqrt(found.gradient.square)
+    force = abs(setup.loss.kappa) * math.sqrt(found.square) / stage.s
+    balance = 1.0 if stage.rounds > HASTE else 0.1
+    lags = (
+        residual > max(LAG * stage.feasibility, ROUNDING * EPS * size)
+        and residual * force > balance * stationarity * size
+    )
+    growth = GROWTH if lags or residual > SHARP_FAR * size else 1.0
+    lagging = stationarity * size > 2 * residual * force
+    return Stage(
+        s=max(stage.s / growth, min(stage.s, setup.first / CEILING)),
+        tolerance=max(TIGHTER * stage.tolerance, ROUNDING * EPS * setup.slope),
+        most=min(float(STRETCHED), STRETCH * stage.most) if lagging else stage.most,
+        rounds=stage.rounds + 1,
+        feasibility=residual,
+    )
+
+
+def factorable(problem: Problem) -> int | None:
+    """The block of bounded rank, where the problem is one that `LowRankIPDS` treats."""
+    if len(problem.blocks) != 2 or any(block.f is not None for block in problem.blocks):
+        return None
+    for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
+        other, last = problem.blocks[1 - i], problem.operators[1 - i]
+        robust = type(other.h) is L1 and type(other.h.lam) is float and other.h.lam > 0
+        ranked = type(block.h) is Rank and 0 < 2 * block.h.s < min(block.shape)
+        plain = isinstance(op, Sampling) or (isinstance(op, Identity) and op.scale != 0)
+        if ranked and robust and plain and isinstance(last, Identity) and last.scale != 0:
+            return i
+    return None
+
+
+def spread(op: Operator, y: np.ndarray) -> np.ndarray:
+    """Rows of the equation as entries of the matrix, 0 where not observed."""
+    return op.adjoint(y) if isinstance(op, Sampling) else y
+
+
+def gather(op: Operator, x: np.ndarray) -> np.ndarray:
+    """Entries of the matrix as rows of the equation."""
+    return op.apply(x) if isinstance(op, Sampling) else x
