@@ -262,7 +262,7 @@ def test_robust_low_rank():
     rng = np.random.default_rng(0)
     L = rng.standard_normal((200, 2)) @ rng.standard_normal((2, 15))
     M = L + 10.0 * (rng.random(L.shape) < 0.1)
-    here, there = (RobustLowRank(2, random_state=0).fit(x) for x in (M, cut(M)))
+    here, there = (RobustLowRank(2, random_state=0, method="accelerated").fit(x) for x in (M, cut(M)))
     np.testing.assert_allclose(np.asarray(there.low_rank_), here.low_rank_, atol=1e-8)
     np.testing.assert_allclose(np.asarray(there.residual_), here.residual_, atol=1e-8)
     np.testing.assert_allclose(there.singular_values_, here.singular_values_, rtol=1e-9)
