@@ -278,8 +278,24 @@ def test_a_checkpoint_is_resumed_only_on_request(data):
 def test_a_time_limit_holds_over_all_solves_of_a_fit(data):
     result = run("robust-regression", "table.csv", "--target", "price", "--time-limit", 0, "--json")
     assert result.exit_code == 1
-    record = json.loads(result.stdout)
+    record = json.loads(result.stdout, parse_constant=pytest.fail)
     assert record["status"] == "TIME_LIMIT"
+
+
+def test_numbers_that_are_none_are_null_in_json():
+    from ipds.cli import write
+
+    fitted = {
+        "coef_": np.array([[1.0, np.nan], [np.inf, -np.inf]]),
+        "scale_": np.float32(np.nan),
+        "n_": np.int64(3),
+    }
+    text = write.as_json({"fitted": write.record(fitted)[0], "objective": write.plain(-np.inf)})
+    read = json.loads(text, parse_constant=pytest.fail)  # NaN and Infinity are no JSON
+    assert read == {
+        "fitted": {"coef_": [[1.0, None], [None, None]], "scale_": None, "n_": 3},
+        "objective": None,
+    }
 
 
 def test_large_arrays_are_left_out_of_the_record_but_not_of_the_file(here, monkeypatch):
