@@ -49,6 +49,20 @@ def option(panel: str, help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
+MethodName = Annotated[
+    str, option("Solve", f"One of {', '.join(METHODS)}.", autocompletion=lambda: list(METHODS))
+]
+Tolerance = Annotated[float, option("Solve", "Certified means a relative certificate up to this.", min=0.0)]
+Iterations = Annotated[int, option("Solve", "Iterations at most.", min=1)]
+Seconds = Annotated[float | None, option("Solve", "Seconds at most.", min=0.0)]
+Seed = Annotated[int, option("Solve", "Of random starts.", min=0)]
+CheckpointFile = Annotated[Path | None, option("Solve", "File to save the solve in as it goes.")]
+Resume = Annotated[bool, option("Solve", "Go on from the checkpoint, if it exists.", "--resume")]
+Force = Annotated[bool, option("Output", "Replace files that exist.", "--force")]
+Json = Annotated[bool, option("Output", "Print JSON and nothing else on stdout.", "--json")]
+Quiet = Annotated[bool, option("Output", "No progress, no warnings.", "--quiet", "-q")]
+
+
 def fit(
     model: Model,
     parameters: dict[str, Any],
@@ -66,26 +80,22 @@ def fit(
     impute: Annotated[
         bool, option("Data", "Put the median of its column for a missing value.", "--impute")
     ] = False,
-    method: Annotated[
-        str, option("Solve", f"One of {', '.join(METHODS)}.", autocompletion=lambda: list(METHODS))
-    ] = "auto",
-    tol: Annotated[
-        float, option("Solve", "Certified means a relative certificate up to this.", min=0.0)
-    ] = 1e-4,
-    max_iter: Annotated[int, option("Solve", "Iterations at most.", min=1)] = 10_000,
-    time_limit: Annotated[float | None, option("Solve", "Seconds at most.", min=0.0)] = None,
-    seed: Annotated[int, option("Solve", "Of random starts.", min=0)] = 0,
-    checkpoint: Annotated[Path | None, option("Solve", "File to save the solve in as it goes.")] = None,
-    resume: Annotated[bool, option("Solve", "Go on from the checkpoint, if it exists.", "--resume")] = False,
+    method: MethodName = "auto",
+    tol: Tolerance = 1e-4,
+    max_iter: Iterations = 10_000,
+    time_limit: Seconds = None,
+    seed: Seed = 0,
+    checkpoint: CheckpointFile = None,
+    resume: Resume = False,
     out: Annotated[
         Path | None,
         option("Output", "Write the fit: .npz or .json everything, .csv components or coefficients."),
     ] = None,
     plot: Annotated[Path | None, option("Output", "Write a picture: .png, .pdf or .svg.")] = None,
     save: Annotated[Path | None, option("Output", "Save the model as .ipds for `ipds predict`.")] = None,
-    force: Annotated[bool, option("Output", "Replace files that exist.", "--force")] = False,
-    json: Annotated[bool, option("Output", "Print JSON and nothing else on stdout.", "--json")] = False,
-    quiet: Annotated[bool, option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Read, fit, report."""
     import numpy as np

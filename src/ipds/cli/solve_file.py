@@ -8,7 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .programs import problem_in
-from .solve import METHODS, brief, check_checkpoint, exit_code, option, outcome, warnings_on_one_line
+from .solve import (
+    METHODS,
+    CheckpointFile,
+    Force,
+    Iterations,
+    Json,
+    MethodName,
+    Quiet,
+    Resume,
+    Seconds,
+    Seed,
+    Tolerance,
+    brief,
+    check_checkpoint,
+    exit_code,
+    option,
+    outcome,
+    warnings_on_one_line,
+)
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -23,21 +41,17 @@ def solve_file(
         typer.Argument(exists=True, dir_okay=False, help="Python file; it is executed.", show_default=False),
     ],
     name: Annotated[str, option("Data", "Variable that holds the problem.")] = "problem",
-    method: Annotated[
-        str, option("Solve", f"One of {', '.join(METHODS)}.", autocompletion=lambda: list(METHODS))
-    ] = "auto",
-    tol: Annotated[
-        float, option("Solve", "Certified means a relative certificate up to this.", min=0.0)
-    ] = 1e-4,
-    max_iter: Annotated[int, option("Solve", "Iterations at most.", min=1)] = 10_000,
-    time_limit: Annotated[float | None, option("Solve", "Seconds at most.", min=0.0)] = None,
-    seed: Annotated[int, option("Solve", "Of random starts.", min=0)] = 0,
-    checkpoint: Annotated[Path | None, option("Solve", "File to save the solve in as it goes.")] = None,
-    resume: Annotated[bool, option("Solve", "Go on from the checkpoint, if it exists.", "--resume")] = False,
+    method: MethodName = "auto",
+    tol: Tolerance = 1e-4,
+    max_iter: Iterations = 10_000,
+    time_limit: Seconds = None,
+    seed: Seed = 0,
+    checkpoint: CheckpointFile = None,
+    resume: Resume = False,
     out: Annotated[Path | None, option("Output", "Write the values: .npz or .json.")] = None,
-    force: Annotated[bool, option("Output", "Replace files that exist.", "--force")] = False,
-    json: Annotated[bool, option("Output", "Print JSON and nothing else on stdout.", "--json")] = False,
-    quiet: Annotated[bool, option("Output", "No progress, no warnings.", "--quiet", "-q")] = False,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run FILE, solve the `problem` it defines, report the variables and the multipliers of the constraints."""
     from ..solving.solve import solve

@@ -9,13 +9,13 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, namespace, to_numpy, truth
-from .far import recession_of_cone, support_of_cone
+from .convex_cone import ConvexCone
 from .groups import row_norms
 from .jacobians import Jacobian
-from .sets import Indicator, slack
+from .sets import slack
 
 
-class SecondOrderCone(Indicator):
+class SecondOrderCone(ConvexCone):
     """{x : ‖(x_1, x_2, …)‖₂ ≤ x_0}; of a matrix every row is such a vector.
 
     prox(v, s) = v inside, 0 where ‖y‖ ≤ -t, else (t + ‖y‖)/2 · (1, y/‖y‖), with v = (t, y).
@@ -25,8 +25,6 @@ class SecondOrderCone(Indicator):
     >>> SecondOrderCone().prox(np.array([0.0, 3.0, 4.0]), 1.0)
     array([2.5, 1.5, 2. ])
     """
-
-    is_convex = True
 
     def contains(self, x: Array) -> bool:
         t, _, size = _parts(x)
@@ -43,22 +41,6 @@ class SecondOrderCone(Indicator):
     def prox_jacobian(self, v: Array, step: float) -> Jacobian:
         """The identity inside, 0 in the polar cone, else what follows from the eigenvalues 1, 0 and (1 + t/‖y‖)/2."""
         return ConeJacobian(v)
-
-    def support(self, y: Array) -> float:
-        """sup ⟨y, x⟩ over the cone: 0 for -y in the cone, else ∞."""
-        return support_of_cone(self.project, y)
-
-    def receding(self, d: Array) -> Array:
-        """The direction nearest to d in which the domain never ends: its projection."""
-        return self.project(d)
-
-    def recession(self, d: Array) -> float:
-        """0 for d in the cone, else ∞."""
-        return recession_of_cone(self.project, d)
-
-    def rescaled(self, d: float | Array) -> SecondOrderCone | None:
-        """u ↦ h(d·u): the same for a number d; None for others."""
-        return self if np.ndim(d) == 0 else None
 
 
 def _rows(x: Array) -> Array:

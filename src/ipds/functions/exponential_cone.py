@@ -9,15 +9,14 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, asarray, to_numpy
-from .far import recession_of_cone, support_of_cone
+from .convex_cone import ConvexCone
 from .jacobians import Jacobian
-from .sets import Indicator
 
 FARTHEST = 600.0
 """Beyond this |ρ| the projection is at its limit to all digits, and exp(ρ) would overflow."""
 
 
-class ExponentialCone(Indicator):
+class ExponentialCone(ConvexCone):
     """{(x, y, z) : y exp(x/y) ≤ z, y > 0} and its limit {x ≤ 0, y = 0, z ≥ 0}; of a matrix every row is such a triple.
 
     prox(v, s): points of the boundary are σ·(ρ, 1, exp ρ) with ρ = x/y, and μ·(exp ρ, (1 - ρ) exp ρ, -1) is normal to
@@ -29,8 +28,6 @@ class ExponentialCone(Indicator):
     >>> ExponentialCone().prox(np.array([1.0, 1.0, 1.0]), 1.0).round(6)
     array([0.426306, 0.751673, 1.325367])
     """
-
-    is_convex = True
 
     def contains(self, x: Array) -> bool:
         rows = _rows(x)
@@ -44,22 +41,6 @@ class ExponentialCone(Indicator):
     def prox_jacobian(self, v: Array, step: float) -> Jacobian:
         """A symmetric 3x3 matrix for every row."""
         return RowMatrices(_derivatives(_rows(v)), v)
-
-    def support(self, y: Array) -> float:
-        """sup ⟨y, x⟩ over the cone: 0 for y in its polar cone, else ∞."""
-        return support_of_cone(self.project, y)
-
-    def receding(self, d: Array) -> Array:
-        """The direction nearest to d in which the domain never ends: its projection."""
-        return self.project(d)
-
-    def recession(self, d: Array) -> float:
-        """0 for d in the cone, else ∞."""
-        return recession_of_cone(self.project, d)
-
-    def rescaled(self, d: float | Array) -> ExponentialCone | None:
-        """u ↦ h(d·u): the same for a number d; None for others."""
-        return self if np.ndim(d) == 0 else None
 
 
 def _rows(x: Array) -> np.ndarray:

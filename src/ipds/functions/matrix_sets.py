@@ -12,8 +12,8 @@ from .._arrays import Array, Shape, add_in_place, either, magnitude, namespace, 
 from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
+from .convex_cone import ConvexCone
 from .faces import Frame
-from .far import recession_of_cone, support_of_cone
 from .fixed_rank import FixedRank, fixed_rank
 from .jacobians import Conjugated, Spectral
 from .rescaling import one_unit, units
@@ -174,13 +174,11 @@ class Rank(Indicator):
         return self if gap.max() <= 8 * np.finfo(float).eps else None
 
 
-class PSD(Indicator):
+class PSD(ConvexCone):
     """{x : x symmetric, no eigenvalue below 0}; prox symmetrises v and sets negative eigenvalues to 0.
 
     Higham, Computing a nearest symmetric positive semidefinite matrix, Linear Algebra Appl. 103 (1988).
     """
-
-    is_convex = True
 
     def contains(self, x: Array) -> bool:
         xp, room = namespace(x), slack(x) * magnitude(x)
@@ -200,18 +198,6 @@ class PSD(Indicator):
         sizes = xp.abs(w)[:, None] + xp.abs(w)
         above = xp.clip(w, 0.0, None)[:, None] + xp.clip(w, 0.0, None)
         return Conjugated(q, above / xp.where(sizes > 0, sizes, xp.ones_like(sizes)))
-
-    def support(self, y: Array) -> float:
-        """0 where the symmetric part of y has no eigenvalue above 0, else ∞."""
-        return support_of_cone(self.project, y)
-
-    def recession(self, d: Array) -> float:
-        """0 for d in the cone, else ∞."""
-        return recession_of_cone(self.project, d)
-
-    def receding(self, d: Array) -> Array:
-        """The cone itself."""
-        return self.project(d)
 
     def rescaled(self, d: float | Array) -> PSD | None:
         """Itself for one number, else None."""

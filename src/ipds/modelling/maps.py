@@ -22,6 +22,7 @@ import scipy
 
 from .._arrays import Array, Shape
 from ..operators import Compose, FiniteDifference, Identity, Matrix, Operator, Reshape, Scaled, Sum
+from ..operators.one_shape import OfOneShape
 
 Body = Any  # float, SciPy sparse array, 2-D NumPy array or Operator
 WORK = 10**8
@@ -132,7 +133,7 @@ class Map:
         return Map(self.inputs, outputs, Compose(Map(self.outputs, outputs, left).operator, _shaped(self)))
 
 
-class Shaped(Operator):
+class Shaped(OfOneShape):
     """A map that acts on blocks of many shapes, held to one: its sums and products with others have a norm there."""
 
     def __init__(self, inner: Operator, shape: Shape):
@@ -140,16 +141,9 @@ class Shaped(Operator):
         self.output = tuple(inner.output_shape(shape))
         self.gram, self.rows = inner.gram, inner.rows
 
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"{self!r} acts on shape {self.shape}, not {tuple(shape)}")
-        return self.output
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
-
-    def natural_shape(self) -> Shape | None:
-        return self.shape
+    @property
+    def called(self) -> str:
+        return repr(self.inner)
 
     def apply(self, x: Array) -> Array:
         return self.inner.apply(x)

@@ -11,6 +11,7 @@ import scipy
 
 from .._arrays import Array, Shape, namespace
 from .base import Operator, as_shape
+from .one_shape import OfOneShape
 
 
 class Permute(Operator):
@@ -71,7 +72,7 @@ class Permute(Operator):
         return f"Permute({self.order or ''})"
 
 
-class SumOver(Operator):
+class SumOver(OfOneShape):
     """x ↦ Σ x over an axis or several, all by default, for blocks of `shape`. A Aᵀ = N·I for sums of N entries.
 
     >>> SumOver((2, 3), axis=0).apply(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
@@ -85,19 +86,9 @@ class SumOver(Operator):
         if any(not -ndim <= a < ndim for a in given) or len({a % ndim for a in given}) < len(given):
             raise ValueError(f"SumOver: axis must name different axes of the shape {self.shape}, got {axis}")
         self.axes = tuple(sorted(a % ndim for a in given))
+        self.output = tuple(n for a, n in enumerate(self.shape) if a not in self.axes)
         self.count = math.prod(self.shape[a] for a in self.axes)
         self.gram = 1.0 if self.count == 1 else None
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"SumOver acts on shape {self.shape}, not {tuple(shape)}")
-        return tuple(n for a, n in enumerate(self.shape) if a not in self.axes)
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
-
-    def natural_shape(self) -> Shape | None:
-        return self.shape
 
     def apply(self, x: Array) -> Array:
         xp = namespace(x)
@@ -115,8 +106,8 @@ class SumOver(Operator):
         return (float(self.count),) * 2 if math.prod(self.shape) else (0.0, 0.0)
 
     def as_matrix(self, shape: Shape) -> Any:
-        rows = np.arange(math.prod(self.output_shape(shape)), dtype=float)
-        columns = self.adjoint(rows.reshape(self.output_shape(shape))).reshape(-1).astype(int)
+        rows = np.arange(math.prod(self.output), dtype=float)
+        columns = self.adjoint(rows.reshape(self.output)).reshape(-1).astype(int)
         place = np.arange(columns.size)
         return scipy.sparse.csr_array(
             (np.ones(columns.size), (columns, place)), shape=(rows.size, columns.size)

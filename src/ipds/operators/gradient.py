@@ -7,11 +7,12 @@ from typing import Any
 
 from .._arrays import Array, Shape, namespace
 from .arranging import Permute
-from .base import Operator, as_shape
+from .base import as_shape
 from .differences import FiniteDifference
+from .one_shape import OfOneShape
 
 
-class Gradient(Operator):
+class Gradient(OfOneShape):
     """x ↦ one row for every pixel: its forward differences along all `axes`, 0 at the far end.
 
     Blocks have the `shape`; `axes` are those of the pixels, all by default, and what the others hold (colours) joins
@@ -41,17 +42,6 @@ class Gradient(Operator):
         self._back = tuple(self._order.index(a) for a in range(len(whole)))
         rows = math.prod(self.shape[a] for a in self.axes)
         self.output = (rows, math.prod(self._laid_out) // rows)
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"Gradient acts on shape {self.shape}, not {tuple(shape)}")
-        return self.output
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
-
-    def natural_shape(self) -> Shape | None:
-        return self.shape
 
     def apply(self, x: Array) -> Array:
         xp = namespace(x)

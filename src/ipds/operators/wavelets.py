@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, asarray, to_numpy
-from .base import Operator, as_shape
+from .base import as_shape
+from .one_shape import OfOneShape
 
 
-class Wavelet(Operator):
+class Wavelet(OfOneShape):
     """x ↦ its orthonormal wavelet coefficients, periodic at the border, in an array of the same shape. Aᵀ = A⁻¹.
 
     Blocks have the `shape`. `name` is an orthogonal wavelet of PyWavelets ("haar", "db4", "sym8", "coif2", …). The
@@ -34,7 +35,8 @@ class Wavelet(Operator):
         axes: int | tuple[int, ...] | None = None,
     ):
         library = _library()
-        self.shape, self.name = as_shape(shape), name
+        self.shape = self.output = as_shape(shape)
+        self.name = name
         if name not in library.wavelist(kind="discrete") or not library.Wavelet(name).orthogonal:
             raise ValueError(
                 f"Wavelet: {name!r} is no orthogonal wavelet; take 'haar', 'db4', 'sym8', 'coif2', …"
@@ -63,17 +65,6 @@ class Wavelet(Operator):
 
     def _parts(self) -> list[str]:
         return ["".join(kinds) for kinds in itertools.product("ad", repeat=len(self.axes))]
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"Wavelet acts on shape {self.shape}, not {tuple(shape)}")
-        return self.shape
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
-
-    def natural_shape(self) -> Shape | None:
-        return self.shape
 
     def apply(self, x: Array) -> Array:
         if type(x) is not np.ndarray:

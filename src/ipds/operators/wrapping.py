@@ -15,11 +15,14 @@ from ..distributed import Rows
 from . import spectrum
 from .base import Operator, as_shape
 from .maps import Identity, Matrix
+from .one_shape import OfOneShape
 from .rows import RowMatrix
 
 
-class Flattened(Operator):
+class Flattened(OfOneShape):
     """A SciPy (or PyLops) LinearOperator acting on the flattened block."""
+
+    called = "the LinearOperator"
 
     def __init__(self, linear: Any, shape: Shape, output: Shape | None = None):
         dtype = getattr(linear, "dtype", None)
@@ -33,17 +36,6 @@ class Flattened(Operator):
                 f"a LinearOperator of shape {tuple(linear.shape)} cannot map blocks of shape {self.shape} "
                 f"to shape {self.output}"
             )
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"the LinearOperator acts on shape {self.shape}, not {tuple(shape)}")
-        return self.output
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
-
-    def natural_shape(self) -> Shape | None:
-        return self.shape
 
     def apply(self, x: Array) -> Array:
         if type(x) is np.ndarray:
