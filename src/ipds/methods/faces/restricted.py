@@ -235,9 +235,10 @@ def assembled(
 ) -> State | None:
     """The State at (x, z) with witnesses s_i ∈ ∂h_i(x_i); None where a nonconvex h_i does not have x_i as a prox."""
     points: list[tuple[Any, float]] = []
+    usual = max(float(np.linalg.norm(si)) for si in slopes)
     for block, xi, si in zip(problem.blocks, x, slopes, strict=True):
         if block.h.is_convex:
-            step = prox_step(xi, si)
+            step = prox_step(xi, si, usual)
             points.append((xi + step * si, step))
             continue
         found = prox_point(block.h, xi, si)
@@ -269,9 +270,9 @@ class Local(Smooth):
         return self.f.hessian(x)
 
 
-def prox_step(x: np.ndarray, s: np.ndarray) -> float:
-    """A step at which x and step·s are of one size."""
-    size, length = float(np.linalg.norm(x)), float(np.linalg.norm(s))
+def prox_step(x: np.ndarray, s: np.ndarray, usual: float = 0.0) -> float:
+    """A step at which x and step·s are of one size; where s = 0, a force of `usual` size counts for it."""
+    size, length = float(np.linalg.norm(x)), float(np.linalg.norm(s)) or usual
     return size / length if size > 0 and length > 0 else 1.0
 
 

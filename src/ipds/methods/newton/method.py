@@ -57,6 +57,9 @@ NONE_LEFT = 1e-24
 before, but products of zeros with what holds them may be small while one of the factors is not."""
 WORTH = 1e-3
 """Interior points are worth a check from this relative residual and gap on: until then it could only say no."""
+MET = 1e-4
+"""Relative residual of the equation above which a state does not end a run, however little its rows weigh: those of
+constraints may be small beside what they add up, and sweeps leave them last."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
@@ -324,6 +327,9 @@ def snapshot(setup: Setup, carry: Carry) -> State:
             form.apply(carry.v) + form.c,
             100 * beta,
         )  # on a bound where f is not finite: nearer to v it is
+    product = form.apply(v) + form.c
+    sizes = [float(np.linalg.norm(x)) for x in (product, q, v)]
+    met = float(np.linalg.norm(product - q)) <= MET * max(sizes)  # ‖M‖ = 1
     rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
     size = math.prod(problem.blocks[-1].shape)
     own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
@@ -358,6 +364,7 @@ def snapshot(setup: Setup, carry: Carry) -> State:
         (None,) * len(problem.blocks),
         tuple(points),
         due=carry.phase != INTERIOR or max(carry.left, carry.gap) <= WORTH,
+        settled=met,
     )
 
 
