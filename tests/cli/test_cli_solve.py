@@ -66,6 +66,7 @@ def data(here):
     return {
         "sparse-pca": ["X.npy", "--n-components", "2"],
         "robust-regression": ["table.csv", "--target", "price", "--sparsity", "2"],
+        "quantile-regression": ["table.csv", "--target", "price"],
         "dual-pcp": ["flat.npy"],
         "robust-low-rank": ["L.npy"],
         "phase-retrieval": ["phase.npz", "--key", "G", "--alpha", "0.0001"],
@@ -92,7 +93,7 @@ def test_every_model_gives_what_the_estimator_gives(data, name):
         assert np.allclose(fitted["components_"], expected.components_)
     elif name == "fused-lasso":
         assert fitted["segments_"] == [0] * 15 + [1] * 15
-    elif name == "phase-retrieval":
+    elif name == "phase-retrieval" or name == "quantile-regression":
         assert fitted["support_"] == [0, 3]
     elif name == "dual-pcp":
         assert np.allclose(np.abs(fitted["normals_"]), [[0, 0, 0, 1]], atol=1e-4)

@@ -70,7 +70,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (FusedLasso(edges=[(0, 1)], adjacency=np.eye(6)), (X, Y), ValueError, "not both"),
     (FusedLasso(edges=[(0, 9)]), (X, Y), ValueError, "FusedLasso: .*nodes must lie in 0..5"),
     (FusedLasso(adjacency=np.eye(3)), (X, Y), ValueError, "adjacency has shape"),
-    (FusedLasso(loss="logistic"), (X, np.arange(30) % 3), ValueError, "two classes"),
     (FusedLasso(-0.1), (X, Y), ValueError, "alpha"),
     (OverlappingGroupLasso([[0, 8]]), (X, Y), ValueError, "OverlappingGroupLasso: groups"),
     (OverlappingGroupLasso([[0.5]]), (X, Y), TypeError, "OverlappingGroupLasso: groups"),

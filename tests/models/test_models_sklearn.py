@@ -15,12 +15,15 @@ from ipds.models import (
     RobustSparseRegressor,
     SparsePCA,
     SparsePhaseRetrieval,
+    SparseQuantileRegressor,
 )
 
 ESTIMATORS = [
     SparsePCA(n_components=1),
     SparsePCA(n_components=1, sparsity=1, max_iter=200),
     RobustSparseRegressor(),
+    SparseQuantileRegressor(),
+    SparseQuantileRegressor(alpha=0.01),
     DualPCP(),
     RobustLowRank(max_iter=200),
     SparsePhaseRetrieval(),

@@ -66,6 +66,14 @@ def counts(text: str) -> Any:
     return int(text) if len(parts) == 1 else [int(part) for part in parts]
 
 
+def number(text: str) -> float | str:
+    """A number, or a word."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def nothing(text: str) -> str | None:
     """ "none" for None."""
     return None if text.lower() == "none" else text
@@ -80,7 +88,7 @@ def switch(text: str) -> str | bool:
 
 
 INTERCEPT = Parameter("fit_intercept", bool, True, "Fit a constant term.")
-LOSS = Parameter("loss", str, "squared", "squared (regression) or logistic (two classes).")
+LOSS = Parameter("loss", str, "squared", "squared (regression) or logistic (classes).")
 STANDARDIZE = Parameter(
     "standardize",
     str,
@@ -88,6 +96,8 @@ STANDARDIZE = Parameter(
     "Bring features to one size: auto (where units differ 10-fold), yes, no.",
     switch,
 )
+CLASS_WEIGHT = Parameter("class_weight", str | None, None, "balanced, for --loss logistic.")
+FOLDS = Parameter("cv", int, 5, "Folds, for --alpha cv.")
 ALPHA_L1 = Parameter("alpha_l1", float, 0.0, "Weight of the ℓ1 norm of the coefficients.")
 
 MODELS = {
@@ -129,6 +139,21 @@ MODELS = {
         ),
         1e-5,
         "ipds solve robust-regression data.csv --target price --sparsity 5 --json",
+        target="the numbers to predict",
+        sparse=True,
+    ),
+    "quantile-regression": Model(
+        "SparseQuantileRegressor",
+        "A linear model of a quantile of the target, by few features.",
+        (
+            Parameter("quantile", float, 0.5, "The quantile, between 0 and 1."),
+            Parameter("alpha", str, "bic", "Weight of the ℓ1 norm: a number, bic or cv.", number),
+            INTERCEPT,
+            FOLDS,
+            STANDARDIZE,
+        ),
+        1e-6,
+        "ipds solve quantile-regression data.csv --target price --quantile 0.9",
         target="the numbers to predict",
         sparse=True,
     ),
@@ -176,7 +201,7 @@ MODELS = {
         "FusedLasso",
         "Coefficients that are equal along a chain or graph; denoises a signal.",
         (
-            Parameter("alpha", float, 0.1, "Weight of the differences."),
+            Parameter("alpha", str, "bic", "Weight of the differences: a number, bic or cv.", number),
             ALPHA_L1,
             Parameter(
                 "edges",
@@ -188,6 +213,8 @@ MODELS = {
             Parameter("adjacency", str | None, None, "File with a symmetric matrix of weights.", matrix),
             LOSS,
             INTERCEPT,
+            CLASS_WEIGHT,
+            FOLDS,
             STANDARDIZE,
         ),
         1e-6,
@@ -206,7 +233,7 @@ MODELS = {
                 "JSON or a file of it, like [[0, 1], [1, 2]] (default: the lasso).",
                 nested,
             ),
-            Parameter("alpha", float, 0.1, "Weight of the groups."),
+            Parameter("alpha", str, "bic", "Weight of the groups: a number, bic or cv.", number),
             Parameter(
                 "weights",
                 str | None,
@@ -217,6 +244,8 @@ MODELS = {
             ALPHA_L1,
             LOSS,
             INTERCEPT,
+            CLASS_WEIGHT,
+            FOLDS,
             STANDARDIZE,
         ),
         1e-6,

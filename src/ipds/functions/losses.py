@@ -27,9 +27,11 @@ from .._arrays import (
     namespace,
     require_real,
     scalar,
+    to_numpy,
     truth,
 )
 from ..operators import Identity, Matrix, Operator, as_operator
+from ._arguments import weight
 from .base import Smooth
 from .far import vanishes
 from .hessians import between
@@ -159,17 +161,18 @@ class HuberLoss(LinearModel):
 
 
 class Logistic(LinearModel):
-    """f(x) = Σ log(1 + exp(-y_i (G x)_i)), ∇f(x) = -Gᵀ(y / (1 + exp(y·G x))), Lipschitz with ‖G‖²/4.
+    """f(x) = Σ c_i log(1 + exp(-y_i (G x)_i)), ∇f(x) = -Gᵀ(c y / (1 + exp(y·G x))), Lipschitz with max(c)‖G‖²/4.
 
-    Labels y are -1 and 1; labels 0 and 1 are read as -1 and 1. f is the sum over
-    the samples, not the mean. Reference: Hastie, Tibshirani & Friedman, *Elements of Statistical Learning*
+    Labels y are -1 and 1; labels 0 and 1 are read as -1 and 1. `weights` c of the samples, 1 when left out. f is the
+    sum over the samples, not the mean. Reference: Hastie, Tibshirani & Friedman, *Elements of Statistical Learning*
     (2009), §4.4.
     """
 
     is_convex = True
 
-    def __init__(self, G: Any, labels: Any):
+    def __init__(self, G: Any, labels: Any, weights: Any = 1.0):
         self.G = as_operator(G)
+        self.weights = weight("Logistic", "weights", weights)
         given = data("Logistic", "labels", labels, self.G)
         xp = namespace(given)
         given = choose(truth(xp.all((given == 0) | (given == 1))), 2 * given - 1, given)
@@ -181,30 +184,30 @@ class Logistic(LinearModel):
     def _value(self, u: Array) -> float:
         xp = namespace(u)
         margin = self.labels * u
-        return scalar(xp.sum(xp.logaddexp(xp.zeros_like(margin), -margin)))
+        return scalar(xp.sum(self.weights * xp.logaddexp(xp.zeros_like(margin), -margin)))
 
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         xp = namespace(u)
         margin = self.labels * u
         loss = xp.logaddexp(xp.zeros_like(margin), -margin)
         # 1/(1 + exp(t)) = exp(-t - log(1 + exp(-t))): no overflow at either end
-        return scalar(xp.sum(loss)), -self.labels * xp.exp(-margin - loss)
+        return scalar(xp.sum(self.weights * loss)), -self.weights * self.labels * xp.exp(-margin - loss)
 
     def recession(self, d: Array) -> float:
-        """Σ max(-y_i (G d)_i, 0)."""
+        """Σ c_i max(-y_i (G d)_i, 0)."""
         xp = namespace(d)
-        return scalar(xp.sum(xp.clip(-self.labels * self.G.apply(d), 0.0, None)))
+        return scalar(xp.sum(self.weights * xp.clip(-self.labels * self.G.apply(d), 0.0, None)))
 
     def row_curvature(self, u: Array) -> Array:
         xp = namespace(u)
         # σ(t)σ(-t) = (1 - tanh²(t/2))/4, in factors that do not cancel
         half = xp.tanh(0.5 * xp.abs(u))
-        return 0.25 * (1.0 - half) * (1.0 + half)
+        return self.weights * 0.25 * (1.0 - half) * (1.0 + half)
 
     @cached_property
     def lipschitz(self) -> float:  # type: ignore[override]
-        """‖G‖²/4, computed when first asked for."""
-        return 0.25 * self.G.norm() ** 2
+        """max(c)‖G‖²/4, computed when first asked for."""
+        return 0.25 * float(np.max(to_numpy(self.weights), initial=0.0)) * self.G.norm() ** 2
 
 
 def data(name: str, argument: str, value: Any, G: Operator | None, parts: int = 1) -> Array:

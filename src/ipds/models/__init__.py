@@ -1,11 +1,13 @@
 """Applications as scikit-learn estimators, one per file: data -> `Problem` -> fitted attributes."""
 
 from ._base import Estimator
+from ._path import Path
 from ._summary import Summary
 from .dual_pcp import DualPCP
 from .fused_lasso import FusedLasso
 from .group_lasso import OverlappingGroupLasso
 from .phase_retrieval import SparsePhaseRetrieval
+from .quantile import SparseQuantileRegressor
 from .robust_low_rank import RobustLowRank, Separation, separate_video
 from .robust_regression import RobustSparseRegressor
 from .saving import load_model, save_model
@@ -16,12 +18,14 @@ __all__ = [
     "Estimator",
     "FusedLasso",
     "OverlappingGroupLasso",
+    "Path",
     "RobustLowRank",
     "RobustSparseRegressor",
     "Separation",
     "SparsePCA",
     "SparsePCAPath",
     "SparsePhaseRetrieval",
+    "SparseQuantileRegressor",
     "Summary",
     "load_model",
     "save_model",

@@ -226,16 +226,17 @@ class Estimator(BaseEstimator):
         self,
         problem: Problem,
         x0: Sequence[Any] | None = None,
+        z0: Any = None,
         *,
         trial: int | None = None,
         warm: bool = True,
+        tol: float = 0.0,
     ) -> Result:
         """Solve with the settings of the estimator, keep the result, warn where it is not certified.
 
         `trial` caps the iterations of a solve that only serves a comparison, and of which nothing is kept; `warm=False`
-        insists on x0.
+        insists on x0; `tol` is the tolerance at least.
         """
-        z0 = None
         last = getattr(self, "result_", None)
         if self.warm_start and warm and trial is None and last is not None and _fits(problem, last):
             x0, z0 = last.x, last.z
@@ -245,7 +246,9 @@ class Estimator(BaseEstimator):
         seed = int(check_random_state(0 if fixed else self.random_state).randint(np.iinfo(np.int32).max))
         most = self.max_iter if trial is None else min(trial, self.max_iter)
         watched = self._watched(main=trial is None and warm)
-        result = solve(problem, x0, z0, self.method, tol=self.tol, max_iter=most, seed=seed, **watched)
+        result = solve(
+            problem, x0, z0, self.method, tol=max(tol, self.tol), max_iter=most, seed=seed, **watched
+        )
         if trial is not None:
             if result.status is Status.INTERRUPTED:  # a trial has no answer to give to someone who wants out
                 raise KeyboardInterrupt

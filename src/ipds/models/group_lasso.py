@@ -22,13 +22,17 @@ class OverlappingGroupLasso(StructuredLinear):
 
     Parameters
     ----------
-    groups : list of lists of feature indices; None puts every feature in a group of its own (the lasso). Features in
-        no group are not penalised.
-    alpha : weight of the groups. weights : ω_g, one per group; None for √(size of g).
+    groups : list of lists of feature indices, or of names where X is a DataFrame; a dict name -> group; None puts every
+        feature in a group of its own (the lasso). Features in no group are not penalised.
+    alpha : weight of the groups: a number; "bic", by the (extended) Bayesian criterion; or "cv", the largest one within
+        a standard error of the smallest cross-validated loss. `alpha_max(X, y)` is where no group is left, `path(X, y)`
+        fits 30 below it.
+    weights : ω_g, one per group; None for √(size of g).
     alpha_l1 : weight α₁ of the coefficients themselves (sparse group lasso).
-    loss : "squared" (a regressor: ½‖·‖², R²) or "logistic" (a classifier of two classes, with `classes_`,
-        `decision_function` and `predict_proba`).
+    loss : "squared" (a regressor: ½‖·‖², R²) or "logistic" (a classifier, with `classes_`, `decision_function` and
+        `predict_proba`; of more than two classes, each against the rest).
     fit_intercept : whether t is free; else 0.
+    class_weight : "balanced" or a dict class -> weight, for loss="logistic". cv : folds or a splitter, for alpha="cv".
     standardize : penalise the coefficients of features divided by their standard deviations; "auto" where units differ
         by more than a factor 10. `coef_` is in the units of X.
     method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint : of the solve; the same
@@ -36,7 +40,8 @@ class OverlappingGroupLasso(StructuredLinear):
 
     Attributes
     ----------
-    coef_, intercept_ : of the linear model. active_groups_ : numbers of the groups that are not zero.
+    coef_, intercept_ : of the linear model; of K > 2 classes a row and a number each. active_groups_ : numbers of the
+        groups that are not zero. alpha_ : in force. selection_ : dict alpha -> criterion, where it was chosen.
     result_, n_iter_ : of the solve.
 
     >>> rng = np.random.default_rng(0)
@@ -52,12 +57,14 @@ class OverlappingGroupLasso(StructuredLinear):
     def __init__(
         self,
         groups: Any = None,
-        alpha: float = 0.1,
+        alpha: Any = "bic",
         *,
         weights: Any = None,
         alpha_l1: float = 0.0,
         loss: str = "squared",
         fit_intercept: bool = True,
+        class_weight: Any = None,
+        cv: Any = 5,
         standardize: Any = "auto",
         method: Any = "auto",
         tol: float = 1e-6,
@@ -75,6 +82,8 @@ class OverlappingGroupLasso(StructuredLinear):
         self.alpha_l1 = alpha_l1
         self.loss = loss
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.cv = cv
         self.standardize = standardize
         self.method = method
         self.tol = tol
@@ -87,28 +96,48 @@ class OverlappingGroupLasso(StructuredLinear):
         self.checkpoint = checkpoint
 
     def _grouping(self, d: int) -> Grouping:
-        groups = [[j] for j in range(d)] if self.groups is None else self.groups
+        groups = [[j] for j in range(d)] if self.groups is None else self._numbered(self.groups)
         try:
             return Grouping(groups, d)
         except (TypeError, ValueError) as error:
             raise type(error)(f"OverlappingGroupLasso: groups: {error}") from None
 
-    def _penalty(self, d: int, m: int) -> Penalty:
-        alpha = m * self._nonnegative("alpha", self.alpha)
-        own = np.full(d, m * self._nonnegative("alpha_l1", self.alpha_l1))
-        A = self._grouping(d)
-        places = [range(part.start, part.stop) for part in A.slices]
-        weights = self.weights
-        if weights is None:
-            weights = np.sqrt([len(place) for place in places])
-        elif np.shape(weights) != (len(places),):
+    def _numbered(self, groups: Any) -> list[Any]:
+        """Groups of indices; of a dict name -> group the groups, and names of features replaced by their numbers."""
+        groups = list(groups.values()) if isinstance(groups, dict) else list(groups)
+        if not any(
+            isinstance(j, str) for g in groups for j in (g if isinstance(g, list | tuple | set) else ())
+        ):
+            return groups
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
             raise ValueError(
-                f"OverlappingGroupLasso: weights must be {len(places)} numbers, one per group, "
-                f"got shape {np.shape(weights)}"
+                "OverlappingGroupLasso: groups are given by names, but X has none; pass a DataFrame or indices"
             )
+        places = {str(name): j for j, name in enumerate(names)}
+        unknown = sorted({j for g in groups for j in g if isinstance(j, str)} - set(places))
+        if unknown:
+            raise ValueError(f"OverlappingGroupLasso: groups name {unknown[:5]}, which are no columns of X")
+        return [[places[j] if isinstance(j, str) else j for j in g] for g in groups]
+
+    def _weighted(self, A: Grouping) -> np.ndarray:
+        """ω, one weight per group."""
+        if self.weights is None:
+            return np.sqrt([part.stop - part.start for part in A.slices])
+        if np.shape(self.weights) != (len(A.slices),):
+            raise ValueError(
+                f"OverlappingGroupLasso: weights must be {len(A.slices)} numbers, one per group, "
+                f"got shape {np.shape(self.weights)}"
+            )
+        return np.asarray(self.weights, dtype=float)
+
+    def _penalty(self, d: int, columns: int, alpha: float) -> Penalty:
+        own = self._nonnegative("alpha_l1", self.alpha_l1)
+        A = self._grouping(d)
+        places = [range(columns * part.start, columns * part.stop) for part in A.slices]
         entries = len(A.indices)
         rows = sp.csr_array((np.ones(entries), (np.arange(entries), A.indices)), shape=(entries, d))
-        return Penalty(rows, GroupL2(alpha, places, weights), own)
+        return Penalty(rows, GroupL2(alpha, places, self._weighted(A)), own)
 
     def _cleaned(self, w: np.ndarray, u: np.ndarray) -> np.ndarray:
         A = self._grouping(len(w))
@@ -119,3 +148,18 @@ class OverlappingGroupLasso(StructuredLinear):
             if not keep:
                 w[A.indices[part]] = 0.0
         return w
+
+    def _free(self, d: int) -> Any:
+        """The features in no group."""
+        loose = np.setdiff1d(np.arange(d), self._grouping(d).indices)
+        return sp.csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(d, len(loose)))
+
+    def _dual(self, slope: np.ndarray) -> float:
+        """max_g ‖v_g‖/ω_g, the slope of a feature shared evenly among its groups: exact where none overlap."""
+        A = self._grouping(len(slope))
+        counts = np.bincount(A.indices, minlength=len(slope))[A.indices]
+        shares = (slope[A.indices].T / counts).T
+        norms = np.array([np.linalg.norm(shares[part]) for part in A.slices])
+        weights = self._weighted(A)
+        used = weights > 0
+        return float((norms[used] / weights[used]).max(initial=0.0))
