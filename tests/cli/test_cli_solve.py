@@ -71,7 +71,7 @@ def data(here):
         "robust-low-rank": ["L.npy"],
         "phase-retrieval": ["phase.npz", "--key", "G", "--alpha", "0.0001"],
         "fused-lasso": ["signal.csv", "--alpha", "0.01"],
-        "group-lasso": ["table.csv", "--target", "-1", "--groups", "[[0,1,2],[2,3],[4,5]]"],
+        "group-lasso": ["table.csv", "--target", "-1", "--groups", "[[0,1,2],[2,3],[4,5]]", "--alpha", "0.1"],
     }
 
 
@@ -101,7 +101,9 @@ def test_every_model_gives_what_the_estimator_gives(data, name):
         assert abs(fitted["residual_"][2][3] - 20) < 1e-3
     else:
         table = np.loadtxt("table.csv", delimiter=",", skiprows=1)
-        expected = models.OverlappingGroupLasso([[0, 1, 2], [2, 3], [4, 5]]).fit(table[:, :-1], table[:, -1])
+        expected = models.OverlappingGroupLasso([[0, 1, 2], [2, 3], [4, 5]], 0.1).fit(
+            table[:, :-1], table[:, -1]
+        )
         assert np.allclose(fitted["coef_"], expected.coef_)
 
 

@@ -93,13 +93,13 @@ def test_a_path_is_what_single_fits_give() -> None:
     X, y = data("squared")
     model = OverlappingGroupLasso([[0, 1], [1, 2, 3], [4, 5, 6, 7]], tol=1e-8)
     path = model.path(X * [1, 1, 1000, 1, 1, 1, 1, 1], y)
-    assert path.alphas.shape == (30,)
+    assert path.alphas.shape == (20,)
     assert path.alphas[0] == pytest.approx(1.02 * model.alpha_max(X * [1, 1, 1000, 1, 1, 1, 1, 1], y))
     assert path.nonzeros[0] == 0
     assert path.nonzeros[-1] == 8
-    alone = model.set_params(alpha=path.alphas[10]).fit(X * [1, 1, 1000, 1, 1, 1, 1, 1], y)
-    np.testing.assert_allclose(path.coefs[10], alone.coef_, atol=5e-3)
-    assert path.intercepts[10] == pytest.approx(alone.intercept_, abs=5e-3)
+    alone = model.set_params(alpha=path.alphas[7]).fit(X * [1, 1, 1000, 1, 1, 1, 1, 1], y)
+    np.testing.assert_allclose(path.coefs[7], alone.coef_, atol=5e-3)
+    assert path.intercepts[7] == pytest.approx(alone.intercept_, abs=5e-3)
 
 
 @pytest.mark.parametrize("model", [FusedLasso(loss="logistic"), OverlappingGroupLasso(loss="logistic")])
@@ -154,9 +154,9 @@ def test_groups_by_name() -> None:
 @pytest.mark.parametrize("intercept", [True, False])
 def test_quantiles_are_those_of_scikit_learn(quantile: float, sparse: bool, intercept: bool) -> None:
     X, y = load_diabetes(return_X_y=True)
-    X = 20 * X
+    X = 20 * X + 1
     theirs = QuantileRegressor(quantile=quantile, alpha=0.05, fit_intercept=intercept).fit(X, y)
-    ours = SparseQuantileRegressor(quantile, 0.05, fit_intercept=intercept, tol=1e-9)
+    ours = SparseQuantileRegressor(quantile, 0.05, fit_intercept=intercept, standardize=False, tol=1e-9)
     ours.fit(sp.csr_array(X) if sparse else X, y)
 
     def value(model: Any) -> float:

@@ -28,9 +28,9 @@ ESTIMATORS = [
     RobustLowRank(max_iter=200),
     SparsePhaseRetrieval(),
     FusedLasso(),
-    FusedLasso(loss="logistic", max_iter=200),
+    FusedLasso(0.1, loss="logistic", max_iter=200),
     OverlappingGroupLasso(),
-    OverlappingGroupLasso(loss="logistic", max_iter=200),
+    OverlappingGroupLasso(alpha=0.1, loss="logistic", max_iter=200),
 ]
 
 

@@ -13,9 +13,9 @@ from sklearn.model_selection import check_cv
 
 from ._base import Estimator
 
-COUNT, DEPTH = 30, 1e-3
+COUNT, DEPTH = 20, 1e-3
 """Alphas of a path, and the last as a share of the first."""
-PATIENCE = 6
+PATIENCE = 4
 """Alphas without a better criterion after which a path has been walked far enough."""
 COARSE, TRIAL = 1e-3, 500
 """Tolerance at least, and iterations at most, of a solve that only serves a comparison."""
@@ -78,7 +78,7 @@ class Tuned(Estimator):
     def path(self, X: Any, y: Any, alphas: Sequence[float] | None = None) -> Path:
         """Fits for many alphas, each started at the solution for the next larger one.
 
-        alphas : None for 30 from just above `alpha_max` down to a thousandth of it.
+        alphas : None for 20 from just above `alpha_max` down to a thousandth of it.
         """
         model = self._aside()
         data, target = model._prepared(X, y)

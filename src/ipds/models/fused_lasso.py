@@ -27,7 +27,7 @@ class FusedLasso(StructuredLinear):
     ----------
     alpha : weight of the differences: a number; "bic", by the extended Bayesian criterion of the segments found, with
         levels as free as least squares has them; or "cv", the largest one within a standard error of the smallest
-        cross-validated loss. `alpha_max(X, y)` is where one segment is left, `path(X, y)` fits 30 below it.
+        cross-validated loss. `alpha_max(X, y)` is where one segment is left, `path(X, y)` fits 20 below it.
     alpha_l1 : weight α₁ of the coefficients themselves.
     edges : pairs (i, j) of features; adjacency : symmetric weights a_ij (array or SciPy sparse). At most one of them.
     loss : "squared" (a regressor: ½‖·‖², R²) or "logistic" (a classifier, with `classes_`, `decision_function` and
@@ -122,7 +122,7 @@ class FusedLasso(StructuredLinear):
         d = len(w)
         D = self._differences(d)
         if D is None:  # u is w itself, piecewise constant up to rounding
-            steps = np.abs(np.diff(u[:d], axis=0)).reshape(d - 1, -1).max(axis=1, initial=0.0)
+            steps = np.abs(np.diff(u[:d], axis=0)).reshape(d - 1, w.size // d).max(axis=1, initial=0.0)
             links = np.flatnonzero(steps <= 1e-9 * (np.abs(u).max(initial=0.0) + 1e-300))
             ends = np.stack([links, links + 1], axis=1)
         else:

@@ -26,7 +26,7 @@ class OverlappingGroupLasso(StructuredLinear):
         feature in a group of its own (the lasso). Features in no group are not penalised.
     alpha : weight of the groups: a number; "bic", by the (extended) Bayesian criterion; or "cv", the largest one within
         a standard error of the smallest cross-validated loss. `alpha_max(X, y)` is where no group is left, `path(X, y)`
-        fits 30 below it.
+        fits 20 below it.
     weights : ω_g, one per group; None for √(size of g).
     alpha_l1 : weight α₁ of the coefficients themselves (sparse group lasso).
     loss : "squared" (a regressor: ½‖·‖², R²) or "logistic" (a classifier, with `classes_`, `decision_function` and

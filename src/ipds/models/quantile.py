@@ -35,7 +35,7 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
     alpha : weight of the ℓ1 norm: a number; "bic", by the Bayesian criterion 2 m log(loss) + k log m (Lee, Noh & Park,
         JASA 2014; extended where features are many); or "cv", the largest one within a standard error of the smallest
         cross-validated loss. Chosen on 20,000 samples at random where there are more. `alpha_max(X, y)` is where no
-        coefficient is left, `path(X, y)` fits 30 below it.
+        coefficient is left, `path(X, y)` fits 20 below it.
     fit_intercept : whether t is free; else 0. cv : folds or a splitter, for alpha="cv".
     standardize : penalise the coefficients of features divided by their standard deviations; "auto" where units differ
         by more than a factor 10. `coef_` is in the units of X.
