@@ -53,7 +53,9 @@ def test_the_gap_to_a_known_optimum(results):
     assert ax.get_legend() is None
 
 
-@pytest.mark.parametrize("y", ["objective", "relative", "critical", "feasibility", "beta"])
+@pytest.mark.parametrize(
+    "y", ["objective", "relative", "critical", "critical_best", "critical_mean", "feasibility", "beta"]
+)
 def test_columns_of_the_history_are_drawn_as_they_are(results, y):
     ax = plot.convergence(list(results.values()), x="iteration", y=y)
     for line, result in zip(ax.lines, results.values(), strict=True):

@@ -84,6 +84,7 @@ def test_check_finds_modules_beside_the_file(tmp_path):
         "problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(h=L1(1.0), shape=3)])\n"
     )
     assert run("check", file).exit_code == 0
+    assert "to a criticality of 0.01" in run("check", file, "--epsilon", "0.01").output
     assert str(tmp_path) not in sys.path
 
 

@@ -14,6 +14,10 @@ from .programs import problem_in
 def check(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Python file; it is executed.")],
     name: Annotated[str, typer.Option(help="Variable that holds the problem.")] = "problem",
+    epsilon: Annotated[
+        float,
+        typer.Option(help="Criticality to which the report counts the iterations that the theorem promises."),
+    ] = 1e-3,
 ) -> None:
     """Report how the `problem` that FILE defines was split, and which assumptions of the theory hold for it.
 
@@ -21,7 +25,7 @@ def check(
     or defines no such problem.
     """
     problem = problem_in(file, name)
-    report = problem.check()
+    report = problem.check(epsilon)
     splitting = getattr(problem, "splitting", None)  # of a problem made by `minimize`
     typer.echo("\n\n".join(str(part) for part in (problem, splitting, report) if part is not None))
     raise typer.Exit(OK if report.holds else UNCERTIFIED)
