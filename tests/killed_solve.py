@@ -4,6 +4,7 @@ OUT gets the answer once the solve is finished: iterations, history and the byte
 """
 
 import hashlib
+import os
 import sys
 
 import numpy as np
@@ -42,5 +43,6 @@ def begin(case: str, path: str | None) -> Result:
 if __name__ == "__main__":
     case, path, out = sys.argv[1:]
     line = answer(begin(case, path))
-    with open(out, "w") as file:
+    with open(f"{out}.part", "w") as file:
         file.write(line)
+    os.replace(f"{out}.part", out)  # whole or not at all: a kill may come between the two

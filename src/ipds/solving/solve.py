@@ -64,8 +64,8 @@ def solve(
     max_iter : iterations at most.
     tol : success means that the relative certificate is at most this.
     time_limit : seconds at most; time spent in the callback does not count.
-    callback : called as callback(intermediate_result) at every check (x, z, fun, nit, certificate); raise
-        StopIteration to stop.
+    callback : called as callback(intermediate_result) at every check (x, z, fun, nit, certificate), and again with
+        the last one while a Dask cluster keeps the solve waiting; raise StopIteration to stop.
     progress : show live figures in a terminal or notebook (nothing in a pipe).
     check_every : iterations between checks (certificate, record, callback).
     checkpoint : a path, or a `Checkpoint`, where the solve saves itself as it goes. Where the file holds an earlier
