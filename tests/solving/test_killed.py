@@ -23,6 +23,14 @@ def start(case, path, out):
         return subprocess.Popen(arguments, stderr=errors, cwd=SCRIPT.parent, env=environment)
 
 
+def stamp_of(path):
+    """When the file was written; None where it is not there, as between two generations."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
 def progress_in(path):
     """How far the newest generation there is has come; it can be read in full."""
     newest = path if path.exists() else path.with_name(path.name + ".previous")
@@ -36,10 +44,10 @@ def kill_and_resume(case, kills, folder, seed=0):
     undisturbed = killed_solve.answer(killed_solve.begin(case, None))
     progress = []
     for _ in range(kills):
-        stamp = path.stat().st_mtime_ns if path.exists() else None
+        stamp = stamp_of(path)
         process = start(case, path, out)
         # not before it writes (starting Python takes most of the time), then at any moment of the writing
-        while process.poll() is None and (not path.exists() or path.stat().st_mtime_ns == stamp):
+        while process.poll() is None and stamp_of(path) in (None, stamp):
             time.sleep(0.001)
         time.sleep(rng.uniform(0.0, 0.03))
         process.kill()
