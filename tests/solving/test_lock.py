@@ -1,5 +1,6 @@
 """Two solves on one checkpoint: the second is refused with the process of the first; dead processes hold nothing."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -78,4 +79,13 @@ def test_an_error_lets_go(tmp_path):
 
 def test_a_folder_that_takes_no_files_is_no_reason_to_stop(tmp_path):
     with locked(tmp_path / "no" / "such" / "run.ckpt"):
+        pass
+
+
+def test_a_file_system_without_locks_is_no_reason_to_stop(tmp_path, monkeypatch):
+    def lockf(handle, how):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr("fcntl.lockf", lockf)
+    with locked(tmp_path / "run.ckpt"):
         pass

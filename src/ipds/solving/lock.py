@@ -52,7 +52,7 @@ def _system_lock(checkpoint: Path) -> Iterator[None]:
 
 
 def _taken(checkpoint: Path, path: Path) -> int | None:
-    """The lock, as an open file; None where the folder takes no files: what that means is said on saving."""
+    """The lock, as an open file; None where there can be none: in a folder that takes no files, say."""
     while True:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -60,10 +60,13 @@ def _taken(checkpoint: Path, path: Path) -> int | None:
             return None
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             pid = os.read(handle, 20).decode(errors="replace").strip()
             os.close(handle)
             _refuse(checkpoint, pid)
+        except OSError:  # a file system without locks
+            os.close(handle)
+            return None
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 os.truncate(handle, 0)
