@@ -7,13 +7,14 @@ themselves (a nanny, a job queue), and Dask computes anew what they held; so a w
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 PATIENCE = 60.0
 """Seconds without a worker, or without a word from the scheduler, after which a cluster is given up."""
@@ -55,6 +56,9 @@ def at_most(seconds: float) -> Callable[[float], None]:
 
 def outcome(client: Any, question: Coroutine[Any, Any, Any]) -> Any:
     """What a coroutine of a `distributed.Client` returns; ClusterError where the cluster is lost."""
+    import asyncio
+    from concurrent.futures import CancelledError
+
     from distributed.scheduler import KilledWorker
 
     pending = _begun(client, question)
@@ -66,7 +70,7 @@ def outcome(client: Any, question: Coroutine[Any, Any, Any]) -> Any:
             raise ClusterError(
                 f"Dask gave up a task whose workers died one after the other: {error}"
             ) from None
-        except (concurrent.futures.CancelledError, asyncio.CancelledError):
+        except (CancelledError, asyncio.CancelledError):
             raise ClusterError(
                 f"the Dask cluster has lost the data of this solve: its scheduler was lost or restarted; {ADVICE}"
             ) from None
@@ -86,16 +90,20 @@ def outcome(client: Any, question: Coroutine[Any, Any, Any]) -> Any:
                 )
 
 
-def _begun(client: Any, question: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
+def _begun(client: Any, question: Coroutine[Any, Any, Any]) -> Future[Any]:
+    import asyncio
+
     return asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
 
 
 def _has_workers(client: Any) -> bool:
     """Whether the scheduler says, within the time of a visit, that a worker takes tasks."""
+    from concurrent.futures import CancelledError
+
     answer = _begun(client, client.scheduler.identity(n_workers=-1))
     try:
         workers = answer.result(VISIT)["workers"].values()
-    except (OSError, TimeoutError, concurrent.futures.CancelledError):
+    except (OSError, TimeoutError, CancelledError):
         answer.cancel()
         return False
     return any(worker["status"] == "running" for worker in workers)
