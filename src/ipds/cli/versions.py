@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from .._version import __version__
 
-NEEDED = ("numpy", "scipy", "scikit-learn", "array-api-compat", "rich", "typer")
+NEEDED = ("numpy", "scipy", "scikit-learn", "threadpoolctl", "array-api-compat", "rich", "typer")
 OPTIONAL = ("matplotlib", "jax", "torch", "dask", "cupy", "pylops", "PyWavelets", "pyarrow", "cvxpy")
 
 
