@@ -154,7 +154,7 @@ class LowRankIPDS(Method):
     def _start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations) -> FixedRank:
         """The factors of x0; where its rank is lower, those of the data, clipped: gross errors weigh no more."""
         if np.any(x0):
-            X = near(x0, rank, powers=0)
+            X = near(x0, rank)
             if X.sigma[-1] > SETTLED * X.sigma[0]:
                 return X
         seen = data if loss.observed is None else data[loss.observed > 0]
