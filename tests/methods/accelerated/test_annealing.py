@@ -8,12 +8,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ipds import Block, Problem
-from ipds.functions import L1, Box, NonNegative, PhaseRetrieval, smooth
+from ipds import Block, Problem, solve
+from ipds.functions import L1, Box, NonNegative, PCAVariance, PhaseRetrieval, Stiefel, smooth
+from ipds.methods import AcceleratedIPDS
 from ipds.methods.accelerated.annealing import (
     CYCLES,
     EFFORTS,
     HEAVY,
+    HOT,
     INNER,
     LIGHTER,
     LOOSE,
@@ -28,6 +30,7 @@ from ipds.methods.accelerated.annealing import (
     first_weights,
     lighten,
 )
+from ipds.methods.accelerated.method import SMOOTHER
 from ipds.methods.accelerated.reduced import eliminate, evaluate
 
 UNIT, SLOPE = 3.0, 40.0
@@ -181,3 +184,28 @@ def test_first_weights_are_a_fraction_of_what_would_make_a_block_vanish():
     assert weight(f, NonNegative())[0] == 1.0  # a set
     assert weight(f, Box(1.0, 2.0))[0] == 1.0
     assert weight(f, L1(1e9))[0] == 1.0  # heavy enough as it is
+
+
+@pytest.mark.parametrize(("spread", "hot"), [(True, True), (False, False)])
+def test_runs_start_hot_where_h_outweighs_f_unless_the_start_is_at_kinks(spread, hot):
+    rng = np.random.default_rng(0)
+    X, shape = rng.standard_normal((50, 30)), (30, 3)
+    start = np.linalg.qr(rng.standard_normal(shape))[0] if spread else np.eye(*shape)
+    blocks = [Block(f=PCAVariance(X), h=Stiefel(), A=-1.0, shape=shape), Block(h=L1(2.0), shape=shape)]
+    setup, carry = AcceleratedIPDS().init(Problem(blocks), (start, start), np.zeros(shape))
+    smoothing = setup.schedule.smoothing(carry.stage) / setup.schedule.unit
+    assert setup.schedule.is_soft(carry.stage) == hot
+    assert smoothing == pytest.approx(HOT.hot if hot else 1 / SMOOTHER)
+
+
+def test_a_hot_start_finds_lower_objectives():
+    """From starts of no meaning, above the best vertex: .26 on average, where a cold start ends at .56."""
+    rng = np.random.default_rng(0)
+    X, shape = rng.standard_normal((100, 60)) * np.linspace(2, 0.5, 60), (60, 4)
+    f, above = PCAVariance(X), []
+    problem = Problem([Block(f=f, h=Stiefel(), A=-1.0, shape=shape), Block(h=L1(2.0), shape=shape)])
+    best = 2.0 * 4 - np.sort(np.mean(X**2, axis=0))[-4:].sum() / 2
+    for _ in range(5):
+        start = np.linalg.qr(rng.standard_normal(shape))[0]
+        above.append(solve(problem, [start, start], method=AcceleratedIPDS("fast")).fun - best)
+    assert np.mean(above) < 0.4

@@ -17,7 +17,19 @@ from ...problem import Block, Problem
 from ...theory.state import State
 from ...theory.structure import eliminable
 from ..base import Method, lipschitz_at, require_positive
-from .annealing import EFFORTS, LOOSE, STRETCHED, Cycle, Effort, Schedule, Stage, Turn, first_weights, lighten
+from .annealing import (
+    EFFORTS,
+    HOT,
+    LOOSE,
+    STRETCHED,
+    Cycle,
+    Effort,
+    Schedule,
+    Stage,
+    Turn,
+    first_weights,
+    lighten,
+)
 from .reduced import (
     Arrays,
     DualStepNorms,
@@ -48,6 +60,8 @@ SHARP_START, SHARP_GROWTH, SHARP_FAR = 5.0, 2.0, 0.05
 smooth f competes with h_j: its kinks decide at once."""
 SMOOTHER, TRANSITION = 0.4, (0.7, 20)
 """First penalty in units of the natural one where h_j outweighs f; factor and steps of the way between the two."""
+SPREAD = 0.5
+"""Share of its largest slope with which h_j must count at a start for a hot one; .8 at a Gaussian one, for ℓ1."""
 LAG, HASTE = 0.8, 100
 """β grows where a dual step leaves more than LAG of the residual; in HASTE dual steps although stationarity lags."""
 SHARPEN, CEILING = 1.1, 1e9
@@ -77,7 +91,7 @@ class Setup:
     """Factor of the steps between dual steps after one that leaves stationarity behind."""
 
     def phi(self, stage: Stage) -> ReducedProblem:
-        """The reduced problem, its h_j softened while an annealing cools."""
+        """The reduced problem, its h_j softened while an annealing or a hot start cools."""
         return self.reduced.softened if self.schedule.is_soft(stage) else self.reduced
 
 
@@ -119,8 +133,8 @@ class AcceleratedIPDS(Method):
         growth        β ← growth·β at a dual step, where the equation lags behind stationarity
 
     On manifolds the tangent part of ∇_iΦ is used. Where a smooth f competes over a nonconvex set the smoothing may be
-    raised again and lowered slowly (annealing, by `h.soften`); where f_i has no global Lipschitz constant, h_i counts
-    ω_i > 1 times at first; else μ = 0 and ω_i = 1.
+    raised again and lowered slowly (annealing, by `h.soften`), and it is large at first where h_j outweighs f; where
+    f_i has no global Lipschitz constant, h_i counts ω_i > 1 times at first; else μ = 0 and ω_i = 1.
 
     Parameters
     ----------
@@ -156,17 +170,17 @@ class AcceleratedIPDS(Method):
         unit = kink_width(problem, j, x0)
         bend = lipschitz_at(R.f, x0[j])[0]
         bends = [bend, *(lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True))]
-        beta, transition = self._first_penalty(R, unit, bends, gentle)
-        s = 1 / (beta * R.c**2)
+        beta, transition = self._first_penalty(R, unit, bends, gentle, x0[j])
+        phi, s = R.softened if transition == HOT else R, 1 / (beta * R.c**2)
         target = R.b - z0 / beta
-        point = evaluate(R, x, target, s)
+        point = evaluate(phi, x, target, s)
         if point.place.force is not None and norm(z0) > 0:
             # a given z0 is that of the problem as stated, in which f_j has not moved
             target = R.b - (z0 - point.place.force) / beta
-            point = resmooth(R, point.place, target, s)
+            point = resmooth(phi, point.place, target, s)
         weights = first_weights(R, point)
         if max(weights) > 1:
-            point = resmooth(R, point.place, target, s, weights)
+            point = resmooth(phi, point.place, target, s, weights)
         slope = math.hypot(*fetch([magnitude(g) for g in point.gradient]))
         may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, bend)]
@@ -196,14 +210,20 @@ class AcceleratedIPDS(Method):
         return setup, carry
 
     def _first_penalty(
-        self, R: ReducedProblem, unit: float, bends: list[float], gentle: bool
+        self, R: ReducedProblem, unit: float, bends: list[float], gentle: bool, x_j: Array
     ) -> tuple[float, Cycle | None]:
-        """β⁰, and the cooling that leads from it to the natural penalty, where the two differ."""
+        """β⁰, and the cooling that a run begins with.
+
+        Where h_j outweighs f: from the `HOT` start, or, where x_j is at the kinks of h_j already, a little smoother
+        than natural. Where a penalty is given: from it to the natural one, or back.
+        """
         natural = (max(1 / unit, *bends) if gentle else SHARP_START / unit) / R.c**2
         if natural <= 0:
             natural = self.beta0 or 1 / R.c**2
         first = self.beta0
-        if first is None and gentle and 1 / unit >= max(bends):  # h_j outweighs f: begin a little smoother
+        if first is None and gentle and 1 / unit >= max(bends):
+            if is_spread(R, x_j):
+                return 1 / (HOT.hot * unit * R.c**2), HOT
             first = SMOOTHER * natural
         if first is None or not math.isfinite(unit):
             return natural, None
@@ -327,3 +347,9 @@ def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: fl
 def into_domain(block: Block, x: Array) -> Array:
     """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
     return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
+
+
+def is_spread(R: ReducedProblem, x_j: Array) -> bool:
+    """Whether h_j(x_j) is at least `SPREAD` of C_h‖x_j‖, so that few entries are at its kinks: no start to keep."""
+    steepest = R.h.lipschitz(tuple(x_j.shape)) * norm(x_j)
+    return 0 < steepest < math.inf and float(R.h(x_j)) >= SPREAD * steepest
