@@ -17,6 +17,9 @@ from .rescaling import one_unit
 from .row_covariance import RowCovariance
 from .weighted import Weighted
 
+SPARSE = 4
+"""What a product with one entry of a sparse matrix costs, in those with an entry of a dense one; 8 without memory."""
+
 
 class _Covariance:
     """V ↦ C V with C = DᵀD, D centred on request: through C itself or through D, whichever is cheaper.
@@ -41,7 +44,7 @@ class _Covariance:
         self.samples, features = D.shape
         self.mean: Any = None
         if scipy.sparse.issparse(D):
-            entries = D.nnz
+            entries = SPARSE * D.nnz
             if center:
                 self.mean = np.asarray(D.mean(axis=0), dtype=D.dtype).reshape(-1)
         else:

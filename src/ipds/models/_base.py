@@ -237,9 +237,8 @@ class Estimator(BaseEstimator):
         `trial` caps the iterations of a solve that only serves a comparison, and of which nothing is kept; `warm=False`
         insists on x0; `tol` is the tolerance at least.
         """
-        last = getattr(self, "result_", None)
-        if self.warm_start and warm and trial is None and last is not None and _fits(problem, last):
-            x0, z0 = last.x, last.z
+        if warm and trial is None and self._warm(problem):
+            x0, z0 = self.result_.x, self.result_.z
         fixed = (
             self.random_state is None and self.checkpoint is not None
         )  # a file is resumed with its own seed
@@ -263,6 +262,11 @@ class Estimator(BaseEstimator):
             )
         self.result_, self.n_iter_ = result, result.nit
         return result
+
+    def _warm(self, problem: Problem) -> bool:
+        """Whether the solve begins at the last solution."""
+        last = getattr(self, "result_", None)
+        return self.warm_start and last is not None and _fits(problem, last)
 
     def _sharpen(
         self, problem: Problem, most: int, x0: Sequence[Any] | None = None, tol: float = 1e-7

@@ -26,6 +26,8 @@ from ._scaling import scaled
 FORMULATIONS = ("variance", "reconstruction")
 LIGHT, TRIAL = 0.2, 1500
 """Weight of the penalty in the first stage of the ℓ0 variant, and its iterations at most."""
+WIDE, FEW = 2000, 0.25
+"""Features beyond which a first solve takes only those that matter, and the largest share of them that is worth it."""
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -130,10 +132,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         start = self._leading(X, r)
         problem = self._problem(X, r, start)
         x0: Any = [start, start]
+        z0 = None
         if self.sparsity is not None:  # a light penalty first: it leaves the support free to move
             V = problem.blocks[1].h.prox(start, 1.0)
             x0 = self._solve(self._problem(X, r, start, LIGHT), [start, V, start - V], trial=TRIAL).x
-        self._solve(problem, x0)
+        elif X.shape[1] > WIDE and self.checkpoint is None and not self._warm(problem):
+            x0, z0 = self._on_few_features(X, problem, start)
+        self._solve(problem, x0, z0=z0)
         if self.sparsity is None and self.alpha > 0 and not self._interrupted:
             single = _single_features(_variances(X), r)
             if problem.objective([single, single]) < self.result_.fun:  # single features do better
@@ -243,6 +248,26 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 Block(h=L1(weight * slope), A=1.0, shape=(d, r), name="U"),
             ]
         )
+
+    def _on_few_features(self, X: Any, problem: Problem, start: np.ndarray) -> tuple[Any, Any]:
+        """(x0, z0) from the problem of those features alone whose slope |∂f| at the start is at least alpha.
+
+        The others have loading 0 in most solutions; where one has not, the solve that begins here moves it. x0 is the
+        start where more than a `FEW`th of the features are left.
+        """
+        f = problem.blocks[0].f
+        if not isinstance(f, PCAVariance) or isinstance(X, RowCovariance):
+            return [start, start], None
+        few = np.flatnonzero(np.abs(f.grad(start)).max(axis=1) >= self.alpha)
+        if not start.shape[1] <= len(few) <= FEW * X.shape[1]:
+            return [start, start], None
+        near = np.linalg.qr(start[few])[0]
+        found = self._solve(self._problem(X[:, few], start.shape[1], near), [near, near], trial=self.max_iter)
+        Y, V = np.zeros_like(start), np.zeros_like(start)
+        Y[few], V[few] = found.x
+        z = f.grad(Y)  # so that nothing is left of the stationarity of the features at 0
+        z[few] = found.z
+        return [Y, V], z
 
     def _leading(self, X: Any, r: int) -> np.ndarray:
         """Leading principal components, as columns: the start."""
