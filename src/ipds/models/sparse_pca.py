@@ -138,7 +138,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             x0 = self._solve(self._problem(X, r, start, LIGHT), [start, V, start - V], trial=TRIAL).x
         elif X.shape[1] > WIDE and self.checkpoint is None and not self._warm(problem):
             x0, z0 = self._on_few_features(X, problem, start)
-        self._solve(problem, x0, z0=z0)
+        self._solve(problem, x0, z0)
         if self.sparsity is None and self.alpha > 0 and not self._interrupted:
             single = _single_features(_variances(X), r)
             if problem.objective([single, single]) < self.result_.fun:  # single features do better
