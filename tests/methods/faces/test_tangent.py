@@ -43,11 +43,11 @@ def test_a_state_brings_its_witness():
     assert np.isclose(certify(problem, state).stationarity[0], np.linalg.norm(tangent), rtol=1e-6)
 
 
-def test_auto_hands_noisy_problems_over():
+def test_auto_certifies_noisy_problems():
     problem, M = noisy(1)
     ours = solve(problem, tol=1e-5, max_iter=6000)
     assert ours.success
-    assert "TangentSteps" in ours.method
+    assert "LowRankIPDS" in ours.method or "TangentSteps" in ours.method  # by factors, or handed over to the tangents
     assert np.linalg.matrix_rank(ours.x[0], tol=1e-9 * np.linalg.norm(M)) == 2
     assert np.all(np.diff(ours.history["iteration"]) > 0)
 
