@@ -47,7 +47,9 @@ def test_auto_certifies_noisy_problems():
     problem, M = noisy(1)
     ours = solve(problem, tol=1e-5, max_iter=6000)
     assert ours.success
-    assert "LowRankIPDS" in ours.method or "TangentSteps" in ours.method  # by factors, or handed over to the tangents
+    assert (
+        "LowRankIPDS" in ours.method or "TangentSteps" in ours.method
+    )  # by factors, or handed over to the tangents
     assert np.linalg.matrix_rank(ours.x[0], tol=1e-9 * np.linalg.norm(M)) == 2
     assert np.all(np.diff(ours.history["iteration"]) > 0)
 
