@@ -6,7 +6,7 @@
                   stages stretch, where stationarity lags behind the equation
 
 X = U diag(σ) Vᵀ is never formed but for a check: a reduced step is one pass over the data (`passes`) and thin products.
-An iteration is up to `STRIDE` reduced steps, and the dual step where a stage ends.
+An iteration is `STRIDE` reduced steps or more, and the dual steps where stages end.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from ..base import Method
 from ..deadline import raise_if_late
 from .passes import Deviations, Slope
 
-STRIDE = 10
-"""Reduced steps of an iteration at most."""
+STRIDE, THIN = 10, 40
+"""Reduced steps of an iteration, and THIN/(1 + r) where that is more: passes for few columns cost less than a check."""
 STRETCH = 1.3
 """Factor of the steps between dual steps."""
 SETTLED = 1e-6
@@ -167,12 +167,13 @@ class LowRankIPDS(Method):
         return X
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
-        """`STRIDE` reduced steps, and a dual step wherever a stage ends."""
+        """`STRIDE` reduced steps or more, and a dual step wherever a stage ends."""
+        stride = max(STRIDE, THIN // (1 + len(carry.sigma)))
         loss, stage, target = setup.loss, carry.stage, carry.target
         X, gradient = FixedRank(carry.U, carry.sigma, carry.V), carry.gradient
         alpha, reference, inner, steps = carry.alpha, carry.reference, carry.inner, carry.steps
         best: tuple[FixedRank, Slope] | None = None
-        for k in range(STRIDE):
+        for k in range(stride):
             raise_if_late()
             X, found, alpha = reduced_step(loss, X, gradient, target, stage.s, alpha, reference, steps)
             gradient, reference = found.gradient, reference.after(found.value)
@@ -180,10 +181,10 @@ class LowRankIPDS(Method):
             # spectral steps climb and fall: what is shown, and where a stage ends, is the point with the least left
             best = (X, found) if best is None or gradient.square < best[1].gradient.square else best
             over = math.sqrt(gradient.square) <= stage.tolerance or inner >= int(stage.most)
-            if not over and k < STRIDE - 1:
+            if not over and k < stride - 1:
                 continue
             clipped, residual = loss.clipped(best[0], target, stage.s, setup.data)
-            if k == STRIDE - 1:
+            if k == stride - 1:
                 state = self._snapshot(setup, carry.t + 1, *best, clipped, target, stage.s)
             if over:  # z ← -d/c, β ← growth·β
                 X, s = best[0], stage.s
@@ -222,8 +223,9 @@ class LowRankIPDS(Method):
         length = math.sqrt(max(scale**2 * found.square - found.gradient.square, 0.0))
         step = INSIDE * float(X.sigma[-1]) / length if length > 0 else 1.0
         left, right = X.factors(found.gradient)
-        v = (step * left) @ right.T
-        v += x
+        left *= step
+        left[:, : len(X.sigma)] += X.U * X.sigma
+        v = left @ right.T  # x + step·(the tangent part)
         v -= (step * scale) * clipped
         known = (None, None) if isinstance(op, Identity) else (op.apply(x), scale * clipped)
         own = (x, known[0], (v, step), known[1])
