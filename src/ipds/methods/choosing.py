@@ -82,6 +82,8 @@ PATIENCE = 5.0
 """Seconds for which Newton steps are taken even where first-order ones should be faster: those may lag."""
 FEWEST = 60
 """Iterations that first-order steps are given at least, where they come first."""
+UNSURE = 200
+"""The same where a function does not say whether it is convex: Newton steps may then lead nowhere."""
 
 
 def _with_newton(problem: Problem, first: list[Method]) -> list[Method]:
@@ -112,7 +114,8 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
     if not isinstance(following, NewtonALM) or isinstance(method, NewtonALM):
         return None
     cost = predicted(problem)
-    return max(FEWEST, int(cost.newton / (2 * cost.iteration)))
+    fewest = FEWEST if is_convex_canonical(problem) else UNSURE
+    return max(fewest, int(cost.newton / (2 * cost.iteration)))
 
 
 SMALL = 1000
