@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,17 @@ Scores = dict[int, tuple[float, float]]
 Criterion = Callable[[list[int]], Scores]
 TRIAL = 500
 """Iterations at most of a fit that only compares values of s."""
+
+
+class Design(NamedTuple):
+    """The columns as the problem takes them, made once for all fits to the same samples."""
+
+    A: Any
+    """-G."""
+    scales: np.ndarray
+    """What the columns were divided by."""
+    like: Any
+    """An array of the library and distribution that the constraint has."""
 
 
 class RobustSparseRegressor(RegressorMixin, Estimator):
@@ -122,7 +133,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         s = self.sparsity if sparsity is None else sparsity
         X, y = self._aside()._validated(X, y)
         d = X.shape[1]
-        return self._problem(self._standardised(X)[0], y, self._count("sparsity", s, d, "features"), d)
+        return self._problem(self._standardised(X), y, self._count("sparsity", s, d, "features"), d)
 
     @threads_for_data
     @fitting
@@ -132,8 +143,9 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         self._nonnegative("outlier_threshold", self.outlier_threshold)
         self.standardize_ = bool(self._choice("standardize", self.standardize, ("auto", True, False)))
         X, y = self._validated(X, y)
-        self.sparsity_ = self._chosen(X, y)
-        self.coef_, self.intercept_ = self._fitted(X, y, self.sparsity_)
+        design = self._standardised(X)
+        self.sparsity_ = self._chosen(X, y, design)
+        self.coef_, self.intercept_ = self._fitted(X, y, self.sparsity_, design)
         residual = np.asarray(y - self._linear(X, self.coef_, self.intercept_))
         self.scale_ = robust_scale(residual)
         limit = max(
@@ -187,35 +199,36 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     def _linear(X: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
         return np.asarray(X @ coef) + intercept
 
-    def _standardised(self, X: Any) -> tuple[Any, np.ndarray]:
-        """(columns centred where there is an intercept, of unit root mean square; the scales)."""
+    def _standardised(self, X: Any) -> Design:
+        """The columns centred where there is an intercept, of unit root mean square."""
         if is_dask(X):
             data = RowCovariance("RobustSparseRegressor", X, center=self.fit_intercept, gram=False, data="X")
             scales = unit_scales(data.diagonal / data.samples)
             scales = scales if self.standardize else np.ones_like(scales)
-            return RowMatrix(data.D, data.mean if self.fit_intercept else None, scales), scales
+            G = RowMatrix(data.D, data.mean if self.fit_intercept else None, scales)
+            return Design(-G, scales, G.matrix)
         centre = np.asarray(X.mean(axis=0)).ravel() if self.fit_intercept else None
         scales = column_scales(X, centre) if self.standardize else np.ones(X.shape[1])
         if sp.issparse(X):
-            G: Any = Matrix(sp.csr_array(X @ sp.diags_array(1 / scales)))
+            A: Any = Matrix(sp.csr_array(X @ sp.diags_array(1 / scales)))
             if centre is not None:  # by a map of rank one, so that X stays sparse
-                G = G - Matrix(np.ones((X.shape[0], 1))) @ Matrix((centre / scales)[None])
-            return G, scales
-        return (X if centre is None else X - centre) / scales, scales
+                A = A - Matrix(np.ones((X.shape[0], 1))) @ Matrix((centre / scales)[None])
+            return Design(-A, scales, scales)
+        return Design(Matrix(((0.0 if centre is None else centre) - X) / scales), scales, scales)
 
-    def _problem(self, G: Any, y: Any, s: int, d: int) -> Problem:
+    def _problem(self, design: Design, y: Any, s: int, d: int) -> Problem:
         m = y.shape[0]
-        blocks = [Block(h=Cardinality(s), A=-G, shape=d, name="v")]
+        blocks = [Block(h=Cardinality(s), A=design.A, shape=d, name="v")]
         if self.fit_intercept:
-            ones = zeros((m, 1), G.matrix if isinstance(G, RowMatrix) else y) - 1.0
-            blocks.append(Block(A=ones, shape=1, name="t"))
+            blocks.append(Block(A=zeros((m, 1), design.like) - 1.0, shape=1, name="t"))
         return Problem([*blocks, Block(h=L1(1.0), shape=m, name="u")], b=-y)
 
-    def _fitted(self, X: Any, y: np.ndarray, s: int, trial: bool = False) -> tuple[np.ndarray, float]:
+    def _fitted(
+        self, X: Any, y: np.ndarray, s: int, design: Design, trial: bool = False
+    ) -> tuple[np.ndarray, float]:
         """(v, t) for one s."""
-        G, scales = self._standardised(X)
-        found = self._solve(self._problem(G, y, s, X.shape[1]), trial=TRIAL if trial else None)
-        v = np.asarray(found.x[0]) / scales
+        found = self._solve(self._problem(design, y, s, X.shape[1]), trial=TRIAL if trial else None)
+        v = np.asarray(found.x[0]) / design.scales
         support = np.flatnonzero(v)
         if self.refit is None:
             t = float(np.median(np.asarray(y - X @ v))) if self.fit_intercept else 0.0
@@ -235,7 +248,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         self.coef_[self.support_] = w[: len(self.support_)]
         self.intercept_ = float(w[-1]) if self.fit_intercept else 0.0
 
-    def _chosen(self, X: Any, y: np.ndarray) -> int:
+    def _chosen(self, X: Any, y: np.ndarray, design: Design) -> int:
         """s as given, or the best by the criterion asked for."""
         m, d = X.shape
         if not isinstance(self.sparsity, str | list | tuple | np.ndarray):
@@ -250,7 +263,9 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
                     "RobustSparseRegressor: sparsity is an empty list; give at least one candidate"
                 )
         by_bic = isinstance(self.sparsity, str) and self.sparsity == "bic"
-        criterion = self._bic(X, y) if by_bic else self._cv_error(X, y)
+        criterion = self._bic(X, y, design) if by_bic else self._cv_error(X, y)
+        if isinstance(self.sparsity, str):
+            candidates = _until_worse(criterion, candidates)
         scores = criterion(candidates)
         if isinstance(self.sparsity, str):  # between the neighbours of the best, every s
             place = candidates.index(_best(scores))
@@ -260,7 +275,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         self.selection_ = {s: score for s, (score, _) in scores.items()}
         return _best(scores)
 
-    def _bic(self, X: Any, y: np.ndarray) -> Criterion:
+    def _bic(self, X: Any, y: np.ndarray, design: Design) -> Criterion:
         """The criterion on the inliers of whichever fit has the smallest residuals on half of the samples."""
         m, d = X.shape
         residuals: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -269,7 +284,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         def scores(candidates: list[int]) -> Scores:
             for s in candidates:
                 if s not in residuals:
-                    v, t = self._fitted(X, y, s, trial=True)
+                    v, t = self._fitted(X, y, s, design, trial=True)
                     residuals[s] = np.flatnonzero(v), y - self._linear(X, v, t)
             best = min(
                 (r for _, r in residuals.values()), key=lambda r: np.sort(np.abs(r))[: (m + 1) // 2].sum()
@@ -298,7 +313,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         def error(s: int) -> tuple[float, float]:
             errors = []
             for train, test in folds:
-                fitted = self._fitted(X[train], y[train], s, trial=True)
+                own = self._standardised(X[train])
+                fitted = self._fitted(X[train], y[train], s, own, trial=True)
                 errors.append(np.median(np.abs(y[test] - self._linear(X[test], *fitted))))
             return float(np.mean(errors)), float(np.std(errors) / math.sqrt(len(errors)))
 
@@ -307,6 +323,15 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
             return {s: known[s] for s in candidates}
 
         return scores
+
+
+def _until_worse(criterion: Criterion, candidates: list[int]) -> list[int]:
+    """The candidates up to the second in a row above the best score so far: fits with far too many are slow."""
+    for k in range(3, len(candidates)):
+        scores = [score for score, _ in criterion(candidates[:k]).values()]
+        if min(scores[-2:]) > min(scores[:-2]):
+            return candidates[:k]
+    return candidates
 
 
 def _best(scores: Scores) -> int:
