@@ -43,6 +43,8 @@ from .passes import Deviations, Slope
 
 STRIDE, THIN = 10, 40
 """Reduced steps of an iteration, and THIN/(1 + r) where that is more: passes for few columns cost less than a check."""
+NEWS = 0.7
+"""A check is due where no more than this is left of what was left at the last one that was due."""
 STRETCH = 1.3
 """Factor of the steps between dual steps."""
 SETTLED = 1e-6
@@ -87,6 +89,8 @@ class Carry(NamedTuple):
     """Reduced steps since the stage began."""
     steps: int
     """All of them."""
+    least: float
+    """The larger of both relative residuals at the last check that was due."""
     stage: Stage
 
 
@@ -148,7 +152,9 @@ class LowRankIPDS(Method):
         setup = Setup(problem, i, c, data, float(np.linalg.norm(data)), loss, slope, s)
         stage = Stage(s, LOOSE * slope, float(INNER), 0, math.inf)
         start = Reference(found.value)
-        return setup, Carry(0, X.U, X.sigma, X.V, found.gradient, target, s / kappa**2, start, 0, 0, stage)
+        return setup, Carry(
+            0, X.U, X.sigma, X.V, found.gradient, target, s / kappa**2, start, 0, 0, math.inf, stage
+        )
 
     @staticmethod
     def _start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations) -> FixedRank:
@@ -185,7 +191,10 @@ class LowRankIPDS(Method):
                 continue
             clipped, residual = loss.clipped(best[0], target, stage.s, setup.data)
             if k == stride - 1:
-                state = self._snapshot(setup, carry.t + 1, *best, clipped, target, stage.s)
+                left = max(_stationarity(setup, best[1], stage.s), residual / setup.size)
+                due = left <= NEWS * carry.least
+                least = left if due else carry.least
+                state = self._snapshot(setup, carry.t + 1, *best, clipped, target, stage.s, due)
             if over:  # z ← -d/c, β ← growth·β
                 X, s = best[0], stage.s
                 stage = _after(setup, stage, best[1], residual)
@@ -199,7 +208,7 @@ class LowRankIPDS(Method):
                 "LowRankIPDS: the solution seems to have a lower rank than the block may have"
             )
         following = Carry(
-            carry.t + 1, X.U, X.sigma, X.V, gradient, target, alpha, reference, inner, steps, stage
+            carry.t + 1, X.U, X.sigma, X.V, gradient, target, alpha, reference, inner, steps, least, stage
         )
         return following, state
 
@@ -212,6 +221,7 @@ class LowRankIPDS(Method):
         clipped: np.ndarray,
         target: np.ndarray,
         s: float,
+        due: bool,
     ) -> State:
         """The State, with a normal vector as the witness of the bounded rank."""
         problem, i, c, kappa = setup.problem, setup.ranked, setup.c, setup.loss.kappa
@@ -233,7 +243,7 @@ class LowRankIPDS(Method):
         blocks, products, points, adjoints = zip(*((own, rest) if i == 0 else (rest, own)), strict=True)
         beta = 1 / (s * c * c)
         return State(
-            t, blocks, x_breve, z, beta, 0.0, products, points, last=1 - i, adjoints=adjoints, due=True
+            t, blocks, x_breve, z, beta, 0.0, products, points, last=1 - i, adjoints=adjoints, due=due
         )
 
 
@@ -265,16 +275,13 @@ def reduced_step(
 
 def _after(setup: Setup, stage: Stage, found: Slope, residual: float) -> Stage:
     """The stage after a dual step: β grows where the equation lags, stages stretch where stationarity does."""
-    size = setup.size
-    stationarity = math.sqrt(found.gradient.square)
-    force = abs(setup.loss.kappa) * math.sqrt(found.square) / stage.s
+    relative, feasible = _stationarity(setup, found, stage.s), residual / setup.size
     balance = 1.0 if stage.rounds > HASTE else 0.1
     lags = (
-        residual > max(LAG * stage.feasibility, ROUNDING * EPS * size)
-        and residual * force > balance * stationarity * size
+        residual > max(LAG * stage.feasibility, ROUNDING * EPS * setup.size) and feasible > balance * relative
     )
-    growth = GROWTH if lags or residual > SHARP_FAR * size else 1.0
-    lagging = stationarity * size > 2 * residual * force
+    growth = GROWTH if lags or feasible > SHARP_FAR else 1.0
+    lagging = relative > 2 * feasible
     return Stage(
         s=max(stage.s / growth, min(stage.s, setup.first / CEILING)),
         tolerance=max(TIGHTER * stage.tolerance, ROUNDING * EPS * setup.slope),
@@ -282,6 +289,12 @@ def _after(setup: Setup, stage: Stage, found: Slope, residual: float) -> Stage:
         rounds=stage.rounds + 1,
         feasibility=residual,
     )
+
+
+def _stationarity(setup: Setup, found: Slope, s: float) -> float:
+    """‖P_X∇Φ‖/‖∇Φ‖."""
+    force = abs(setup.loss.kappa) * math.sqrt(found.square) / s
+    return math.sqrt(found.gradient.square) / force if force > 0 else 0.0
 
 
 def factorable(problem: Problem) -> int | None:
