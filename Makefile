@@ -61,8 +61,9 @@ bench-peers: $(READY)
 bench-scaling: $(READY)
 	$(BIN)/python benchmarks/scaling.py $(ARGS)
 
-# one iteration beside what it cannot avoid, growth with size, memory: about ten minutes
+# one iteration and one solve beside what they cannot avoid, growth with size, memory: about ten minutes
 bench-floor: $(READY)
+	$(BIN)/python benchmarks/solves.py --write docs/performance.md
 	$(BIN)/python benchmarks/floor.py --write docs/performance.md $(ARGS)
 	$(BIN)/python benchmarks/growth.py --write docs/performance.md $(ARGS)
 

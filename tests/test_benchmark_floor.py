@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from benchmarks import floor, growth
+from benchmarks import floor, growth, problems, solves
 from benchmarks.pages import write_section
 
 TOYS = {
@@ -41,3 +41,9 @@ def test_sections_of_a_page_are_written_again_and_the_rest_stays(tmp_path):
     assert "first" not in text
     assert text.startswith("# Title\n\nText.\n\n<!-- floor: begin -->\nsecond\n<!-- floor: end -->")
     assert text.count("other") == 1
+
+
+def test_products_of_a_solve_are_counted():
+    name, _, products, needed, *_ = solves.row("toy", problems.regression(40, 20, 3, 0.1, 0))
+    assert name == "toy"
+    assert int(products) >= int(needed) > 0

@@ -151,7 +151,7 @@ class Tuned(Estimator):
 def grid(top: float, count: int = COUNT, depth: float = DEPTH) -> np.ndarray:
     """`count` numbers from just above `top` (at `top` itself the solution is about to change) down to depth·top.
 
-    >>> grid(1.0, 4).round(4)
-    array([1.02  , 0.102 , 0.0102, 0.001 ])
+    >>> grid(1.0, 4).round(4).tolist()
+    [1.02, 0.102, 0.0102, 0.001]
     """
     return 1.02 * top * np.geomspace(1.0, depth, count)

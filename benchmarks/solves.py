@@ -1,0 +1,136 @@
+"""A whole solve beside what its iterations need: products made and needed, and where its time goes.
+
+An iteration of accelerated IPDS needs one product with every matrix and its transpose (with a covariance or the
+matrix of a loss: one gradient) for every trial of its search. Starts, scales, checks and finishes on a face make more.
+CPU time on one thread, the least of several; the floor is that of the products needed, so that a ratio includes all
+else: proxes, passes over arrays, certificates, Python.
+
+    python benchmarks/solves.py [--write docs/performance.md]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy is loaded
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks import problems
+from benchmarks.pages import write_section
+from benchmarks.report import table
+
+from ipds import solve
+from ipds.functions import PhaseRetrieval
+from ipds.functions.pca import _Covariance
+from ipds.methods.accelerated import method
+from ipds.operators import Matrix
+
+CASES: dict[str, Callable[[], problems.Case]] = {
+    "sparse PCA 1500x500, rho=1": lambda: problems.paper_pca("randn", 1.0, 0, None, 1500, 500),
+    "regression 200x100": lambda: problems.regression(200, 100, 8, 0.2, 0),
+    "regression 1000x2000": lambda: problems.regression(1000, 2000, 20, 0.1, 0),
+    "dual PCP 30/3": lambda: problems.dual_pcp(30, 3, 300, 300, 0),
+    "phase 40/120": lambda: problems.phase(40, 120, 5, 10, 0),
+}
+PRODUCTS = (
+    (Matrix, "apply"),
+    (Matrix, "adjoint"),
+    (_Covariance, "apply"),
+    (PhaseRetrieval, "value_and_grad"),
+)
+REPEATS = 7
+
+
+@contextmanager
+def counted() -> Iterator[dict[str, float]]:
+    """Products, their seconds, and trials of the search, within."""
+    found = {"products": 0, "seconds": 0.0, "trials": 0}
+
+    def product(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            begin = time.process_time()
+            result = function(*arguments, **options)
+            found["seconds"] += time.process_time() - begin
+            found["products"] += 1
+            return result
+
+        return call
+
+    def trial(*arguments: Any) -> Any:
+        found["trials"] += 1
+        return try_step(*arguments)
+
+    try_step = method.try_step
+    with ExitStack() as stack:
+        for owner, name in PRODUCTS:
+            stack.enter_context(patch.object(owner, name, product(getattr(owner, name))))
+        stack.enter_context(patch.object(method, "try_step", trial))
+        yield found
+
+
+def row(name: str, case: problems.Case) -> list[str]:
+    problem, start = case.pose()
+    with counted() as found:
+        result = solve(problem, start)
+    matrices = sum(isinstance(op, Matrix) for op in problem.operators)
+    smooth = sum(block.f is not None for block in problem.blocks)
+    needed = int(found["trials"]) * (2 * matrices + smooth)
+    times = []
+    for _ in range(REPEATS):
+        problem, start = case.pose()
+        begin = time.process_time()
+        solve(problem, start)
+        times.append(time.process_time() - begin)
+    floor = found["seconds"] / found["products"] * needed
+    made = int(found["products"])
+    return [
+        name,
+        f"{result.nit}",
+        f"{made}",
+        f"{needed}",
+        f"{made / needed:.2f}",
+        f"{1e3 * min(times):.1f}",
+        f"{1e3 * floor:.1f}",
+        f"{min(times) / floor:.1f}",
+    ]
+
+
+HEADERS = ["problem", "iterations", "products", "needed", "ratio", "ms", "floor ms", "ratio "]
+INTRODUCTION = """## A whole solve and its floor
+
+Made by `python benchmarks/solves.py --write docs/performance.md` (`make bench-floor`); not edited by hand.
+
+`solve(problem, x0)` with default options. `needed`: one product with every matrix, one with its transpose and one
+gradient for every trial of the search; `products`: those made, with starts, scales, checks and exact finishes on a
+face. `floor`: the time of the products needed alone. CPU milliseconds on one thread, the least of several.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="the page whose section to write")
+    options = parser.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = f"{INTRODUCTION}\n{table(HEADERS, [row(name, make()) for name, make in CASES.items()])}"
+    print(text)
+    if options.write:
+        write_section(options.write, "solves", text)
+
+
+if __name__ == "__main__":
+    main()
