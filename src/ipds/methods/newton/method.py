@@ -200,7 +200,7 @@ class NewtonALM(Method):
         assert setup.interior is not None
         form, interior = setup.form, setup.interior
         if carry.gap <= NONE_LEFT:
-            return self._to_semismooth(setup, carry)
+            return carry
         with np.errstate(all="ignore"):  # a step that rounding has spoilt is seen by its outcome
             v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
             y, u = interior.multipliers(point), form.apply(v) + form.c
