@@ -74,6 +74,11 @@ def number(text: str) -> float | str:
         return text
 
 
+def amount(text: str) -> float | int:
+    """A whole number, or a share."""
+    return int(text) if text.strip().isdigit() else float(text)
+
+
 def nothing(text: str) -> str | None:
     """ "none" for None."""
     return None if text.lower() == "none" else text
@@ -105,10 +110,17 @@ MODELS = {
         "SparsePCA",
         "Orthonormal principal components with few nonzero loadings.",
         (
-            Parameter("n_components", int | None, None, "Number of components (default: all)."),
-            Parameter("alpha", float, 0.1, "Weight of the ℓ1 norm; 0 is PCA."),
+            Parameter(
+                "n_components",
+                str | None,
+                None,
+                "Number or share of variance (default: .9, up to 8).",
+                amount,
+            ),
+            Parameter("alpha", str, "auto", "Weight of the ℓ1 norm (0 is PCA), auto, bic or cv.", number),
             Parameter("formulation", str, "variance", "variance or reconstruction."),
             Parameter("sparsity", int | None, None, "Nonzeros per component, in place of the ℓ1 norm."),
+            FOLDS,
             STANDARDIZE,
         ),
         1e-4,
@@ -161,7 +173,7 @@ MODELS = {
         "DualPCP",
         "The subspace that most samples lie on; marks the outliers.",
         (
-            Parameter("n_codimensions", int, 1, "Number of normals of the subspace."),
+            Parameter("n_codimensions", str, "auto", "Number of normals of the subspace, or auto.", counts),
             Parameter("normalize", bool, True, "Scale samples to unit norm first."),
             Parameter(
                 "threshold",
@@ -169,6 +181,7 @@ MODELS = {
                 None,
                 "Distance up to which a sample is an inlier (default: found).",
             ),
+            Parameter("contamination", str, "auto", "Share of samples that are outliers, or auto.", number),
             STANDARDIZE,
         ),
         1e-6,
@@ -177,7 +190,7 @@ MODELS = {
     "robust-low-rank": Model(
         "RobustLowRank",
         "The low-rank matrix under gross errors and missing entries; background of a video.",
-        (Parameter("rank", int, 1, "Rank of the matrix."), STANDARDIZE),
+        (Parameter("rank", str, "auto", "Rank of the matrix, or auto.", counts), STANDARDIZE),
         1e-4,
         "ipds solve robust-low-rank frames/ --plot separation.png --out video.npz",
         missing=True,

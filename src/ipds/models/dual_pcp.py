@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, OutlierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import threads_for_data
@@ -15,8 +16,16 @@ from ..problem import Block, Problem
 from ._base import Estimator, fitting
 from ._dask import features_of, is_dask, require_finite
 
+TRIAL = 500
+"""Iterations at most of a solve that only counts normals."""
+AVOIDED = 0.2
+"""A direction is a normal where the median distance along it is this share of that of normally distributed samples."""
 
-class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+FARTHEST = 0.99
+"""Quantile of the distances from which on samples are outliers, where these form one group."""
+
+
+class DualPCP(ClassNamePrefixFeaturesOutMixin, OutlierMixin, TransformerMixin, Estimator):
     """The subspace of codimension c on which most samples lie, by its normals.
 
         min_V Σ_i ‖g_iᵀV‖₂   subject to   VᵀV = I,   V of shape (features, c)
@@ -25,11 +34,15 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Parameters
     ----------
-    n_codimensions : c, the number of normals; the subspace has dimension d - c.
+    n_codimensions : c, the number of normals; the subspace has dimension d - c. "auto": normals are sought one after
+        another, each orthogonal to those before, as long as half of the samples are five times nearer to it than
+        samples in all directions would be; at least one.
     normalize : scale every sample to unit norm first, so that none counts more for being long (samples that are zero
         stay so). The subspace must pass through the origin: centre the data yourself where it does not.
     threshold : samples at most this far from the subspace (after `normalize`) are inliers; None finds the gap: Otsu's
-        rule on the logarithms of the distances; where its two groups differ by less than a factor 5, all are inliers.
+        rule on the logarithms of the distances; where its two groups differ by less than a factor 5, the farthest 1%
+        are outliers (none where all lie on the subspace).
+    contamination : share of the training samples that are outliers, in place of `threshold`; "auto" leaves that to it.
     standardize : measure features from their medians in units of their median absolute deviations first; "auto" where
         one unit is 10 times larger than the median. The subspace passes through the medians then.
     method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint : of the solve; the same
@@ -47,7 +60,8 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     With threshold=None the distances travel to this process once.
 
     `transform` gives coordinates in the subspace, of the samples as they are; `distance` their distances to it and
-    `is_inlier` the mask.
+    `is_inlier` the mask. As scikit-learn's outlier detectors have them: `score_samples` (the negative distance),
+    `decision_function` (that less `offset_`, negative for outliers), `predict` and `fit_predict` (1 and -1).
 
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.standard_normal((60, 4)) * [1, 1, 1, 0], rng.standard_normal((30, 4))])
@@ -60,10 +74,11 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def __init__(
         self,
-        n_codimensions: int = 1,
+        n_codimensions: Any = "auto",
         *,
         normalize: bool = True,
         threshold: float | None = None,
+        contamination: Any = "auto",
         standardize: Any = "auto",
         method: Any = "auto",
         tol: float = 1e-6,
@@ -78,6 +93,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.n_codimensions = n_codimensions
         self.normalize = normalize
         self.threshold = threshold
+        self.contamination = contamination
         self.standardize = standardize
         self.method = method
         self.tol = tol
@@ -93,7 +109,9 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """The optimisation problem behind `fit`."""
         model = self._aside()
         X = model._validated(X)
-        return model._problem(model._unit(X))
+        G = model._unit(X)
+        model.n_codimensions_ = model._codimensions(G)
+        return model._problem(G)
 
     @threads_for_data
     @fitting
@@ -103,18 +121,18 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             self._nonnegative("threshold", self.threshold)
         X = self._validated(X)
         G = self._unit(X)
+        self.n_codimensions_ = self._codimensions(G)
         problem = self._problem(G)
         A = problem.operators[0]
         gram = A.gram_matrix if isinstance(A, RowMatrix) else G.T @ G
-        V = np.linalg.eigh(gram)[1][:, : self.n_codimensions]
+        V = np.linalg.eigh(gram)[1][:, : self.n_codimensions_]
         V = np.asarray(self._solve(problem, [V, -A.apply(V)]).x[0])
         basis = np.linalg.svd(V, full_matrices=True)[0]
         self.normals_ = V.T / self.feature_scales_
         self.components_ = basis[:, V.shape[1] :].T / self.feature_scales_
         self.distances_ = np.linalg.norm(G @ V, axis=1)
-        self.threshold_ = (
-            gap(np.asarray(self.distances_)) if self.threshold is None else float(self.threshold)
-        )
+        self.threshold_ = self._level(np.asarray(self.distances_))
+        self.offset_ = -self.threshold_
         self.inlier_mask_ = self.distances_ <= self.threshold_
         outliers = int((~self.inlier_mask_).sum())
         self.quality_ = {"outliers": outliers, "share of outliers": outliers / X.shape[0]}
@@ -135,12 +153,64 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def distance(self, X: Any) -> np.ndarray:
         """Distance of each sample to the subspace, after `normalize`: compare with `threshold_`."""
+        check_is_fitted(self)
         V = (self.normals_ * self.feature_scales_).T
         return np.linalg.norm(self._unit(self._looked_at(X)) @ V, axis=1)
 
     def is_inlier(self, X: Any) -> np.ndarray:
         """Whether each sample is at most `threshold_` from the subspace."""
         return self.distance(X) <= self.threshold_
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """The negative distance of each sample to the subspace: the higher, the more of an inlier."""
+        return -self.distance(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """score_samples(X) - offset_: negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for inliers, -1 for outliers."""
+        return np.where(self.is_inlier(X), 1, -1)
+
+    def _level(self, distances: np.ndarray) -> float:
+        """The distance up to which a sample is an inlier."""
+        if self.contamination != "auto":
+            if not isinstance(self.contamination, float | int) or not 0 < self.contamination <= 0.5:
+                raise ValueError(
+                    f"DualPCP: contamination must be in (0, 0.5] or 'auto', got {self.contamination!r}"
+                )
+            if self.threshold is not None:
+                raise ValueError("DualPCP: give threshold or contamination, not both")
+            return float(np.quantile(distances, 1 - self.contamination))
+        if self.threshold is not None:
+            return float(self.threshold)
+        level, largest = gap(distances), float(distances.max(initial=0.0))
+        if level >= largest > 1e-6:  # one group: the farthest of it
+            level = float(np.quantile(distances, FARTHEST))
+        return level * (1 + 1e-9)  # above the rounding of the distance itself
+
+    def _codimensions(self, G: Any) -> int:
+        """c as given, or as many normals as there are directions that half of the samples avoid."""
+        if self.n_codimensions != "auto":
+            return int(self.n_codimensions)
+        if is_dask(G):
+            raise ValueError("DualPCP: with Dask arrays n_codimensions must be a number")
+        d, count, basis = G.shape[1], 0, np.eye(G.shape[1])
+        size = float(np.sqrt(np.mean(G * G)))
+        while count < d - 1:
+            rest = G @ basis
+            gram = np.linalg.eigh(rest.T @ rest)[1][:, :1]
+            one = copy(self)
+            one.n_codimensions_ = 1
+            problem = one._problem(rest)
+            v = np.asarray(self._solve(problem, [gram, rest @ gram], trial=TRIAL, tol=1e-4).x[0])
+            if np.median(np.abs(rest @ v)) > AVOIDED * 0.6745 * size:
+                break
+            count += 1
+            basis = basis @ np.linalg.svd(v, full_matrices=True)[0][:, 1:]
+        self._note(f"{max(1, count)} of {d} directions are normals, found one after the other")
+        return max(1, count)
 
     @property
     def _n_features_out(self) -> int:
@@ -160,7 +230,8 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         else:
             X = np.asarray(validate_data(self, X, dtype=float, ensure_min_samples=2, ensure_min_features=2))
             self._in_range("X", X)
-        self._count("n_codimensions", self.n_codimensions, X.shape[1] - 1, "features less one")
+        if self.n_codimensions != "auto":
+            self._count("n_codimensions", self.n_codimensions, X.shape[1] - 1, "features less one")
         self.feature_scales_ = self._scales(X, quiet=True)
         self.center_ = np.zeros(X.shape[1])
         if self.standardize_:
@@ -176,7 +247,7 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return X.map_blocks(unit_rows, dtype=float) if is_dask(X) else unit_rows(X)
 
     def _problem(self, G: Any) -> Problem:
-        (m, d), c = G.shape, self.n_codimensions
+        (m, d), c = G.shape, self.n_codimensions_
         return Problem(
             [Block(h=Stiefel(), A=-G, shape=(d, c), name="V"), Block(h=L21(1.0), shape=(m, c), name="Y")]
         )

@@ -14,6 +14,8 @@ from ..functions import L1, NonNegative, PhaseRetrieval
 from ..problem import Block, Problem
 from ._base import Estimator, fitting
 
+NOISE = 0.1
+"""Share of y by size that noise may have made negative."""
 TRIAL = 500
 """Iterations at most of the solve that settles the sign."""
 
@@ -86,6 +88,7 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # a model of intensities, not of any y
+        tags.target_tags.positive_only = True
         return tags
 
     def problem(self, X: Any, y: Any) -> Problem:
@@ -148,6 +151,12 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
             z = np.asarray(z, dtype=float)
         self._in_range("X", G, power=4)
         self._in_range("y", z)
+        below, size = float(-z[z < 0].sum()), float(np.abs(z).sum())
+        if below > NOISE * size:
+            raise ValueError(
+                f"SparsePhaseRetrieval: {100 * below / size:.0f}% of y by size is negative, and intensities |G v|² are "
+                "not; for a target of any sign take RobustSparseRegressor"
+            )
         if self.n_nonzero is not None:
             self._count("n_nonzero", self.n_nonzero, G.shape[1], "features")
         if self.D is None:

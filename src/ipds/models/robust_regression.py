@@ -68,7 +68,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     Attributes
     ----------
     coef_, intercept_ : of the linear model. sparsity_ : s in force. support_ : indices of nonzero coefficients.
-    outliers_ : indices of training samples that are outliers. scale_ : robust standard deviation of the noise.
+    residuals_ : y less the prediction, of the training samples. outliers_ : indices of those that are outliers.
+    scale_ : robust standard deviation of the noise.
     selection_ : dict s -> criterion (smaller is better), where s was chosen.
     result_, n_iter_ : of the last solve.
 
@@ -157,7 +158,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         if self.refit == "ls" and inlier.sum() > len(self.support_):
             w = np.linalg.lstsq(self._design(X, self.support_)[inlier], np.asarray(y)[inlier], rcond=None)[0]
             self._assign(w)
-        size = np.abs(np.asarray(y - self._linear(X, self.coef_, self.intercept_)))
+        residual = np.asarray(y - self._linear(X, self.coef_, self.intercept_))
+        self.residuals_, size = residual, np.abs(residual)
         self.quality_ = {
             "median absolute error": float(np.median(size)),
             "mean absolute error": float(size.mean()),
@@ -178,6 +180,19 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
             return features_of(self, X, reset=False) @ self.coef_ + self.intercept_
         X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
         return self._linear(X, self.coef_, self.intercept_)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, outliers: bool = False) -> np.ndarray:
+        """Lower and upper ends, a row per sample, between which a share `coverage` of the targets lies.
+
+        The prediction plus quantiles (1 ± coverage)/2 of the training residuals: of the samples that are no outliers,
+        or of all with `outliers=True`.
+        """
+        if not 0 < self._nonnegative("coverage", coverage) < 1:
+            raise ValueError(f"RobustSparseRegressor: coverage must lie between 0 and 1, got {coverage}")
+        center = self.predict(X)
+        residuals = self.residuals_ if outliers else np.delete(self.residuals_, self.outliers_)
+        ends = np.quantile(residuals, [(1 - coverage) / 2, (1 + coverage) / 2])
+        return np.asarray(center)[:, None] + ends
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
         if is_dask(X):

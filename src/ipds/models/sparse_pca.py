@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,6 +20,7 @@ from .._arrays import threads_for_data
 from ..functions import L1, PCAReconstruction, PCAVariance, Stiefel
 from ..functions.row_covariance import RowCovariance
 from ..problem import Block, Problem
+from . import _moments as moments
 from ._base import Estimator, fitting
 from ._dask import features_of, is_dask
 from ._orthonormal import ColumnCardinality, orthonormal_on_support
@@ -25,7 +28,9 @@ from ._scaling import scaled
 
 FORMULATIONS = ("variance", "reconstruction")
 LIGHT, TRIAL = 0.2, 1500
-"""Weight of the penalty in the first stage of the ℓ0 variant, and its iterations at most."""
+"""Weight of the penalty in the first stage of the ℓ0 variant, and iterations of trial solves at most."""
+SHARE, MOST, ALPHAS = 0.9, 8, 10
+"""Of what is chosen: the share of variance to explain, components at most, alphas tried."""
 WIDE, FEW = 2000, 0.25
 """Features beyond which a first solve takes only those that matter, and the largest share of them that is worth it."""
 
@@ -45,8 +50,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Parameters
     ----------
-    n_components : number of components; None for min(samples, features).
-    alpha : weight of the ℓ1 norm, between 0 (PCA) and `alpha_max(X)` (single features).
+    n_components : number of components; a share between 0 and 1 for as many as PCA needs to explain it; None for a
+        share of 0.9 and at most 8, with a warning where 8 hold less.
+    alpha : weight of the ℓ1 norm, between 0 (PCA) and `alpha_max(X)` (single features), or chosen among ten: "auto",
+        the largest whose components explain 90% of what as many of PCA do; "bic", by the unexplained variance as a
+        multiple of PCA's + log(m)/m for each nonzero (Croux, Filzmoser & Fritz, Technometrics 2013); "cv", the
+        largest whose explained variance of held-out samples is within one standard error of the best.
     formulation : "variance" or "reconstruction".
     sparsity : k, nonzeros per component; None for the ℓ1 norm.
     standardize : divide features by their standard deviations; "auto" where one is 10 times larger than the
@@ -83,11 +92,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def __init__(
         self,
-        n_components: int | None = None,
-        alpha: float = 0.1,
+        n_components: int | float | None = None,
+        alpha: Any = "auto",
         *,
         formulation: str = "variance",
         sparsity: int | None = None,
+        cv: Any = 5,
         standardize: Any = "auto",
         method: Any = "auto",
         tol: float = 1e-4,
@@ -103,6 +113,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.alpha = alpha
         self.formulation = formulation
         self.sparsity = sparsity
+        self.cv = cv
         self.standardize = standardize
         self.method = method
         self.tol = tol
@@ -121,15 +132,20 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def problem(self, X: Any, y: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""
-        X, r = self._aside()._validated(X)
-        return self._problem(X, r, self._leading(X, r))
+        model = self._aside()
+        X = model._validated(X)
+        start = model._started(X)
+        model.alpha_ = model._chosen_alpha(X, start)
+        return model._problem(X, start.shape[1], start)
 
     @threads_for_data
     @fitting
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
         """Find the components of the samples X (dense or sparse); y is ignored."""
-        X, r = self._validated(X)
-        start = self._leading(X, r)
+        X = self._validated(X)
+        start = self._started(X)
+        self.n_components_ = r = start.shape[1]
+        self.alpha_ = self._chosen_alpha(X, start)
         problem = self._problem(X, r, start)
         x0: Any = [start, start]
         z0 = None
@@ -139,13 +155,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         elif X.shape[1] > WIDE and self.checkpoint is None and not self._warm(problem):
             x0, z0 = self._on_few_features(X, problem, start)
         self._solve(problem, x0, z0)
-        if self.sparsity is None and self.alpha > 0 and not self._interrupted:
-            single = _single_features(_variances(X), r)
+        if self.sparsity is None and self.alpha_ > 0 and not self._interrupted:
+            single = moments.single_features(moments.variances(X), r)
             if problem.objective([single, single]) < self.result_.fun:  # single features do better
                 self._solve(problem, [single, single], warm=False)
         Y, V = (np.asarray(block) for block in self.result_.x[:2])
-        if self.alpha == 0 and self.sparsity is None:
-            V = _rotated(X, Y)  # any rotation does as well: take the principal one
+        if self.alpha_ == 0 and self.sparsity is None:
+            V = moments.rotated(X, Y)  # any rotation does as well: take the principal one
         else:
             V = self._orthonormal(Y, V)
         self._store(X, V)
@@ -157,7 +173,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if is_dask(X):
             return (features_of(self, X, reset=False) - self.mean_) @ self.components_.T
         X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
-        return _scores(X, self.components_.T, self.mean_)
+        return moments.scores(X, self.components_.T, self.mean_)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The points with the given scores: X @ (loadings_ · feature_scales_) + mean_."""
@@ -172,18 +188,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         They are a local solution from max |C_ij| between a chosen and another feature on, never below. Beyond 4000
         features c is bounded by the two largest standard deviations.
         """
-        X, _ = self._aside()._validated(X)
-        d = X.shape[1]
-        if d == 1:
-            return 0.0
-        if d > 4000:
-            low, high = np.sort(np.sqrt(_variances(X)))[-2:]
-            largest = float(low * high)
-        else:
-            C = _gram(X) / X.shape[0]
-            np.fill_diagonal(C, 0.0)
-            largest = float(np.abs(C).max())
-        return 0.5 * largest * (np.sqrt(d) + 1)
+        X = self._aside()._validated(X)
+        return 0.5 * moments.largest_covariance(X) * (np.sqrt(X.shape[1]) + 1) if X.shape[1] > 1 else 0.0
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The share of the variance of X, about `mean_`, that lies in the span of the components; y is ignored."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
+        return moments.held(
+            scaled(X, self.feature_scales_), self.loadings_.T, self.mean_ / self.feature_scales_
+        )
 
     def path(self, X: Any, alphas: Sequence[float]) -> SparsePCAPath:
         """Fits for many alphas, each started at the solution for the next smaller one; in the order of `alphas`.
@@ -210,8 +224,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def _validated(self, X: Any) -> tuple[Any, int]:
-        self._nonnegative("alpha", self.alpha)
+    def _validated(self, X: Any) -> Any:
+        if not isinstance(self.alpha, str):
+            self._nonnegative("alpha", self.alpha)
         self._choice("formulation", self.formulation, FORMULATIONS)
         if is_dask(X):
             X = features_of(self, X, reset=True)
@@ -222,22 +237,96 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             self._in_range("X", X)
             self.feature_scales_ = self._scales(X, quiet=True)
             X = scaled(X, self.feature_scales_)
-        m, d = X.shape
-        r = (
-            min(m, d)
-            if self.n_components is None
-            else self._count("n_components", self.n_components, d, "features")
-        )
         if self.sparsity is not None:
-            self._count("sparsity", self.sparsity, d, "features")
-        return X, r
+            self._count("sparsity", self.sparsity, X.shape[1], "features")
+        return X
+
+    def _started(self, X: Any) -> np.ndarray:
+        """Leading principal components, as columns: as many as asked for, or as the share asked for needs."""
+        m, d = X.shape
+        share = SHARE if self.n_components is None else self.n_components
+        if not isinstance(share, float) or not 0 < share < 1:
+            return self._leading(X, self._count("n_components", self.n_components, d, "features"))
+        most = (
+            min(m, d)
+            if d <= 1000
+            else min(MOST, m - 1, d - 1)
+            if self.n_components is None
+            else min(m, d) - 1
+        )
+        if self.n_components is None:
+            most = min(most, MOST)
+        V = self._leading(X, max(1, most))
+        scores = moments.scores(X, V, moments.mean(X))
+        held = np.cumsum(np.einsum("ij,ij->j", scores, scores)) / max(
+            X.shape[0] * float(moments.variances(X).sum()), 1e-300
+        )
+        r = min(int(np.searchsorted(held, share - 1e-12)) + 1, V.shape[1])
+        if self.n_components is None and held[r - 1] < share and min(m, d) > MOST:
+            self._warn(
+                f"{r} components are taken, and PCA's hold {100 * held[r - 1]:.0f}% of the variance; set n_components, "
+                "a number or a share, for more",
+                UserWarning,
+            )
+        return V[:, :r]
+
+    def _chosen_alpha(self, X: Any, start: np.ndarray) -> float:
+        """alpha as given, or the one that the rule asked for prefers."""
+        if self.sparsity is not None and isinstance(self.alpha, str):
+            return 0.0  # the ℓ1 norm is not used
+        if not isinstance(self.alpha, str):
+            return self._nonnegative("alpha", self.alpha)
+        if self.alpha not in ("auto", "bic", "cv"):
+            raise TypeError(f"SparsePCA: alpha must be a number, 'auto', 'bic' or 'cv', got {self.alpha!r}")
+        top = moments.largest_covariance(X)
+        if not top > 0:  # no two features vary together: single features are the answer
+            return 0.0
+        alphas = top * np.geomspace(0.01, 1.0, ALPHAS)
+        if self.alpha == "cv":
+            place = self._by_cv(X, start, alphas)
+        else:
+            found = list(self._upwards(X, start, alphas))
+            held, best = np.array([moments.held(X, V) for V in found]), moments.held(X, start)
+            if self.alpha == "auto":
+                place = max(0, int(np.count_nonzero(np.minimum.accumulate(held) >= SHARE * best)) - 1)
+            else:
+                m, counts = X.shape[0], np.array([np.count_nonzero(V) for V in found])
+                place = int(np.argmin((1 - held) / max(1 - best, 1e-12) + counts * np.log(m) / m))
+        self._note(f"alpha = {alphas[place]:.3g} was chosen by the rule {self.alpha!r}")
+        return float(alphas[place])
+
+    def _upwards(self, X: Any, start: np.ndarray, alphas: np.ndarray) -> Iterator[np.ndarray]:
+        """Loadings for rising alphas, each from those before."""
+        model, x0, z0 = self._aside(), [start, start], None
+        for alpha in alphas:
+            model.alpha_ = float(alpha)
+            result = self._solve(model._problem(X, start.shape[1], start), x0, z0, trial=TRIAL, tol=1e-3)
+            x0, z0 = list(result.x), result.z
+            yield np.asarray(result.x[1])
+            if self._out_of_time:
+                return
+
+    def _by_cv(self, X: Any, start: np.ndarray, alphas: np.ndarray) -> int:
+        if isinstance(X, RowCovariance):
+            raise ValueError(
+                "SparsePCA: alpha='cv' is not supported with Dask arrays; take 'auto' or a number"
+            )
+        table = [
+            [moments.held(X[test], V, moments.mean(X[train])) for V in self._upwards(X[train], start, alphas)]
+            for train, test in check_cv(self.cv).split(np.empty((X.shape[0], 1)))
+        ]
+        reached = min(map(len, table))
+        held = np.array([row[:reached] for row in table])
+        mean, error = held.mean(axis=0), held.std(axis=0) / np.sqrt(len(held))
+        best = int(np.argmax(mean))
+        return int(np.flatnonzero(mean >= mean[best] - error[best])[-1])
 
     def _problem(self, X: Any, r: int, start: np.ndarray, weight: float = 1.0) -> Problem:
         d = X.shape[1]
         f = (PCAVariance if self.formulation == "variance" else PCAReconstruction)(X, center=True)
         Y = Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y")
         if self.sparsity is None:
-            return Problem([Y, Block(h=L1(self.alpha), A=1.0, shape=(d, r), name="V")])
+            return Problem([Y, Block(h=L1(self.alpha_), A=1.0, shape=(d, r), name="V")])
         slope = (
             float(np.abs(f.grad(start)).max()) or 1.0
         )  # the penalty is exact once it outweighs the slope of f
@@ -258,7 +347,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         f = problem.blocks[0].f
         if not isinstance(f, PCAVariance) or isinstance(X, RowCovariance):
             return [start, start], None
-        few = np.flatnonzero(np.abs(f.grad(start)).max(axis=1) >= self.alpha)
+        few = np.flatnonzero(np.abs(f.grad(start)).max(axis=1) >= self.alpha_)
         if not start.shape[1] <= len(few) <= FEW * X.shape[1]:
             return [start, start], None
         near = np.linalg.qr(start[few])[0]
@@ -271,9 +360,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _leading(self, X: Any, r: int) -> np.ndarray:
         """Leading principal components, as columns: the start."""
-        (m, d), mean = X.shape, _mean(X)
+        (m, d), mean = X.shape, moments.mean(X)
         if d <= 1000:
-            return np.linalg.eigh(_gram(X))[1][:, ::-1][:, :r].copy()
+            return np.linalg.eigh(moments.gram(X))[1][:, ::-1][:, :r].copy()
         if m <= 1000 and not sp.issparse(X) and not isinstance(X, RowCovariance):
             V = np.linalg.svd(X - mean, full_matrices=False)[2][:r].T
         elif r >= min(m, d):
@@ -312,9 +401,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _store(self, X: Any, V: np.ndarray) -> None:
         """Components ordered and signed, and the variance they explain."""
-        mean = _mean(X)
-        scores = _scores(X, V, mean)
-        order = np.argsort(-np.einsum("ij,ij->j", scores, scores), kind="stable")
+        mean = moments.mean(X)
+        scores = moments.scores(X, V, mean)
+        order = scipy.linalg.qr(scores, mode="r", pivoting=True)[1]  # each adds most to those before it
         V, scores = V[:, order], scores[:, order]
         signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])])
         self.loadings_ = (V * signs).T
@@ -323,7 +412,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         diagonal = np.zeros(V.shape[1])
         diagonal[: min(triangle.shape)] = np.diagonal(triangle)
         self.explained_variance_ = diagonal**2 / (X.shape[0] - 1)
-        total = float(_variances(X).sum()) * X.shape[0] / (X.shape[0] - 1)
+        total = float(moments.variances(X).sum()) * X.shape[0] / (X.shape[0] - 1)
         self.explained_variance_ratio_ = self.explained_variance_ / total if total > 0 else 0 * diagonal
         self.quality_ = {
             "explained variance": float(self.explained_variance_ratio_.sum()),
@@ -348,49 +437,3 @@ def _continued(model: SparsePCA) -> SparsePCA:
     following: SparsePCA = clone(model)
     following.result_ = model.result_
     return following
-
-
-def _mean(X: Any) -> np.ndarray:
-    if isinstance(X, RowCovariance):
-        return X.mean
-    return np.asarray(X.mean(axis=0)).ravel()
-
-
-def _variances(X: Any) -> np.ndarray:
-    """Variance of each feature, over m."""
-    if isinstance(X, RowCovariance):
-        return X.diagonal / X.samples
-    if not sp.issparse(X):
-        return np.asarray(X.var(axis=0))
-    return np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - _mean(X) ** 2, 0.0)
-
-
-def _gram(X: Any) -> np.ndarray:
-    """DᵀD of the centred data D."""
-    if isinstance(X, RowCovariance):
-        return np.asarray(X.apply(np.eye(X.shape[1])))
-    gram, mean = X.T @ X, _mean(X)
-    return (gram.toarray() if sp.issparse(gram) else gram) - X.shape[0] * np.outer(mean, mean)
-
-
-def _scores(X: Any, V: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """(X - mean) V without centring a sparse X; of distributed data the r×r root of its Gram matrix, which serves as
-    well: lengths and angles are the same.
-    """
-    if isinstance(X, RowCovariance):
-        w, q = np.linalg.eigh(V.T @ np.asarray(X.apply(V)))
-        return (q * np.sqrt(np.maximum(w, 0.0))).T
-    return np.asarray(X @ V - mean @ V if sp.issparse(X) else (X - mean) @ V)
-
-
-def _single_features(variances: np.ndarray, r: int) -> np.ndarray:
-    """The r unit vectors of largest variance, as columns."""
-    V = np.zeros((len(variances), r))
-    V[np.argsort(-variances, kind="stable")[:r], np.arange(r)] = 1.0
-    return V
-
-
-def _rotated(X: Any, Y: np.ndarray) -> np.ndarray:
-    """The principal axes of the scores within the span of Y."""
-    scores = _scores(X, Y, _mean(X))
-    return Y @ np.linalg.eigh(scores.T @ scores)[1][:, ::-1]
