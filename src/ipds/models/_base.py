@@ -244,6 +244,8 @@ class Estimator(BaseEstimator):
         )  # a file is resumed with its own seed
         seed = int(check_random_state(0 if fixed else self.random_state).randint(np.iinfo(np.int32).max))
         most = self.max_iter if trial is None else min(trial, self.max_iter)
+        if trial is not None and self.checkpoint is not None:
+            most = trial  # a solve that is resumed with a larger max_iter must choose alike
         watched = self._watched(main=trial is None and warm)
         result = solve(
             problem, x0, z0, self.method, tol=max(tol, self.tol), max_iter=most, seed=seed, **watched

@@ -18,8 +18,9 @@ from ._base import Estimator, fitting
 from ._dask import features_of, is_dask, require_finite
 from ._lad import least_absolute_deviations
 
-COLUMNS, HIDDEN, MOST, TRIAL = 500, 0.1, 8, 300
-"""Of the choice of the rank: columns at most, share of entries hidden, largest rank, iterations of a solve at most."""
+COLUMNS, HIDDEN, MOST, EXACT, TRIAL = 500, 0.1, 8, 1e-2, 300
+"""Of the choice of the rank: columns at most, share of entries hidden, largest rank, the share of the median size that
+counts as no error, iterations of a solve at most."""
 
 
 class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -171,7 +172,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             trial.rank_ = rank
             V = np.asarray(self._solve(trial._problem(X, seen), trial=TRIAL, tol=1e-3).x[0])
             errors.append(float(np.median(np.abs(X - V)[hidden])))
-            if errors[-1] > 0.9 * errors[-2] or self._out_of_time:
+            if errors[-1] > 0.9 * errors[-2] or errors[-1] <= EXACT * errors[0] or self._out_of_time:
                 break
         best = max(1, len(errors) - 1 - (errors[-1] > 0.9 * errors[-2]))
         self._note(f"rank {best} was chosen by the error on hidden entries")
