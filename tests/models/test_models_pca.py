@@ -208,7 +208,7 @@ def test_wide_data_begin_with_the_features_that_matter(sparse: bool, monkeypatch
     X[:, :20] += rng.standard_normal((80, 1))
     X[:, 20:40] += 0.7 * rng.standard_normal((80, 1))
     data = sp.csr_array(X) if sparse else X
-    whole = SparsePCA(n_components=2, standardize=False).fit(data)
+    whole = SparsePCA(n_components=2, alpha=0.1, standardize=False).fit(data)
     monkeypatch.setattr(sparse_pca, "WIDE", 100)
     solved: list[tuple[int, ...]] = []
     solve = sparse_pca.SparsePCA._solve
@@ -217,7 +217,7 @@ def test_wide_data_begin_with_the_features_that_matter(sparse: bool, monkeypatch
         "_solve",
         lambda self, problem, *a, **k: (solved.append(problem.shape), solve(self, problem, *a, **k))[1],
     )
-    model = SparsePCA(n_components=2, standardize=False).fit(data)
+    model = SparsePCA(n_components=2, alpha=0.1, standardize=False).fit(data)
     assert solved == [(40, 2), (300, 2)]
     assert model.result_.success
     assert model.result_.x[0].shape == (300, 2)
