@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,12 +19,12 @@ from ipds.methods import IPDS
 VARIABLES = 50  # per block
 ITERATIONS = 2000
 REPEATS = 9
-TARGET = 60e-6
+TARGET = 40e-6
 
 rng = np.random.default_rng(0)
 G, y = rng.standard_normal((30, VARIABLES)), rng.standard_normal(30)
 RHO, BETA0 = 0.5, 100.0
-PARAMETERS = Parameters.sound("BI", 1.0)
+PARAMETERS = replace(Parameters.sound("BI", 1.0), schedule="printed")
 PROBLEM = Problem(
     [
         Block(f=LeastSquares(G, y), A=-1.0, shape=VARIABLES, name="x"),
