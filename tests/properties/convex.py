@@ -109,8 +109,9 @@ def smooth_part(g: np.random.Generator, n: int, kind: str) -> tuple[Any, Any]:
     """(u, o) ↦ f, and y ↦ its CVXPY term."""
     m = int(g.integers(max(2, n - 3), n + 6))
     G, t = matrix(g, m, n), g.standard_normal(m)
-    if kind == "fit":  # a perfect one
-        t, kind = G @ g.standard_normal(n), "squares"
+    if kind in ("fit", "near"):  # a perfect one, or almost
+        t = G @ g.standard_normal(n) + (kind == "near") * 10 ** g.uniform(-6, -1) * t
+        kind = "squares"
     if kind == "squares":
         return (
             lambda u, o: LeastSquares(math.sqrt(o) / u * G, math.sqrt(o) * t),
@@ -191,7 +192,7 @@ def piece(g: np.random.Generator, n: int, A: Any, *, priced: bool) -> Piece:
             ["l1", "l1", "l2", "linf", "elastic", "box", "nonnegative", "simplex", "ball", "none", "none"]
         )
     )
-    kinds = ["squares", "squares", "fit", "quadratic", "logistic", "huber", "none", "none"]
+    kinds = ["squares", "squares", "fit", "near", "quadratic", "logistic", "huber", "none", "none"]
     if h in BOUNDED:
         kinds += ["linear", "linear"]
     f = str(g.choice(kinds))
@@ -234,15 +235,23 @@ def draw(seed: int, spread: float | None = None, blocks: int | None = None) -> C
         b = np.zeros(m)
     else:
         b = sum(times(p.A, p.inside) for p in pieces)
+    units, costs, rows = units_of(g, pieces, m, S)
+    return stated(
+        pieces, units, costs, rows, b, f"seed {seed} S={S:g} " + " | ".join(p.label for p in pieces)
+    )
+
+
+def units_of(
+    g: np.random.Generator, pieces: list[Piece], m: int, S: float
+) -> tuple[list[Any], Vector, Vector]:
+    """Units of the blocks (at times of every entry), of their costs, and of the rows, log-uniform in 10^±S."""
     units: list[Any] = [
         10 ** g.uniform(-S, S, p.size) if p.entrywise and g.random() < 0.25 else float(10 ** g.uniform(-S, S))
         for p in pieces
     ]
-    costs = 10 ** g.uniform(-S, S, count)
+    costs = 10 ** g.uniform(-S, S, len(pieces))
     rows = 10 ** g.uniform(-S, S, m) if g.random() < 0.3 else np.full(m, 10 ** g.uniform(-S, S))
-    return stated(
-        pieces, units, costs, rows, b, f"seed {seed} S={S:g} " + " | ".join(p.label for p in pieces)
-    )
+    return units, costs, rows
 
 
 def stated(pieces: list[Piece], units: list[Any], costs: Vector, rows: Vector, b: Vector, label: str) -> Case:

@@ -1,16 +1,31 @@
-"""Whether an answer is wrong, which a success must never be; `judge.py --cases 5000` tries many."""
+"""Whether answers are wrong, which a success must never be.
+
+    python tests/properties/judge.py --cases 5000                       random convex problems against a reference
+    python tests/properties/judge.py --kind infeasible --cases 360      problems without a solution, by construction:
+    python tests/properties/judge.py --kind unbounded --cases 250       none may succeed, nine of ten are named
+
+Fails at the first count of a false success, of an error, or of too few names.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
+import warnings
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
-from ipds import AssumptionError, DivergenceError, solve
+from ipds import AssumptionError, DivergenceError, Status, solve
 from ipds.theory.entries import has_price
 from properties.convex import Case, draw, solved
+from properties.without_solution import infeasible, unbounded
+
+PROVED = (Status.INFEASIBLE, Status.UNBOUNDED)
+NAMED = 0.9
+"""Share of the problems without a solution that are called by their name."""
 
 
 def faults(case: Case, x: tuple[np.ndarray, ...]) -> list[str]:
@@ -36,33 +51,75 @@ def faults(case: Case, x: tuple[np.ndarray, ...]) -> list[str]:
     return [*found, *([f"rows off by {off:.1e}"] if off > 1e-2 else [])]
 
 
-def judged(seed: int) -> tuple[str, list[str]]:
-    """(how the solve ended, what is wrong with a success)."""
-    case = draw(seed)
-    if solved(case) != "optimal":
-        return "no reference", []
+def attempt(case: Case, seconds: float, method: Any = "auto") -> Any:
+    """The result within so many seconds of this process, whatever else the machine does; or the error."""
+    begun = time.process_time()
+
+    def stop(_: Any) -> None:
+        if time.process_time() - begun > seconds:
+            raise StopIteration
+
     try:
-        result = solve(case.problem, seed=0, time_limit=5.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return solve(case.problem, seed=0, callback=stop, method=method)
     except (AssumptionError, DivergenceError) as error:
-        return type(error).__name__, []
-    return result.status.name, faults(case, result.x) if result.success else []
+        return error
+
+
+def judged(seed: int, seconds: float = 2.0, method: Any = "auto") -> tuple[str, list[str]]:
+    """(how the solve of a convex case ended, what is wrong with a success)."""
+    case = draw(seed)
+    result = attempt(case, seconds, method)
+    if isinstance(result, Exception):
+        return type(result).__name__, []
+    if not (result.success or result.status in PROVED):
+        return result.status.name, []
+    reference = solved(case)
+    if result.status in PROVED:
+        return result.status.name, ["there is a solution"] if reference == "optimal" else []
+    if reference == "optimal":
+        return "CONVERGED", faults(case, result.x)
+    return f"CONVERGED, reference {reference}", ["no solution"] if reference != "unknown" else []
+
+
+def named(case: Case, seconds: float = 2.0) -> str:
+    """How the solve of a case without a solution ended."""
+    result = attempt(case, seconds)
+    return type(result).__name__ if isinstance(result, Exception) else result.status.name
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kind", choices=["convex", "infeasible", "unbounded"], default="convex")
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of this process, for each problem")
+    parser.add_argument("--method", default="auto")
     options = parser.parse_args()
     ends: Counter[str] = Counter()
     wrong = 0
     for seed in range(options.seed, options.seed + options.cases):
-        end, found = judged(seed)
+        found: list[str] = []
+        try:
+            if options.kind == "convex":
+                end, found = judged(seed, options.seconds, options.method)
+            else:
+                end = named(
+                    (infeasible if options.kind == "infeasible" else unbounded)(seed), options.seconds
+                )
+                found = ["no solution"] if end == Status.CONVERGED.name else []
+        except Exception as error:  # whatever it is, it is a fault, and the others are tried all the same
+            end, found = type(error).__name__, [str(error)[:200]]
         ends[end] += 1
         if found:
             wrong += 1
-            print(f"FALSE SUCCESS {draw(seed).label}: {', '.join(found)}")
-    print(", ".join(f"{name} {count}" for name, count in ends.most_common()), f"; false successes {wrong}")
-    return 1 if wrong else 0
+            print(f"WRONG {options.kind} seed {seed}: {end}: {', '.join(found)}", flush=True)
+    print(", ".join(f"{name} {count}" for name, count in ends.most_common()), f"; wrong {wrong}", flush=True)
+    few = options.kind != "convex" and ends[options.kind.upper()] < NAMED * options.cases
+    return 1 if wrong or few else 0
 
 
 if __name__ == "__main__":

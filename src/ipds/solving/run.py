@@ -81,7 +81,7 @@ class Run:
         self.record(check, Point.of(state, check), clock.seconds())
         self.status = self.limits(options) or self.watcher.status(check, state.z, options.tol)
         due = check.t % (PROOFS * options.check_every) == 0
-        if self.status is not Status.CONVERGED and (due or self.status is not None):
+        if due or self.status is not None:
             self.proof = no_solution(problem, state, certificate, options.tol)
             if self.proof is not None:
                 self.status = PROVED[self.proof.kind]

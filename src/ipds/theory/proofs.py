@@ -36,6 +36,8 @@ BEYOND = 1e6
 """A proof of infeasibility excludes all points up to this many times the size of the iterates."""
 FAR = 1e4
 """A direction of descent is tried out this many times as far out as the iterates."""
+EXACT = 1e-2
+"""Share of the tolerance to which the rows of a feasible equation hold."""
 ROUNDING = 16.0
 """Units of rounding that a margin must exceed."""
 
@@ -71,12 +73,15 @@ class Proof:
 def no_solution(problem: Problem, state: State, certificate: Certificate, tol: float) -> Proof | None:
     """A proof that a convex problem has no solution, where the state of a method shows one.
 
-    Infeasible only where the equation does not hold to `tol`; NumPy arrays only.
+    Infeasible also where the equation seems to hold: beside terms that grow without end any residual looks small. But
+    not where it holds to `EXACT`·tol. Unbounded only where the point is not certified. NumPy arrays only.
     """
     if not isinstance(state.z, np.ndarray) or not is_convex(problem):
         return None
-    found = infeasibility(problem, state) if certificate.rows > tol else None
-    return found if found is not None else unboundedness(problem, state)
+    found = infeasibility(problem, state) if certificate.rows > EXACT * tol else None
+    if found is not None or certificate.relative <= tol:
+        return found
+    return unboundedness(problem, state)
 
 
 def infeasibility(problem: Problem, state: State) -> Proof | None:
