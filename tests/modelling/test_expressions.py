@@ -9,7 +9,7 @@ import scipy.sparse.linalg as spl
 
 from ipds import Variable, minimize, solve
 from ipds.functions import Cardinality
-from ipds.modelling import concatenate, diff, norm1, sum_squares, total_variation
+from ipds.modelling import Expression, concatenate, diff, norm1, sum_squares, total_variation
 from ipds.operators import DCT, FiniteDifference, Matrix, Sampling
 
 rng = np.random.default_rng(0)
@@ -187,3 +187,12 @@ def test_means():
         mean = X.mean(axis)
         np.testing.assert_allclose(mean.at({X: value}), value.mean(axis))
     assert str(X.sum(axis=0).mean()) == "X.sum(axis=0).mean()"
+
+
+def test_columns_of_data_frames_are_constants():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [0.5, 4.0]})
+    x = Variable(2, name="x")
+    for e in (x - frame["a"], frame["a"] - x):
+        assert isinstance(e, Expression)
+        assert np.array_equal(abs(e.at({x: np.zeros(2)})), [1.0, 2.0])

@@ -32,7 +32,9 @@ def as_matrix(M: Any) -> Any:
 
 
 def local(x: Any) -> Any:
-    """Arrays of PyTorch, JAX and others as NumPy's; Dask arrays as they are."""
+    """Arrays of PyTorch, JAX and others as NumPy's, data frames and their columns too; Dask arrays as they are."""
+    if hasattr(x, "iloc") and hasattr(x, "to_numpy"):
+        return x.to_numpy()
     return to_numpy(x) if is_array(x) and not is_dask_array(x) else x
 
 

@@ -45,6 +45,7 @@ class Expression(Shaped, LeftAlone):
     __slots__ = ("constant", "maps", "shape", "text")
     __hash__ = object.__hash__
     __array_priority__ = 1000.0
+    __pandas_priority__ = 5000  # pandas leaves +, - and * with data frames and their columns to expressions
 
     shape: Shape
     maps: Mapping[Variable, Map]
@@ -310,6 +311,7 @@ def as_expression(value: Any) -> Expression | None:
         if not math.isfinite(value):
             raise ValueError(f"constants must be finite, got {value}")
         return Expression((), {}, value, Text(shown(value), SUM if value < 0 else WHOLE))
+    value = local(value)
     text = Text(shown(value), WHOLE)
     if scipy.sparse.issparse(value):
         value = value.toarray()
@@ -317,7 +319,6 @@ def as_expression(value: Any) -> Expression | None:
         value = np.asarray(value)
     if not is_array(value):
         return None
-    value = local(value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biuf":
             raise TypeError(f"constants must be real numbers, got {text} of dtype {value.dtype}")

@@ -90,7 +90,10 @@ def comparison(e: Any, sense: str) -> str:
     instead = {"<": "<=", ">": ">="}.get(sense)
     if instead is None:
         return f"`{e} != ...`: constraints are ==, <= and >="
-    return f"`{e} {sense} ...`: the set would not be closed; write {instead}"
+    return (
+        f"`{e} {sense} ...`: the set would not be closed; write {instead} "
+        "(Python's max and min compare like this; for the largest entry minimise t subject to x <= t)"
+    )
 
 
 def not_comparable(e: Any, sense: str, other: Any) -> str:

@@ -269,7 +269,11 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         if not isinstance(self.sparsity, str | list | tuple | np.ndarray):
             return self._count("sparsity", self.sparsity, d, "features")
         if isinstance(self.sparsity, str):
-            self._choice("sparsity", self.sparsity, ("cv", "bic"))
+            if self.sparsity not in ("cv", "bic"):
+                raise ValueError(
+                    f"{type(self).__name__}: sparsity must be an integer, a list of them, 'cv' or 'bic', "
+                    f"got {self.sparsity!r}"
+                )
             candidates = _doubling(max(1, min(d, m // 4)))
         else:
             candidates = [self._count("sparsity", s, d, "features") for s in self.sparsity]

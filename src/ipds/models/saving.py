@@ -107,7 +107,7 @@ def load_model(path: str | Path) -> Any:
     except DataError:
         raise
     except DAMAGE as error:
-        raise DataError(f"{path}: no model saved by ipds, or a damaged one ({error})") from None
+        raise DataError(f"{path}: no model saved by ipds (`save_model`, `ipds solve ... --save`), or a damaged one ({error})") from None
     return model
 
 
