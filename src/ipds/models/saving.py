@@ -34,20 +34,9 @@ FORMAT = 1
 LEFT_OUT = ("state", "parameters", "problem", "proof")
 """What a saved result does without: it serves to go on with a solve, not to use the fit."""
 PARTS = ("data", "indices", "indptr")
-DAMAGE = (
-    *(
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        EOFError,
-        OSError,
-        RecursionError,
-        SyntaxError,
-    ),
-    *(zipfile.BadZipFile, zlib.error, struct.error, TokenError, NotImplementedError, MemoryError),
-)
+DAMAGED_VALUES = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError)
+DAMAGED_FILES = (EOFError, OSError, SyntaxError, TokenError, NotImplementedError, struct.error, zlib.error)
+DAMAGE = (*DAMAGED_VALUES, *DAMAGED_FILES, zipfile.BadZipFile)
 """What readers of archives and arrays raise on damaged files."""
 
 
@@ -107,7 +96,9 @@ def load_model(path: str | Path) -> Any:
     except DataError:
         raise
     except DAMAGE as error:
-        raise DataError(f"{path}: no model saved by ipds (`save_model`, `ipds solve ... --save`), or a damaged one ({error})") from None
+        raise DataError(
+            f"{path}: no model saved by ipds (`save_model`, `ipds solve ... --save`), or a damaged one ({error})"
+        ) from None
     return model
 
 
