@@ -42,8 +42,9 @@ bench-engine: $(READY)
 
 # convex problems beside Clarabel, HiGHS and OSQP: about five minutes; `make bench-certify ARGS=--quick` takes one
 bench-certify: $(READY)
-	$(BIN)/python benchmarks/certify.py --write docs/performance.md $(ARGS)
-	$(BIN)/python benchmarks/certify_nonconvex.py --write docs/performance.md $(ARGS)
+	$(BIN)/python benchmarks/certify.py --write docs/performance_log.md $(ARGS)
+	$(BIN)/python benchmarks/certify_nonconvex.py --write docs/performance_log.md $(ARGS)
+	$(BIN)/python benchmarks/chart.py
 
 # problems as modellers write them, judged by other solvers: about ten minutes; `make bench-zoo ARGS="--only lasso"`
 bench-zoo: $(READY)
@@ -63,9 +64,9 @@ bench-scaling: $(READY)
 
 # one iteration and one solve beside what they cannot avoid, growth with size, memory: about ten minutes
 bench-floor: $(READY)
-	$(BIN)/python benchmarks/solves.py --write docs/performance.md
-	$(BIN)/python benchmarks/floor.py --write docs/performance.md $(ARGS)
-	$(BIN)/python benchmarks/growth.py --write docs/performance.md $(ARGS)
+	$(BIN)/python benchmarks/solves.py --write docs/performance_log.md
+	$(BIN)/python benchmarks/floor.py --write docs/performance_log.md $(ARGS)
+	$(BIN)/python benchmarks/growth.py --write docs/performance_log.md $(ARGS)
 
 # NumPy, PyTorch and JAX, size by size: a few minutes
 bench-backends: $(READY)

@@ -1,6 +1,6 @@
 """The engine beside specialists, packages and the unaccelerated algorithm: one command, one table.
 
-    python benchmarks/engine.py [--quick] [--data DIR] [--only WORD ...] [--write docs/performance.md]
+    python benchmarks/engine.py [--quick] [--data DIR] [--only WORD ...] [--write docs/performance_log.md]
 
 One thread. CPU seconds; every point is scored at a feasible point by `problems`, off the clock. All solvers of an
 instance run one after another in this process, so that ratios are of one run. ipds is called with default options,
@@ -267,7 +267,7 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="FAMILY", help="paper, trade-off, effort, ..."
     )
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page, e.g. docs/performance.md")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page, e.g. docs/performance_log.md")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="keep the measurements as JSON")
     parser.add_argument(
         "--read", type=Path, metavar="FILE", help="show measurements kept by --rows; measure nothing"

@@ -9,7 +9,7 @@ counted in a run of its own.
 The engine is timed as `solve` drives it, checks at every tenth iteration included. Engine and floor take turns in one
 run, on one thread, in CPU seconds: of every iteration and of every operation the least of several times counts.
 
-    python benchmarks/floor.py [--quick] [--only NAME] [--write docs/performance.md]
+    python benchmarks/floor.py [--quick] [--only NAME] [--write docs/performance_log.md]
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def section(rows: list[Measured], elapsed: float, quick: bool) -> str:
 
 INTRODUCTION = """## One iteration and its floor
 
-Made by `python benchmarks/floor.py --write docs/performance.md` (`make bench-floor`); not edited by hand.
+Made by `python benchmarks/floor.py --write docs/performance_log.md` (`make bench-floor`); not edited by hand.
 
 `floor`: the sum of what one iteration of accelerated IPDS cannot avoid (`benchmarks/operations.py` lists it, operation
 by operation): products, decompositions, elementwise passes and inner products, each spelled as fast as NumPy, BLAS

@@ -4,7 +4,7 @@ Time: CPU seconds of one iteration of `solve` (method "auto" picks, checks inclu
 time, and the exponent of the power law through them, beside the one that the operations say. Memory: the highest sum of
 all arrays that a solve makes, in copies of the blocks; what the caller passes in (data, start) is not counted.
 
-    python benchmarks/growth.py [--quick] [--only growth] [--write docs/performance.md]
+    python benchmarks/growth.py [--quick] [--only growth] [--write docs/performance_log.md]
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def memory(quick: bool) -> str:
 
 INTRODUCTION = """## Growth
 
-Made by `python benchmarks/growth.py --write docs/performance.md` (`make bench-floor`); not edited by hand.
+Made by `python benchmarks/growth.py --write docs/performance_log.md` (`make bench-floor`); not edited by hand.
 
 One size varied at a time: CPU milliseconds of one iteration at the smallest and the largest, and the exponent of the
 power law through all sizes. Where two kinds of operations compete, the exponent lies between theirs. The range for r
@@ -167,7 +167,7 @@ was first stated as 1 to 2; a run gave 0.62, outside it, and it was widened afte
 """
 MEMORY = """### Memory
 
-Made by `python benchmarks/growth.py --write docs/performance.md`; not edited by hand.
+Made by `python benchmarks/growth.py --write docs/performance_log.md`; not edited by hand.
 
 The highest sum of all arrays that a solve makes beside its inputs, what functions and operators use for themselves
 included, in copies of the blocks: one copy is Σ|x_i| numbers. Where no time limit is set: with one, the state before

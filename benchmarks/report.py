@@ -241,7 +241,7 @@ def losses(rows: Sequence[Row]) -> str:
 
 
 def page(facts: dict[str, str], rows: Sequence[Row]) -> str:
-    """docs/performance.md."""
+    """docs/performance_log.md."""
     parts = [INTRODUCTION, "\n".join(f"- {name}: {value}" for name, value in facts.items()) + "\n"]
     parts += [summary(rows), losses(rows), reliability(rows), "## All rows\n\n" + LEGEND]
     parts += [problem_table(group, references(rows)) for group in problems(rows)]
@@ -250,7 +250,7 @@ def page(facts: dict[str, str], rows: Sequence[Row]) -> str:
 
 INTRODUCTION = """# Performance
 
-Made by `python benchmarks/engine.py --data DIR --write docs/performance.md` (`make bench-engine`); not edited by hand.
+Made by `python benchmarks/engine.py --data DIR --write docs/performance_log.md` (`make bench-engine`); not edited by hand.
 
 `ipds.solve(problem, x0, tol=1e-7)` with default options beside short specialists written for one problem each
 (`benchmarks/specialists.py`), beside general-purpose packages where installed, and beside the algorithm without

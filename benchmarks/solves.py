@@ -5,7 +5,7 @@ matrix of a loss: one gradient) for every trial of its search. Starts, scales, c
 CPU time on one thread, the least of several; the floor is that of the products needed, so that a ratio includes all
 else: proxes, passes over arrays, certificates, Python.
 
-    python benchmarks/solves.py [--write docs/performance.md]
+    python benchmarks/solves.py [--write docs/performance_log.md]
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def row(name: str, case: problems.Case) -> list[str]:
 HEADERS = ["problem", "iterations", "products", "needed", "ratio", "ms", "floor ms", "ratio "]
 INTRODUCTION = """## A whole solve and its floor
 
-Made by `python benchmarks/solves.py --write docs/performance.md` (`make bench-floor`); not edited by hand.
+Made by `python benchmarks/solves.py --write docs/performance_log.md` (`make bench-floor`); not edited by hand.
 
 `solve(problem, x0)` with default options. `needed`: one product with every matrix, one with its transpose and one
 gradient for every trial of the search; `products`: those made, with starts, scales, checks and exact finishes on a
