@@ -267,7 +267,9 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="FAMILY", help="paper, trade-off, effort, ..."
     )
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page, e.g. docs/performance_log.md")
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="write the page, e.g. docs/performance_log.md"
+    )
     parser.add_argument("--rows", type=Path, metavar="FILE", help="keep the measurements as JSON")
     parser.add_argument(
         "--read", type=Path, metavar="FILE", help="show measurements kept by --rows; measure nothing"

@@ -248,9 +248,9 @@ def page(facts: dict[str, str], rows: Sequence[Row]) -> str:
     return "\n".join(parts)
 
 
-INTRODUCTION = """# Performance
+INTRODUCTION = """# Performance: the log
 
-Made by `python benchmarks/engine.py --data DIR --write docs/performance_log.md` (`make bench-engine`); not edited by hand.
+Made by `python benchmarks/engine.py --data DIR --write docs/performance_log.md` (`make bench-engine`).
 
 `ipds.solve(problem, x0, tol=1e-7)` with default options beside short specialists written for one problem each
 (`benchmarks/specialists.py`), beside general-purpose packages where installed, and beside the algorithm without

@@ -20,7 +20,7 @@ def bench(
 ) -> None:
     """Time the methods on three built-in problems: sparse PCA, robust regression, robust low rank.
 
-    In a source checkout `make bench` and `make bench-engine` measure far more; docs/performance_log.md has their figures.
+    In a source checkout `make bench` and `make bench-engine` measure far more; docs/performance.md has figures.
     """
     from rich.console import Console
 
