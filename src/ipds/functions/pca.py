@@ -55,12 +55,16 @@ class _Covariance:
         # C V costs features² per column of V, DᵀDV twice the entries of D
         self.C = self._gram() if features**2 <= 2 * entries else None
 
-    def _gram(self) -> Array:
+    def _gram(self) -> Array | None:
+        """C = DᵀD of the centred data; None where the means are so large that it would keep few digits."""
         product = self._transpose @ self.D
         if not scipy.sparse.issparse(product):
             return product
         dense = product.toarray()
-        return dense if self.mean is None else dense - self.samples * np.outer(self.mean, self.mean)
+        if self.mean is None:
+            return dense
+        C = dense - self.samples * np.outer(self.mean, self.mean)
+        return C if np.trace(dense) <= 1e6 * np.trace(C) else None
 
     def apply(self, V: Array) -> Array:
         if self.C is not None:
