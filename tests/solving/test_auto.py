@@ -55,7 +55,8 @@ def test_auto_puts_a_convex_block_last_where_the_order_is_unlucky():
         Block(f=LeastSquares(np.eye(12), y), A=D, shape=12, name="x"),
         Block(h=L0(0.5), A=-1.0, shape=11, name="d"),
     )
-    result, lucky = solve(Problem([x, jumps])), solve(Problem([jumps, x]))
+    result = solve(Problem([x, jumps]), presolve=False)  # with it the first method does
+    lucky = solve(Problem([jumps, x]), presolve=False)
     assert result.success
     assert "block 1 last" in result.method
     assert [block.shape for block in result.x] == [(12,), (11,)]

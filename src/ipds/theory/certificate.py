@@ -13,6 +13,7 @@ from .._arrays import (
     add_in_place,
     dot,
     fetch,
+    greatest,
     magnitude,
     maximum_in_place,
     namespace,
@@ -22,16 +23,17 @@ from .._arrays import (
 )
 from ..operators import Identity
 from ..problem import Block, Problem
-from .entries import Carried, Forces, carried, has_price, over, pieces
+from .entries import Carried, Forces, carried, has_price, over, pieces, sizes_of
+from .fixed import Fixed, fixed_of
 from .sizes import (
     BALANCE,
     ROUNDING,
     Balance,
-    Fixed,
-    fixed_of,
-    priced_balance,
+    Energy,
+    balance_of,
+    energy_of,
+    felt,
     smallest,
-    unpriced_balance,
     verdict,
 )
 from .slopes import nearest
@@ -106,10 +108,8 @@ def certificate(
         block, pull = problem.blocks[i], problem.operators[i].adjoint(z)
         value, gradient = (0.0, None) if block.f is None else block.f.value_and_grad(q[i])
         rest = s[i] + pull if gradient is None else s[i] + pull + gradient
-        curved, larger = curvature(block, q[i], gradient), fixed.absolute[i].adjoint(abs(z))
-        larger = larger if fixed.exact[i] else maximum_in_place(larger, abs(pull))
-        known = value, gradient, fixed.at_zero[i], curved
-        return Forces(block, q[i], *known, None, None, 1.0, rest, Carried(pull), larger, fixed.widths[i])
+        known = value, gradient, fixed.at_zero[i], curvature(block, q[i], gradient)
+        return Forces(block, q[i], *known, None, None, 1.0, rest, Carried(pull), None, fixed.widths[i])
 
     known = (None,) * len(q)
     return _certificate(fixed, fetch(_numbers(problem, fixed, q, z, forces, known)))
@@ -168,16 +168,9 @@ def _forces_at(problem: Problem, fixed: Fixed, state: State, point: Sequence[Arr
     elif value is None:
         value = block.f(q)
     pull = carried(op, state.z, None if state.adjoints is None else state.adjoints[i])
-    rest = None
-    if block.h.is_manifold:
-        v, p = None, pull.array if pull.scale == 1.0 else pull.scale * pull.array
-        rest = block.h.tangent(q, p if gradient is None else gradient + p)
-    larger = None if isinstance(op, Identity) else fixed.absolute[i].adjoint(abs(state.z))
-    if larger is not None and not fixed.exact[i]:
-        larger = maximum_in_place(larger, abs(pull.array))
-    curved = curvature(block, q, gradient)
-    known = value, gradient, fixed.at_zero[i], curved, fixed.slopes[i]
-    return Forces(block, q, *known, v, step, rest, pull, larger, fixed.widths[i])
+    v = None if block.h.is_manifold else v
+    known = value, gradient, fixed.at_zero[i], curvature(block, q, gradient), fixed.slopes[i]
+    return Forces(block, q, *known, v, step, None, pull, None, fixed.widths[i])
 
 
 def curvature(block: Block, q: Array, gradient: Array | None) -> Array | None:
@@ -200,34 +193,74 @@ def _numbers(
     forces: Callable[[int], Forces],
     known: Sequence[Array | None],
 ) -> list[Any]:
-    """‖r‖, rms(r/R), |z|ᵀ|r|, and the `Balance` of every block; one block after another, to hold little at a time.
+    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, and the `Balance` of every block.
 
     `known` are the A_i q_i at hand, None where they are not.
     """
-    rows: Any = abs(problem.b)
-    found: list[Any] = []
-    for i, larger in enumerate(fixed.absolute):
-        if fixed.priced[i]:
-            balance, reach = priced_balance(forces(i))
-            found.append(balance)
-        else:
-            found.append(None)
-            reach = abs(q[i])
-        term = larger.apply(reach)
+    acting = [forces(i) for i in range(len(q))]
+    energies = [energy_of(found, alone) for found, alone in zip(acting, fixed.alone, strict=True)]
+    least = smallest([energy.whole for energy in energies])
+    rows = _rows(problem, fixed, acting, energies, least, known)
+    numbers = _of_rows(_residual(problem, q, known), rows, z)
+    z_felt = felt(z, rows, least)
+    del rows
+    for i, energy in enumerate(energies):
+        larger = carried(fixed.absolute[i], z_felt)
         if not fixed.exact[i]:
-            term = maximum_in_place(term, abs(product_of(problem.operators[i], q[i], known[i])))
-        rows = add_in_place(term, rows)
-        del reach, term
-    least = smallest([balance.energy for balance in found if balance is not None])
-    for i, larger in enumerate(fixed.absolute):
-        if found[i] is None:
-            found[i] = unpriced_balance(forces(i), larger, rows, least)
-    if fixed.room is not None:
-        rows = namespace(rows).minimum(rows, fixed.room)
-    return [
-        *_of_rows(_residual(problem, q, known), rows, z),
-        *[number for balance in found for number in balance],
-    ]
+            larger = Carried(maximum_in_place(larger.array, abs(acting[i].pull.array)))
+        numbers += balance_of(_at_rest(acting[i])._replace(larger=larger), energy)
+    return numbers
+
+
+def _at_rest(forces: Forces) -> Forces:
+    """The same with ρ, on a manifold: there the part of ∇f + Aᵀz normal to it is cancelled."""
+    h, g, pull = forces.block.h, forces.gradient, forces.pull
+    if not h.is_manifold or forces.rest is not None:
+        return forces
+    p = pull.array if pull.scale == 1.0 else pull.scale * pull.array
+    return forces._replace(rest=h.tangent(forces.q, p if g is None else g + p))
+
+
+def _rows(
+    problem: Problem,
+    fixed: Fixed,
+    acting: Sequence[Forces],
+    energies: Sequence[Energy],
+    least: Any,
+    known: Sequence[Array | None],
+) -> Array:
+    """R = Σ|A_i||q_i| + |b|, where b is 0 Σ|A_i| X_i with the sizes X_i of entries; at most the room of sets."""
+    zero, rows = fixed.homogeneous, None
+    if zero is not True:
+        plain = _sum(problem, fixed, lambda i: abs(acting[i].q), acting, known)
+        rows = add_in_place(plain, abs(problem.b))
+
+    def lifted(i: int) -> Array:
+        return (
+            sizes_of(acting[i], greatest(energies[i].whole, least)) if fixed.priced[i] else abs(acting[i].q)
+        )
+
+    if zero is not False:
+        large = _sum(problem, fixed, lifted, acting, known)
+        rows = large if rows is None else namespace(rows).where(zero, large, rows)
+    return rows if fixed.room is None else namespace(rows).minimum(rows, fixed.room)
+
+
+def _sum(
+    problem: Problem,
+    fixed: Fixed,
+    size: Callable[[int], Array],
+    acting: Sequence[Forces],
+    known: Sequence[Array | None],
+) -> Array:
+    """Σ|A_i| X_i with X_i = size(i), one after another; where |A_i| is an estimate, not less than |A_i q_i|."""
+    total: Any = None
+    for i, op in enumerate(fixed.absolute):
+        term = op.apply(size(i))
+        if not fixed.exact[i]:
+            term = maximum_in_place(term, abs(product_of(problem.operators[i], acting[i].q, known[i])))
+        total = term if total is None else add_in_place(total, term)
+    return total
 
 
 def _residual(problem: Problem, q: Sequence[Array], known: Sequence[Array | None]) -> Array:
@@ -241,20 +274,20 @@ def _residual(problem: Problem, q: Sequence[Array], known: Sequence[Array | None
 
 
 def _of_rows(residual: Array, rows: Array, z: Array) -> list[Any]:
-    """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added."""
+    """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added; |z|ᵀR."""
     units, count = ROUNDING * precision(residual), max(1, math.prod(residual.shape))
-    share = lost = 0.0
+    share = lost = held = 0.0
     for r, R, size in pieces(residual, rows, z):
         r, size = abs(r), abs(size)
         W = over(1.0, R) * r
-        share, lost = share + dot(W, W), lost + dot(size, r) + units * dot(size, R)
-    return [magnitude(residual), (share / count) ** 0.5 + units, lost]
+        share, lost, held = share + dot(W, W), lost + dot(size, r), held + dot(size, R)
+    return [magnitude(residual), (share / count) ** 0.5 + units, lost + units * held, held]
 
 
 def _certificate(fixed: Fixed, numbers: Sequence[float]) -> Certificate:
-    feasibility, rows, lost, *rest = numbers
+    feasibility, rows, lost, held, *rest = numbers
     balances = [Balance(*rest[k : k + BALANCE]) for k in range(0, len(rest), BALANCE)]
-    found = verdict(fixed, rows, lost, balances)
+    found = verdict(fixed, rows, lost, held, balances)
     stationarity = tuple([b.left + b.rounding for b in balances])
     relative = found.relative if math.isfinite(feasibility + sum(stationarity)) else math.inf
     answers = found.rows, found.blocks, found.work

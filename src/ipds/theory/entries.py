@@ -17,6 +17,7 @@ from .._arrays import (
     abs_in_place,
     add_in_place,
     dot,
+    greatest,
     is_array,
     magnitude,
     maximum_in_place,
@@ -29,10 +30,12 @@ from .._arrays import (
 from ..functions import Zero
 from ..operators import Identity, Operator
 from ..problem import Block
-from .slopes import Slopes, nearest
+from .slopes import Slopes, nearest, steepest
 
 PIECE = 4096
 """Entries of a piece: a dozen arrays of this length are held at a time."""
+VANISHING = 1e-6
+"""In a block no force counts as less than this share of the largest one: some entries feel none."""
 
 
 class Carried(NamedTuple):
@@ -70,8 +73,8 @@ class Forces(NamedTuple):
     """∇f + s + Aᵀz, where that says what s is (on a manifold)."""
     pull: Carried
     """Aᵀz."""
-    larger: Array | None
-    """|A|ᵀ|z|; None where it is |Aᵀz|."""
+    larger: Any
+    """|A|ᵀẑ, a `Carried`, with ẑ ≥ |z| (`sizes.felt`); None before that is known."""
     width: Any
     """How far apart two points of the domain can be in every entry; None where there is no bound."""
 
@@ -86,7 +89,7 @@ class Piece(NamedTuple):
     own: Array | None
     """max(|∇f|, |∇²f q|)."""
     larger: Array
-    """|A|ᵀ|z|."""
+    """|A|ᵀẑ."""
     force: Array
     """T, the largest of |s|, `own` and `larger`."""
 
@@ -121,10 +124,10 @@ def look(forces: Forces) -> Iterator[Piece]:
     f = forces
     known = f.slopes or (None,) * len(Slopes._fields)
     for q, g, g0, curved, v, step, rest, p, P, *slopes in pieces(
-        f.q, f.gradient, f.at_zero, f.curved, f.v, f.step, f.rest, f.pull.array, f.larger, *known
+        f.q, f.gradient, f.at_zero, f.curved, f.v, f.step, f.rest, f.pull.array, f.larger.array, *known
     ):
         p = p if f.pull.scale == 1.0 else f.pull.scale * p
-        P = abs(p) if P is None else P
+        P = P if f.larger.scale == 1.0 else f.larger.scale * P
         if f.slopes is not None:
             y = -p if g is None else subtract_in_place(-p, g)
             s = nearest(Slopes(*slopes), q, y)
@@ -151,20 +154,21 @@ def inverse(step: Any) -> Any:
 
 
 def strongest(forces: Forces) -> Any:
-    """The largest of |∇f| and |A|ᵀ|z| on any entry."""
-    f = forces
-    top = abs(f.pull.scale) * _top(f.pull.array) if f.larger is None else _top(f.larger)
-    if f.gradient is None:
-        return top
-    other = _top(f.gradient)
-    return max(top, other) if type(top) is float else namespace(top).maximum(top, other)
+    """The largest of |∇f|, |∇²f q| and |A|ᵀẑ on any entry."""
+    top = forces.larger.scale * _top(forces.larger.array)
+    for force in (forces.gradient, second_order(forces)):
+        top = top if force is None else greatest(top, _top(abs(force)))
+    return top
+
+
+def second_order(forces: Forces) -> Array | None:
+    """∇²f q, where it is known."""
+    return forces.curved if forces.at_zero is None else forces.gradient - forces.at_zero
 
 
 def _top(x: Array) -> Any:
-    """max |x_i|, without an array of its own."""
-    if type(x) is np.ndarray:
-        return max(float(x.max()), -float(x.min()))
-    return scalar(namespace(x).max(abs(x)))
+    """max x_i."""
+    return float(x.max()) if type(x) is np.ndarray else scalar(namespace(x).max(x))
 
 
 def bent(forces: Forces) -> Any:
@@ -172,19 +176,6 @@ def bent(forces: Forces) -> Any:
     if forces.at_zero is not None:
         return dot(forces.q, forces.gradient) - dot(forces.q, forces.at_zero)
     return 0.0 if forces.curved is None else dot(forces.q, forces.curved)
-
-
-class Weights(NamedTuple):
-    """What the sizes of entries depend on beside the forces there."""
-
-    floor: Any
-    """No force counts as less."""
-    share: Any
-    """Energy of an entry: X = max(|q|, share/T)."""
-    felt: Carried | None = None
-    """In a block without a price |A|ᵀ(1/R): X = max(|q|, 1/felt),"""
-    least: Any = 0.0
-    """and T ≥ least/X."""
 
 
 class Sums(NamedTuple):
@@ -203,7 +194,7 @@ class Sums(NamedTuple):
     normal: Any
     larger: Any
     far: Any
-    """Σ T X."""
+    """Σ T |q|."""
     work: Any
     """Σ |ρ q|."""
     span: Any
@@ -215,24 +206,15 @@ class Sums(NamedTuple):
         return Sums(*[math.hypot(a, b) for a, b in norms], *[a + b for a, b in sums])
 
 
-def weigh(forces: Forces, weights: Weights) -> tuple[Sums, Array]:
-    """The sums, and the sizes X of the entries (of a block with a price)."""
-    sums, sizes, felt, done = Sums(*[0.0] * len(Sums._fields)), None, weights.felt, 0
-    parts = pieces(forces.q, None if felt is None else felt.array, forces.width)
-    for piece, (_, mark, width) in zip(look(forces), parts, strict=True):
-        q, T = abs(piece.q), maximum_in_place(piece.force, weights.floor)
-        if felt is None:
-            X = maximum_in_place(weights.share / T, q)
-        else:
-            # an entry that no row holds goes nowhere: it is as large as it is
-            xp, seen = namespace(q), mark > 0
-            reach = over(1.0, mark if felt.scale == 1.0 else felt.scale * mark)
-            X = maximum_in_place(xp.where(seen, reach, xp.zeros_like(reach)), q)
-            T = maximum_in_place(T, xp.where(seen, over(weights.least, X), xp.zeros_like(X)))
-        W, far, force, rest = 1 / T, dot(T, X), magnitude(T), abs(piece.rest)
+def weigh(forces: Forces, floor: Any) -> Sums:
+    """The sums; no force counts as less than `floor`."""
+    sums = Sums(*[0.0] * len(Sums._fields))
+    for piece, (_, width) in zip(look(forces), pieces(forces.q, forces.width), strict=True):
+        q, T = abs(piece.q), maximum_in_place(piece.force, floor)
+        far, force, rest = dot(T, q), magnitude(T), abs(piece.rest)
+        W, work = over(1.0, T), dot(rest, q)
         whole = piece.q is forces.q
         room = None if whole else T
-        work = dot(rest, q)
         more = Sums(
             magnitude(rest),
             force,
@@ -246,16 +228,49 @@ def weigh(forces: Forces, weights: Weights) -> tuple[Sums, Array]:
             work if width is None else _sum(product(rest, width, room)),
         )
         if whole:
-            return more, X
+            return more
         sums = sums.plus(more)
-        if felt is None:
-            sizes = np.empty(forces.q.size, X.dtype) if sizes is None else sizes
-            sizes[done : done + X.size], done = X, done + X.size
-    return sums, None if sizes is None else sizes.reshape(forces.q.shape)
+    return sums
+
+
+def sizes_of(forces: Forces, energy: Any) -> Array:
+    """X = max(|q|, E/(n F)): the value of an entry, or the move that the force F there prices at its share of E.
+
+    F = max(|∇f|, |∇²f q|, |Aᵀz|, steepest slope of h). Where F is less than `VANISHING` of the largest one, X = |q|.
+    """
+    share, top = energy / max(1, math.prod(forces.block.shape)), 0.0
+    for _, F in _felt_forces(forces):
+        top = greatest(top, _top(F))
+    found = [
+        maximum_in_place(masked(over(share, F), VANISHING * top < F), abs(q)) for q, F in _felt_forces(forces)
+    ]
+    return found[0] if len(found) == 1 else np.concatenate(found).reshape(forces.q.shape)
+
+
+def _felt_forces(forces: Forces) -> Iterator[tuple[Array, Array]]:
+    """q and F = max(|∇f|, |∇²f q|, |Aᵀz|, steepest slope of h), piece by piece."""
+    f = forces
+    steep = None if f.slopes is None else steepest(f.slopes)
+    for q, p, g, g0, curved, slope in pieces(f.q, f.pull.array, f.gradient, f.at_zero, f.curved, steep):
+        F = abs(p) if f.pull.scale == 1.0 else abs(f.pull.scale) * abs(p)
+        if g is not None:
+            F = maximum_in_place(F, abs(g))
+        bent = curved if g0 is None else g - g0
+        if bent is not None:
+            F = maximum_in_place(F, abs(bent))
+        yield q, F if slope is None else maximum_in_place(F, slope)
 
 
 def _sum(x: Array) -> Any:
     return float(x.sum()) if type(x) is np.ndarray else scalar(namespace(x).sum(x))
+
+
+def masked(x: Array, seen: Array) -> Array:
+    """x where `seen`, else 0; for a temporary x."""
+    if type(x) is np.ndarray:
+        return np.multiply(x, seen, out=x)
+    xp = namespace(x)
+    return xp.where(seen, x, xp.zeros_like(x))
 
 
 def over(number: Any, x: Array) -> Array:

@@ -29,7 +29,7 @@ from ..functions.far import FLAT
 from ..operators.absolute import absolute
 from ..problem import Problem
 from .certificate import Certificate
-from .sizes import is_convex
+from .fixed import is_convex
 from .state import State, residual_of
 
 BEYOND = 1e6

@@ -7,17 +7,19 @@ r = Σ A_i q_i - b and ρ_i = ∇f_i(q_i) + s_i + A_iᵀz:
     blocks   do the forces of every block balance, compared with the smallest of its own forces?
     work     is what the residuals could still change in the objective small, compared with the objective?
 
-Sizes are taken before anything cancels: |A_i|ᵀ|z|, |A_i||q_i|. In block i, entry by entry,
+Sizes are taken before anything cancels: |A_i|ᵀ|z|, |A_i||q_i|. A block holds the energy
 
-    T = max(|∇f_i|, |∇f_i - ∇f_i(0)| of a quadratic, |s_i|, |A_i|ᵀ|z|)      the force that acts there,
-    X = max(|q_i|, E_i/(n_i T))                                             the size of the entry:
+    E_i = |f_i| + |h_i| + FIT·S_i,  S_i = |⟨q_i, ∇²f_i q_i⟩| + what the cheapest block costs that balances b alone,
 
-its value, or the move that T would price at its share of the block's energy E_i = |f_i| + |h_i|, so that an entry which
-is zero at the solution is measured by what it could be. Then with rms over the entries,
+so that perfect fits have a size. Then with the smallest of them, E, over m rows and, in block i, entry by entry,
 
-    rows    = rms_k |r_k|/R_k,  R = Σ|A_i| X_i + |b|
+    R = Σ|A_i||q_i| + |b|                                                   what a row adds up (see `entries.sizes_of`),
+    ẑ = |z| + E/(m R)                                                       a multiplier that is felt,
+    T = max(|∇f_i|, |∇f_i - ∇f_i(0)| of a quadratic, |s_i|, |A_i|ᵀẑ)        the force that acts there,
+
+    rows     = rms_k |r_k|/R_k
     blocks_i = rms(ρ_i/T) / min over the terms t of block i of rms(t/T)
-    work    = max( (Σ|ρ_i|ᵀ|q_i| + |z|ᵀ|r|)/ΣE_i, |z|ᵀ|r|/(10 min E_i) )
+    work     = max( (Σ|ρ_i|ᵀ|q_i| + |z|ᵀ|r|)/ΣE_i, |z|ᵀ|r|/(10 min |f_i| + |h_i|) )
 
 Every one of them stays what it is when a block, a row, the objective or (where h allows it) a single column is stated
 in other units. `docs/certificate.md` gives the reason for each part.
@@ -28,125 +30,42 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from .._arrays import (
     Array,
+    add_in_place,
     add_scaled,
-    asarray,
-    choose,
     is_array,
     magnitude,
     namespace,
     precision,
     scalar,
-    to_numpy,
-    zeros,
 )
-from ..operators import Operator, ZeroMap
-from ..operators.absolute import absolute
-from ..problem import Block, Problem
-from .entries import Forces, Sums, Weights, bent, carried, has_price, inverse, over, strongest, weigh
-from .slopes import Slopes, slopes_of, uniform
+from .entries import VANISHING, Forces, bent, has_price, inverse, masked, over, strongest, weigh
+from .fixed import Fixed
 
 ROUNDING = 4.0
 """Units of rounding that count for every quantity that was computed."""
-VANISHING = 1e-6
-"""On an entry no force counts as less than this share of the largest one in its block: some entries feel none."""
 ABSENT = 1e-8
 """A term of a block that is smaller than this share of the largest one is not there."""
 FIT = 1e-4
-"""Share of ⟨q, ∇²f q⟩ in the energy of f: where the fit is perfect, f itself says nothing of its size."""
+"""Share of the `spare` energy that counts."""
 LEAST = 0.1
 """Weight of the work of the equation's residual in units of the smallest block's energy."""
 
 
-class Fixed(NamedTuple):
-    """What is found once for a problem."""
+class Energy(NamedTuple):
+    """How much of the objective a block holds."""
 
-    absolute: tuple[Operator, ...]
-    """|A_i|."""
-    at_zero: tuple[Array | None, ...]
-    """∇f_i(0) of the quadratic f_i."""
-    exact: tuple[bool, ...]
-    """Whether |A_i| is exact, or an estimate that a product with A_i should be held against."""
-    slopes: tuple[Slopes | None, ...]
-    """∂h_i of the piecewise linear h_i."""
-    free: tuple[bool, ...]
-    """Whether A_i = 0."""
-    priced: tuple[bool, ...]
-    """Whether the blocks add to the objective."""
-    convex: bool
-    """Whether the problem is known to be convex."""
-    widths: tuple[Any, ...]
-    """w_i of the domains that are bounded in every entry: numbers or arrays; None for others."""
-    room: Array | None
-    """Σ|A_i| w_i with the widths w_i of the sets, ∞ in rows with a block that has none; None where all have."""
+    price: Any
+    """|f| + |h|."""
+    spare: Any
+    """|⟨q, ∇²f q⟩| + `Fixed.alone`: where a fit is perfect, f and h say nothing of their size, and the data do."""
 
-
-_fixed: WeakKeyDictionary[Problem, dict[Any, Fixed]] = WeakKeyDictionary()
-
-
-def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
-    """|A_i| and ∇f_i(0) for blocks of the kind of `q`; made once."""
-    known = _fixed.setdefault(problem, {})
-    key = tuple([(type(qi), qi.dtype) for qi in q])
-    if key not in known:
-        flat = [
-            block.f.grad(zeros(block.shape, qi)) if block.f is not None and block.f.is_quadratic else None
-            for block, qi in zip(problem.blocks, q, strict=True)
-        ]
-        free = tuple([op.is_zero for op in problem.operators])
-        slopes = tuple([slopes_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
-        larger = tuple(map(absolute, problem.operators))
-        exact = tuple([getattr(op, "exact", True) for op in larger])
-        widths = tuple([width_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
-        known[key] = Fixed(
-            larger,
-            tuple(flat),
-            exact,
-            slopes,
-            free,
-            tuple(map(is_priced, problem.blocks)),
-            is_convex(problem),
-            widths,
-            _room(problem, larger, q),
-        )
-    return known[key]
-
-
-def width_of(block: Block, q: Array) -> Any:
-    """The width of dom h in every entry, a number or an array like q; None where one is infinite."""
-    width = np.asarray(to_numpy(block.h.width(block.shape)), dtype=float)
-    return uniform(width, block, q) if np.all(np.isfinite(width)) else None
-
-
-def _room(problem: Problem, larger: Sequence[Operator], q: Sequence[Array]) -> Array | None:
-    """How far apart the two sides of every row can be while all blocks stay in their sets."""
-    total: Any = 0.0
-    for block, op, qi in zip(problem.blocks, larger, q, strict=True):
-        width = np.asarray(to_numpy(block.h.width(block.shape)))
-        if np.all(np.isinf(width)) and not isinstance(op, ZeroMap):
-            return None
-        wide = np.broadcast_to(width, block.shape)
-        sides = op.apply(asarray(np.where(np.isfinite(wide), wide, 0.0), qi))
-        open_ended = op.apply(asarray(np.where(np.isfinite(wide), 0.0, 1.0), qi))
-        xp = namespace(sides)
-        total = total + xp.where(open_ended > 0, math.inf, sides)
-    xp = namespace(total)
-    return xp.where(total > 0, total, math.inf)
-
-
-def is_convex(problem: Problem) -> bool:
-    """Whether every f and h is known to be convex."""
-    return all(b.h.is_convex and (b.f is None or b.f.is_convex is True) for b in problem.blocks)
-
-
-def is_priced(block: Block) -> bool:
-    """Whether the block adds to the objective."""
-    return block.f is not None or has_price(block)
+    @property
+    def whole(self) -> Any:
+        """E."""
+        return self.price + FIT * self.spare
 
 
 class Balance(NamedTuple):
@@ -164,24 +83,23 @@ class Balance(NamedTuple):
     """The same of h, unless it is a set."""
     pull: Any
     """The same of the equation."""
-    far: Any
-    """Σ T X."""
     work: Any
     """|ρ|ᵀ|q|, rounding added."""
     span: Any
-    """|ρ|ᵀw with the widths w of the domain; |ρ|ᵀ|q| where there are none."""
-    energy: Any
-    """E = |f| + |h|, and a share of ⟨q, ∇²f q⟩."""
+    """|ρ|ᵀw with the widths w of the domain, |ρ|ᵀ|q| where there are none; rounding added."""
+    price: Any
+    spare: Any
+    """The `Energy` of the block."""
 
 
 BALANCE = len(Balance._fields)
 
 
-def energy_of(forces: Forces) -> Any:
-    """E = |f| + |h| + FIT·|⟨q, ∇²f q⟩|."""
+def energy_of(forces: Forces, alone: float) -> Energy:
+    """How much of the objective a block holds."""
     block = forces.block
     price = abs(block.h(forces.q)) if has_price(block) else 0.0
-    return abs(forces.value) + FIT * abs(bent(forces)) + price
+    return Energy(abs(forces.value) + price, abs(bent(forces)) + alone)
 
 
 def rounding_of(forces: Forces) -> Any:
@@ -198,31 +116,9 @@ def rounding_of(forces: Forces) -> Any:
     return ROUNDING * precision(q) * size
 
 
-def weights_of(forces: Forces, energy: Any) -> Weights:
-    """Forces count from `VANISHING` of the largest on; every entry has the same share of the energy."""
-    top = strongest(forces)
-    share = energy / max(1, math.prod(forces.block.shape))
-    return Weights(choose(top > 0, VANISHING * top, 1.0), choose(top > 0, share, 0.0))
-
-
-def priced_balance(forces: Forces) -> tuple[Balance, Array]:
-    """How well the forces of a block balance, and the sizes X of its entries."""
-    energy, rounding = energy_of(forces), rounding_of(forces)
-    sums, reach = weigh(forces, weights_of(forces, energy))
-    return _balance(forces, energy, rounding, sums), reach
-
-
-def unpriced_balance(forces: Forces, larger: Operator, rows: Array, least: Any) -> Balance:
-    """The same for a block without a price: where all its forces vanish, one counts that the cheapest block could feel.
-
-    An entry may go as far as the rows of the equation that it takes part in are large, 1/(|A|ᵀ(1/R)).
-    """
-    rounding, count = rounding_of(forces), max(1, math.prod(forces.block.shape))
-    weights = weights_of(forces, 0.0)._replace(felt=carried(larger, over(1.0, rows)), least=least / count)
-    return _balance(forces, 0.0, rounding, weigh(forces, weights)[0])
-
-
-def _balance(forces: Forces, energy: Any, rounding: Any, sums: Sums) -> Balance:
+def balance_of(forces: Forces, energy: Energy) -> Balance:
+    """How well the forces of a block balance; they count from `VANISHING` of the largest on."""
+    rounding, sums = rounding_of(forces), weigh(forces, VANISHING * strongest(forces))
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
     root = math.sqrt(count)
     return Balance(
@@ -232,11 +128,24 @@ def _balance(forces: Forces, energy: Any, rounding: Any, sums: Sums) -> Balance:
         sums.own / root,
         sums.normal / root if has_price(forces.block) else 0.0,
         sums.larger / root,
-        sums.far,
         sums.work + rounding * magnitude(forces.q) + units * sums.far,
-        sums.span,
-        energy,
+        sums.span + (rounding + units * sums.force) * _distance(forces, root),
+        *energy,
     )
+
+
+def _distance(forces: Forces, root: float) -> Any:
+    """‖w‖ with the widths w of the domain; ‖q‖ where there are none."""
+    width = forces.width
+    if width is None:
+        return magnitude(forces.q)
+    return magnitude(width) if is_array(width) else root * width
+
+
+def felt(z: Array, rows: Array, least: Any) -> Array:
+    """ẑ = |z| + E/(m R) with the smallest energy E of a block: a multiplier that is less is felt by none."""
+    share = least / max(1, math.prod(z.shape))
+    return add_in_place(masked(over(share, rows), rows > 0), abs(z))
 
 
 class Verdict(NamedTuple):
@@ -257,27 +166,26 @@ class Verdict(NamedTuple):
         return math.inf if any(map(math.isnan, answers)) else max(answers)
 
 
-def verdict(fixed: Fixed, rows: float, lost: float, balances: Sequence[Balance]) -> Verdict:
-    """The answers from the numbers; `rows` and `lost` = |z|ᵀ|r| belong to the equation."""
+def verdict(fixed: Fixed, rows: float, lost: float, held: float, balances: Sequence[Balance]) -> Verdict:
+    """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r| and `held` = |z|ᵀR belong to the equation."""
     if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
         return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, True)
-    energies = [found.energy for found in balances]
-    total = sum(energies)
-    least = min([energy for energy in energies if energy > ABSENT**2 * total], default=0.0)
-    blocks = tuple([_block(zero, found, least) for zero, found in zip(fixed.free, balances, strict=True)])
+    total = sum([Energy(found.price, found.spare).whole for found in balances])
+    blocks = tuple([_block(zero, found) for zero, found in zip(fixed.free, balances, strict=True)])
     work = lost + sum(found.work for found in balances)
+    least = max(smallest([found.price for found in balances]), ABSENT * held)
     work = max(ratio(work, total), LEAST * ratio(lost, least)) if total > 0 else 0.0
     gap = lost + sum(found.span for found in balances)
     bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
     return Verdict(rows, blocks, work, gap, bounded)
 
 
-def _block(free: bool, found: Balance, least: float) -> float:
-    """rms(ρ/T) against the smallest force of the block that is there; the equation's as small as its work is felt."""
+def _block(free: bool, found: Balance) -> float:
+    """rms(ρ/T) against the smallest force of the block that is there."""
     top = max(found.own, found.normal, found.pull)
     terms = [term for term in (found.own, found.normal) if term > ABSENT * top]
     if not free:
-        terms.append(max(found.pull, least / found.far if found.far > 0 else 0.0))
+        terms.append(max(found.pull, ABSENT * top))
     size = min(1.0, *terms) if terms else 0.0
     if size == 0.0:  # no force acts at all
         return 0.0 if found.left <= found.rounding else math.inf
@@ -285,14 +193,13 @@ def _block(free: bool, found: Balance, least: float) -> float:
 
 
 def smallest(energies: Sequence[Any]) -> Any:
-    """The smallest energy that is not 0; 0 where all are."""
-    known = [e for e in energies if not (isinstance(e, float) and e <= 0.0)]
-    if all(isinstance(e, float) for e in known):
-        return min(known, default=0.0)
-    xp = namespace(next(e for e in known if is_array(e) or not isinstance(e, float)))
-    found = math.inf
-    for e in known:
-        found = xp.minimum(xp.where(xp.asarray(e) > 0, xp.asarray(e), math.inf), found)
+    """The smallest energy that is there, more than `ABSENT`² of all; 0 where none is."""
+    total = sum(energies)
+    if isinstance(total, float):
+        return min([e for e in energies if e > ABSENT**2 * total], default=0.0)
+    xp, found = namespace(total), math.inf
+    for e in map(xp.asarray, energies):
+        found = xp.minimum(xp.where(e > ABSENT**2 * total, e, math.inf), found)
     return xp.where(xp.isfinite(found), found, 0.0)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, asarray, namespace, precision, to_numpy
+from .._arrays import Array, asarray, is_array, namespace, precision, to_numpy
 from ..problem import Block
 
 SLACK = 4.0
@@ -52,6 +52,15 @@ def uniform(value: np.ndarray, block: Block, q: Array) -> Any:
     if value.size and np.all(value == value.flat[0]):
         return float(value.flat[0])
     return asarray(np.ascontiguousarray(np.broadcast_to(value, block.shape)), q)
+
+
+def steepest(slopes: Slopes) -> Any:
+    """The largest |slope| of h in every entry, bounds aside."""
+    left, right = abs(slopes.left), abs(slopes.right)
+    if type(left) is float and type(right) is float:
+        return max(left, right)
+    xp = namespace(left if is_array(left) else right)
+    return xp.maximum(xp.asarray(left), xp.asarray(right))
 
 
 def nearest(slopes: Slopes, q: Array, y: Array) -> Array:

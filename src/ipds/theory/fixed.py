@@ -1,0 +1,157 @@
+"""What a certificate needs to know of a problem, found once: |A_i|, ∇f_i(0), ∂h_i, widths of sets, sizes of data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy
+
+from .._arrays import Array, asarray, is_array, namespace, to_numpy, zeros
+from ..operators import Identity, Matrix, Operator, ZeroMap
+from ..operators.absolute import SMALL, absolute
+from ..problem import Block, Problem
+from .entries import has_price
+from .slopes import Slopes, slopes_of, uniform
+
+
+class Fixed(NamedTuple):
+    """What is found once for a problem."""
+
+    absolute: tuple[Operator, ...]
+    """|A_i|."""
+    at_zero: tuple[Array | None, ...]
+    """∇f_i(0) of the quadratic f_i."""
+    exact: tuple[bool, ...]
+    """Whether |A_i| is exact, or an estimate that a product with A_i should be held against."""
+    slopes: tuple[Slopes | None, ...]
+    """∂h_i of the piecewise linear h_i."""
+    alone: tuple[float, ...]
+    """What the cheapest block costs that satisfies the equation by itself; 0 for blocks that cannot."""
+    homogeneous: Any
+    """Where b is 0: True (everywhere), False (nowhere), or an array."""
+    free: tuple[bool, ...]
+    """Whether A_i = 0."""
+    priced: tuple[bool, ...]
+    """Whether the blocks add to the objective."""
+    convex: bool
+    """Whether the problem is known to be convex."""
+    widths: tuple[Any, ...]
+    """w_i of the domains that are bounded in every entry: numbers or arrays; None for others."""
+    room: Array | None
+    """Σ|A_i| w_i with the widths w_i of the sets, ∞ in rows with a block that has none; None where all have."""
+
+
+_fixed: WeakKeyDictionary[Problem, dict[Any, Fixed]] = WeakKeyDictionary()
+
+
+def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
+    """|A_i| and ∇f_i(0) for blocks of the kind of `q`; made once."""
+    known = _fixed.setdefault(problem, {})
+    key = tuple([(type(qi), qi.dtype) for qi in q])
+    if key not in known:
+        flat = [
+            block.f.grad(zeros(block.shape, qi)) if block.f is not None and block.f.is_quadratic else None
+            for block, qi in zip(problem.blocks, q, strict=True)
+        ]
+        free = tuple([op.is_zero for op in problem.operators])
+        slopes = tuple([slopes_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
+        sizes = tuple(map(absolute, problem.operators))
+        exact = tuple([getattr(op, "exact", True) for op in sizes])
+        widths = tuple([width_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
+        known[key] = Fixed(
+            sizes,
+            tuple(flat),
+            exact,
+            slopes,
+            alone(problem, q),
+            _homogeneous(problem),
+            free,
+            tuple(map(is_priced, problem.blocks)),
+            is_convex(problem),
+            widths,
+            _room(problem, sizes, q),
+        )
+    return known[key]
+
+
+def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
+    """What the cheapest block costs that satisfies the equation by itself, others being 0; 0 for blocks that cannot.
+
+    Like the objective at the start of a fit, (b - 0)²/2: the size of data of which nothing may be left at the solution.
+    """
+    costs = []
+    for block, op, qi in zip(problem.blocks, problem.operators, q, strict=True):
+        x = _balancing(op, problem) if is_priced(block) else None
+        cost = 0.0
+        if x is not None:
+            x = asarray(x, qi)
+            cost = 0.0 if block.f is None else abs(float(block.f(x)))
+            cost += abs(float(block.h(x))) if has_price(block) else 0.0
+        costs.append(cost if math.isfinite(cost) else 0.0)
+    least = min([cost for cost in costs if cost > 0], default=0.0)
+    return tuple([min(cost, least) for cost in costs])
+
+
+def _balancing(op: Operator, problem: Problem) -> np.ndarray | None:
+    """x with A x = b ≠ 0, where A has one entry in every row, and one direction in every column; else None."""
+    if not np.any(to_numpy(problem.b)):
+        return None
+    b = np.array(np.broadcast_to(to_numpy(problem.b), problem.shape), dtype=float)
+    if isinstance(op, Identity):
+        return b / op.scale if op.scale != 0 else None
+    if (
+        not isinstance(op, Matrix)
+        or b.ndim > 1
+        or (math.prod(op.matrix.shape) > SMALL and is_array(op.matrix))
+    ):
+        return None
+    A = scipy.sparse.csr_array(to_numpy(op.matrix) if is_array(op.matrix) else op.matrix)
+    if A.nnz != A.shape[0] or np.any(np.diff(A.indptr) != 1) or np.any(A.data == 0):
+        return None
+    x = np.zeros(A.shape[1])
+    x[A.indices] = b / A.data
+    return x if np.allclose(A @ x, b, rtol=1e-9, atol=0.0) else None
+
+
+def _homogeneous(problem: Problem) -> Any:
+    found = problem.b == 0
+    if not is_array(problem.b):
+        return bool(found)
+    every = to_numpy(found)
+    return True if every.all() else found if every.any() else False
+
+
+def width_of(block: Block, q: Array) -> Any:
+    """The width of dom h in every entry, a number or an array like q; None where one is infinite."""
+    width = np.asarray(to_numpy(block.h.width(block.shape)), dtype=float)
+    return uniform(width, block, q) if np.all(np.isfinite(width)) else None
+
+
+def _room(problem: Problem, sizes: Sequence[Operator], q: Sequence[Array]) -> Array | None:
+    """How far apart the two sides of every row can be while all blocks stay in their sets."""
+    total: Any = 0.0
+    for block, op, qi in zip(problem.blocks, sizes, q, strict=True):
+        width = np.asarray(to_numpy(block.h.width(block.shape)))
+        if np.all(np.isinf(width)) and not isinstance(op, ZeroMap):
+            return None
+        wide = np.broadcast_to(width, block.shape)
+        sides = op.apply(asarray(np.where(np.isfinite(wide), wide, 0.0), qi))
+        open_ended = op.apply(asarray(np.where(np.isfinite(wide), 0.0, 1.0), qi))
+        xp = namespace(sides)
+        total = total + xp.where(open_ended > 0, math.inf, sides)
+    xp = namespace(total)
+    return xp.where(total > 0, total, math.inf)
+
+
+def is_convex(problem: Problem) -> bool:
+    """Whether every f and h is known to be convex."""
+    return all(b.h.is_convex and (b.f is None or b.f.is_convex is True) for b in problem.blocks)
+
+
+def is_priced(block: Block) -> bool:
+    """Whether the block adds to the objective."""
+    return block.f is not None or has_price(block)

@@ -1,0 +1,91 @@
+"""Perfect fits and zero solutions are certified; fits that are almost perfect not before they are right."""
+
+import numpy as np
+import pytest
+
+from ipds import Block, Problem, solve
+from ipds.functions import L1, L2, Box, Cardinality, LeastSquares, NonNegative, Quadratic, Rank
+from ipds.operators import Sampling
+from ipds.theory.certificate import certificate
+
+g = np.random.default_rng(0)
+G, x = g.standard_normal((30, 8)), g.standard_normal(8)
+sparse = np.where(np.arange(8) < 3, x, 0.0)
+LOW = g.standard_normal((20, 2)) @ g.standard_normal((2, 15))
+SEEN = g.random(LOW.shape) < 0.7
+COUNT = int(SEEN.sum())
+
+FITS = {
+    "squares": ([Block(f=LeastSquares(G, G @ x), shape=8)], None, x),
+    "squares of residuals": ([Block(A=-G, shape=8), Block(f=Quadratic(1.0), shape=30)], -G @ x, x),
+    "squares in a box": (
+        [Block(f=LeastSquares(G, G @ x), A=-1.0, shape=8), Block(h=Box(-9, 9), shape=8)], 0.0, x,
+    ),
+    "squares and signs": (
+        [Block(f=LeastSquares(G, G @ abs(sparse)), A=-1.0, shape=8), Block(h=NonNegative(), shape=8)],
+        0.0,
+        abs(sparse),
+    ),
+    "squares and cardinality": (
+        [Block(f=LeastSquares(G, G @ sparse), A=-1.0, shape=8), Block(h=Cardinality(3), shape=8)], 0.0, sparse,
+    ),
+    "absolute values": ([Block(A=-G, shape=8), Block(h=L1(1.0), shape=30)], -G @ x, x),
+    "a norm": ([Block(A=-G, shape=8), Block(h=L2(1.0), shape=30)], -G @ x, x),
+    "completion, one block": (
+        [Block(f=LeastSquares(Sampling(SEEN), LOW[SEEN]), h=Rank(2), shape=LOW.shape)], None, LOW,
+    ),
+    "completion, split": (
+        [Block(f=LeastSquares(Sampling(SEEN), LOW[SEEN]), h=Rank(2), A=-1.0, shape=LOW.shape), Block(shape=LOW.shape)],
+        0.0,
+        LOW,
+    ),
+    "completion, residuals": (
+        [Block(h=Rank(2), A=Sampling(SEEN), shape=LOW.shape), Block(f=Quadratic(1.0), shape=COUNT)], LOW[SEEN], LOW,
+    ),
+    "no solution but zero": ([Block(f=LeastSquares(G, G @ x), h=L1(1e4), shape=8)], None, 0.0 * x),
+    "zero, split": ([Block(f=LeastSquares(G, G @ x), A=-1.0, shape=8), Block(h=L1(1e4), shape=8)], 0.0, 0.0 * x),
+    "nothing at all": ([Block(f=LeastSquares(G, 0.0 * G @ x), A=-1.0, shape=8), Block(shape=8)], 0.0, 0.0 * x),
+    "an idle block": (
+        [Block(f=LeastSquares(G, G @ x), A=-1.0, shape=8), Block(h=Box(-9, 9), shape=8), Block(A=0.0, shape=8)], 0.0, x,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_certified(name):
+    blocks, b, truth = FITS[name]
+    problem = Problem(blocks) if b is None else Problem(blocks, b=b)
+    result = solve(problem, seed=0, max_iter=2000)
+    assert result.success
+    assert np.linalg.norm(result.x[0] - truth) <= 1e-5 * max(1.0, np.linalg.norm(truth))
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-4, 1e-6])
+def test_a_residual_of_the_equation_that_is_as_large_as_a_small_misfit_is_no_success(noise):
+    """G q - y = u with u of the size of the noise: an error of that size in the rows is all of the objective."""
+    y = G @ x + noise * g.standard_normal(30)
+    problem = Problem([Block(A=-G, shape=8), Block(f=Quadratic(1.0), shape=30)], b=-y)
+    best = np.linalg.lstsq(G, y, rcond=None)[0]
+    u = G @ best - y
+    right = certificate(problem, (best, u), -u, (0 * best, 0 * u))
+    wrong = certificate(problem, (best, 0.3 * u), -0.3 * u, (0 * best, 0 * u))
+    assert right.relative < 1e-6
+    assert wrong.relative > 1e-4
+
+
+def test_a_force_that_rounding_swallows_in_one_block_is_measured_in_the_others():
+    """The second block's own forces are 1e13 times those of the equation, which no gradient can resolve there."""
+    H = g.standard_normal((30, 8))
+    blocks = [
+        Block(f=LeastSquares(G, G @ x), A=1.0, shape=8),
+        Block(f=LeastSquares(1e6 * H, 1e6 * H @ x), A=1.0, shape=8),
+        Block(h=L1(0.1), shape=8),
+    ]
+    result = solve(Problem(blocks, b=2.5), seed=0)
+    assert result.success
+    v = (
+        2.5 - result.x[0] - x
+    )  # the second block is x, and the first minimises ½‖G(w - x)‖² + 0.1‖2.5 - w - x‖₁
+    slope = G.T @ (G @ (result.x[0] - x))
+    assert np.all(np.abs(slope) <= 0.1 + 1e-5)
+    np.testing.assert_allclose(slope[np.abs(v) > 1e-6], 0.1 * np.sign(v[np.abs(v) > 1e-6]), atol=1e-5)
