@@ -217,8 +217,8 @@ def _at_rest(forces: Forces) -> Forces:
     h, g, pull = forces.block.h, forces.gradient, forces.pull
     if not h.is_manifold or forces.rest is not None:
         return forces
-    p = pull.array if pull.scale == 1.0 else pull.scale * pull.array
-    return forces._replace(rest=h.tangent(forces.q, p if g is None else g + p))
+    own = pull.scale * pull.array
+    return forces._replace(rest=h.tangent(forces.q, own if g is None else add_in_place(own, g)))
 
 
 def _rows(

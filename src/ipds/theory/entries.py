@@ -156,14 +156,13 @@ def inverse(step: Any) -> Any:
 def strongest(forces: Forces) -> Any:
     """The largest of |∇f|, |∇²f q| and |A|ᵀẑ on any entry."""
     top = forces.larger.scale * _top(forces.larger.array)
-    for force in (forces.gradient, second_order(forces)):
-        top = top if force is None else greatest(top, _top(abs(force)))
+    if forces.gradient is None:
+        return top
+    for g, g0, curved in pieces(forces.gradient, forces.at_zero, forces.curved):
+        second = curved if g0 is None else g - g0
+        for force in (g, second):
+            top = top if force is None else greatest(top, _top(abs(force)))
     return top
-
-
-def second_order(forces: Forces) -> Array | None:
-    """∇²f q, where it is known."""
-    return forces.curved if forces.at_zero is None else forces.gradient - forces.at_zero
 
 
 def _top(x: Array) -> Any:
@@ -241,10 +240,15 @@ def sizes_of(forces: Forces, energy: Any) -> Array:
     share, top = energy / max(1, math.prod(forces.block.shape)), 0.0
     for _, F in _felt_forces(forces):
         top = greatest(top, _top(F))
-    found = [
-        maximum_in_place(masked(over(share, F), VANISHING * top < F), abs(q)) for q, F in _felt_forces(forces)
-    ]
-    return found[0] if len(found) == 1 else np.concatenate(found).reshape(forces.q.shape)
+    sizes, done = None, 0
+    for q, F in _felt_forces(forces):
+        X = maximum_in_place(masked(over(share, F), VANISHING * top < F), abs(q))
+        if q is forces.q:
+            return X
+        sizes = np.empty(forces.q.size, X.dtype) if sizes is None else sizes
+        sizes[done : done + q.size] = X
+        done += q.size
+    return np.reshape(sizes, forces.q.shape)
 
 
 def _felt_forces(forces: Forces) -> Iterator[tuple[Array, Array]]:

@@ -41,7 +41,7 @@ from .._arrays import (
     precision,
     scalar,
 )
-from .entries import VANISHING, Forces, bent, has_price, inverse, masked, over, strongest, weigh
+from .entries import VANISHING, Forces, bent, has_price, inverse, masked, over, pieces, strongest, weigh
 from .fixed import Fixed
 
 ROUNDING = 4.0
@@ -143,9 +143,17 @@ def _distance(forces: Forces, root: float) -> Any:
 
 
 def felt(z: Array, rows: Array, least: Any) -> Array:
-    """ẑ = |z| + E/(m R) with the smallest energy E of a block: a multiplier that is less is felt by none."""
+    """ẑ = |z| + E/(m R) with the smallest energy E of a block: a multiplier that is less is felt by none.
+
+    `rows` is a temporary of the caller's, and large ones are overwritten.
+    """
     share = least / max(1, math.prod(z.shape))
-    return add_in_place(masked(over(share, rows), rows > 0), abs(z))
+    for R, size in pieces(rows, z):
+        own = add_in_place(masked(over(share, R), R > 0), abs(size))
+        if R is rows:
+            return own
+        R[...] = own
+    return rows
 
 
 class Verdict(NamedTuple):
