@@ -45,7 +45,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (SparsePCA(2), (X + 1j,), ValueError, "Complex data not supported"),
     (SparsePCA(2, method="magic"), (X,), ValueError, "method must be"),
     (RobustSparseRegressor(7), (X, Y), ValueError, "sparsity must be between 1 and 6"),
-    (RobustSparseRegressor("aic"), (X, Y), ValueError, "sparsity must be one of"),
+    (RobustSparseRegressor("aic"), (X, Y), ValueError, "sparsity must be an integer, a list of them"),
     (RobustSparseRegressor([]), (X, Y), ValueError, "at least one candidate"),
     (RobustSparseRegressor([2, 9]), (X, Y), ValueError, "between 1 and 6"),
     (RobustSparseRegressor(2, refit="ridge"), (X, Y), ValueError, "refit must be one of"),
