@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg  # noqa: F401  # it has a BLAS of its own, which is loaded before threads are counted
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ipds import Block, Problem, solve

@@ -155,17 +155,17 @@ def inverse(step: Any) -> Any:
 
 def strongest(forces: Forces) -> Any:
     """The largest of |∇f|, |∇²f q| and |A|ᵀẑ on any entry."""
-    top = forces.larger.scale * _top(forces.larger.array)
+    top = forces.larger.scale * largest(forces.larger.array)
     if forces.gradient is None:
         return top
     for g, g0, curved in pieces(forces.gradient, forces.at_zero, forces.curved):
         second = curved if g0 is None else g - g0
         for force in (g, second):
-            top = top if force is None else greatest(top, _top(abs(force)))
+            top = top if force is None else greatest(top, largest(abs(force)))
     return top
 
 
-def _top(x: Array) -> Any:
+def largest(x: Array) -> Any:
     """max x_i."""
     return float(x.max()) if type(x) is np.ndarray else scalar(namespace(x).max(x))
 
@@ -239,7 +239,7 @@ def sizes_of(forces: Forces, energy: Any) -> Array:
     """
     share, top = energy / max(1, math.prod(forces.block.shape)), 0.0
     for _, F in _felt_forces(forces):
-        top = greatest(top, _top(F))
+        top = greatest(top, largest(F))
     sizes, done = None, 0
     for q, F in _felt_forces(forces):
         X = maximum_in_place(masked(over(share, F), VANISHING * top < F), abs(q))

@@ -41,7 +41,19 @@ from .._arrays import (
     precision,
     scalar,
 )
-from .entries import VANISHING, Forces, bent, has_price, inverse, masked, over, pieces, strongest, weigh
+from .entries import (
+    VANISHING,
+    Forces,
+    bent,
+    has_price,
+    inverse,
+    largest,
+    masked,
+    over,
+    pieces,
+    strongest,
+    weigh,
+)
 from .fixed import Fixed
 
 ROUNDING = 4.0
@@ -50,6 +62,9 @@ ABSENT = 1e-8
 """A term of a block that is smaller than this share of the largest one is not there."""
 FIT = 1e-4
 """Share of the `spare` energy that counts."""
+NOISE = 1e-9
+"""Share of the largest row below which a row is not trusted to have a size of its own. It times `VANISHING`⁻¹ is far
+from `ABSENT`, so that no row, however small, can make the forces of a block look absent."""
 LEAST = 0.1
 """Weight of the work of the equation's residual in units of the smallest block's energy."""
 
@@ -145,11 +160,12 @@ def _distance(forces: Forces, root: float) -> Any:
 def felt(z: Array, rows: Array, least: Any) -> Array:
     """ẑ = |z| + E/(m R) with the smallest energy E of a block: a multiplier that is less is felt by none.
 
+    Rows that add up to less than `NOISE` of the largest may be rounding and nothing else: there ẑ = |z|.
     `rows` is a temporary of the caller's, and large ones are overwritten.
     """
-    share = least / max(1, math.prod(z.shape))
+    share, floor = least / max(1, math.prod(z.shape)), NOISE * largest(rows)
     for R, size in pieces(rows, z):
-        own = add_in_place(masked(over(share, R), R > 0), abs(size))
+        own = add_in_place(masked(over(share, R), floor < R), abs(size))
         if R is rows:
             return own
         R[...] = own
