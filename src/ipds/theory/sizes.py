@@ -198,7 +198,7 @@ def verdict(fixed: Fixed, rows: float, lost: float, held: float, balances: Seque
     blocks = tuple([_block(zero, found) for zero, found in zip(fixed.free, balances, strict=True)])
     work = lost + sum(found.work for found in balances)
     least = max(smallest([found.price for found in balances]), ABSENT * held)
-    work = max(ratio(work, total), LEAST * ratio(lost, least)) if total > 0 else 0.0
+    work = max(ratio(work, total) if total > 0 else 0.0, LEAST * ratio(lost, least))
     gap = lost + sum(found.span for found in balances)
     bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
     return Verdict(rows, blocks, work, gap, bounded)
