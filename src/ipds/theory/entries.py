@@ -240,7 +240,8 @@ def sizes_of(forces: Forces, energy: Any) -> Array:
     share, top = energy / max(1, math.prod(forces.block.shape)), 0.0
     for _, F in _felt_forces(forces):
         top = greatest(top, largest(F))
-    sizes, done = None, 0
+    sizes: Any = None
+    done = 0
     for q, F in _felt_forces(forces):
         X = maximum_in_place(masked(over(share, F), VANISHING * top < F), abs(q))
         if q is forces.q:
@@ -248,7 +249,7 @@ def sizes_of(forces: Forces, energy: Any) -> Array:
         sizes = np.empty(forces.q.size, X.dtype) if sizes is None else sizes
         sizes[done : done + q.size] = X
         done += q.size
-    return np.reshape(sizes, forces.q.shape)
+    return sizes.reshape(forces.q.shape)
 
 
 def _felt_forces(forces: Forces) -> Iterator[tuple[Array, Array]]:
