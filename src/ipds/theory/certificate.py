@@ -236,9 +236,11 @@ def _rows(
         rows = add_in_place(plain, abs(problem.b))
 
     def lifted(i: int) -> Array:
-        return (
-            sizes_of(acting[i], greatest(energies[i].whole, least)) if fixed.priced[i] else abs(acting[i].q)
-        )
+        if not fixed.priced[i]:
+            return abs(acting[i].q)
+        # where the slopes of h are known, they price a move even at zero; else only what the block holds is safe
+        sloped = fixed.slopes[i] is not None and has_price(problem.blocks[i])
+        return sizes_of(acting[i], greatest(energies[i].price, least) if sloped else energies[i].price)
 
     if zero is not False:
         large = _sum(problem, fixed, lifted, acting, known)
