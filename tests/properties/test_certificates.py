@@ -6,7 +6,6 @@ from ipds.theory.proofs import falls, separates
 from properties.judge import attempt, judged
 from properties.without_solution import infeasible, unbounded
 
-
 FALSE_ONCE = (4243964, 5502446)
 """A perfect fit, and a block at zero whose size was taken from another block: the judge or a certificate was wrong."""
 
