@@ -6,8 +6,9 @@ from ipds.theory.proofs import falls, separates
 from properties.judge import attempt, judged
 from properties.without_solution import infeasible, unbounded
 
-FALSE_ONCE = (4243964, 5502446)
-"""A perfect fit, and a block at zero whose size was taken from another block: the judge or a certificate was wrong."""
+FALSE_ONCE = (4243964, 5502446, 7000822)
+"""A perfect fit; a block at zero whose size was taken from another block; an equation met to 5e-5 that moved the
+objective by 2.6%: the judge, the certificate or the end of a run was wrong."""
 
 
 @pytest.mark.parametrize("seed", [*range(20), *FALSE_ONCE])

@@ -56,9 +56,8 @@ def test_paths_end_where_cold_starts_do(model):
         assert before.success
         assert before.fun == pytest.approx(exact.fun, rel=1e-4, abs=1e-6)
         steps.append(before.nit)
-    assert steps[1:].count(1) >= (
-        4 if model is quantiles else 8
-    )  # a linear program: fewer faces are foreseen
+    # a linear program: fewer faces are foreseen; a step is not the last where the equation is off by more than 1e-5
+    assert steps[1:].count(1) >= (4 if model is quantiles else 7)
 
 
 def test_one_step_solves_a_quadratic_problem_on_the_right_face():

@@ -57,7 +57,7 @@ NONE_LEFT = 1e-24
 before, but products of zeros with what holds them may be small while one of the factors is not."""
 WORTH = 1e-3
 """Interior points are worth a check from this relative residual and gap on: until then it could only say no."""
-MET = 1e-4
+MET = 1e-5
 """Relative residual of the equation above which a state does not end a run, however little its rows weigh: those of
 constraints may be small beside what they add up, and sweeps leave them last."""
 SHORTEST = 1e-8
