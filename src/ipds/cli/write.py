@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+
+from ..io.replacing import replace_file
 
 LARGEST = 100_000
 """Entries of an array up to which it stands in the record on standard output."""
@@ -77,20 +77,20 @@ def save(path: Path, summary: dict[str, Any], fitted: Fitted, names: tuple[str, 
     kind = path.suffix.lower()
     if kind == ".json":
         everything = {**summary, "fitted": record(fitted)[0], "history": plain(dict(result.history))}
-        _replace(path, lambda file: file.write(as_json(everything).encode()))
+        replace_file(path, lambda file: file.write(as_json(everything).encode()))
     elif kind == ".csv":
-        _replace(path, lambda file: _csv(file, fitted, names))
+        replace_file(path, lambda file: _csv(file, fitted, names))
     else:
         arrays = {name: np.asarray(value) for name, value in fitted.items() if not isinstance(value, dict)}
         arrays |= {f"history_{name}": column for name, column in result.history.items()}
         arrays |= {"summary": np.array(as_json(summary))}
         kept: dict[str, Any] = {name: array for name, array in arrays.items() if array.dtype.kind != "O"}
-        _replace(path, lambda file: np.savez_compressed(file, **kept))
+        replace_file(path, lambda file: np.savez_compressed(file, **kept))
 
 
 def save_figure(path: Path, figure: Any) -> None:
     """Write a figure in the format of the suffix."""
-    _replace(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower(), dpi=150))
+    replace_file(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower(), dpi=150))
 
 
 def table(rows: np.ndarray, head: list[str]) -> str:
@@ -102,9 +102,9 @@ def table(rows: np.ndarray, head: list[str]) -> str:
 def save_table(path: Path, rows: np.ndarray, head: list[str]) -> None:
     """Write rows as CSV, or as an array where the suffix is .npy."""
     if path.suffix.lower() == ".npy":
-        _replace(path, lambda file: np.save(file, rows, allow_pickle=False))
+        replace_file(path, lambda file: np.save(file, rows, allow_pickle=False))
     else:
-        _replace(path, lambda file: file.write(table(rows, head).encode()))
+        replace_file(path, lambda file: file.write(table(rows, head).encode()))
 
 
 def _csv(file: IO[bytes], fitted: Fitted, names: tuple[str, ...]) -> None:
@@ -127,17 +127,3 @@ def _csv(file: IO[bytes], fitted: Fitted, names: tuple[str, ...]) -> None:
 def _cell(name: str) -> str:
     """Quoted where a comma, a quote or a line break asks for it."""
     return '"' + name.replace('"', '""') + '"' if any(mark in name for mark in ',"\n') else name
-
-
-def _replace(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes files for the owner alone
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -9,9 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -25,6 +23,7 @@ import scipy.sparse as sp
 from .._version import __version__
 from ..io.errors import DataError
 from ..io.limits import check_size, require_regular
+from ..io.replacing import replace_file
 from ..result import Result
 from ..status import Status
 from ..theory.certificate import Certificate
@@ -64,15 +63,8 @@ def save_model(model: Estimator, path: str | Path) -> None:
         "parameters": _mapped(parameters, arrays, "parameters"),
         "fitted": _mapped(fitted, arrays, "fitted"),
     }
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, manifest=np.array(json.dumps(manifest, allow_nan=False)), **arrays)  # type: ignore[arg-type]
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    entries: dict[str, Any] = {"manifest": np.array(json.dumps(manifest, allow_nan=False)), **arrays}
+    replace_file(Path(path), lambda file: np.savez_compressed(file, **entries))
 
 
 def load_model(path: str | Path) -> Any:
