@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..io.replacing import replace_file
+from ..io.replacing import replacing
 
 LARGEST = 100_000
 """Entries of an array up to which it stands in the record on standard output."""
@@ -77,20 +77,24 @@ def save(path: Path, summary: dict[str, Any], fitted: Fitted, names: tuple[str, 
     kind = path.suffix.lower()
     if kind == ".json":
         everything = {**summary, "fitted": record(fitted)[0], "history": plain(dict(result.history))}
-        replace_file(path, lambda file: file.write(as_json(everything).encode()))
+        with replacing(path) as file:
+            file.write(as_json(everything).encode())
     elif kind == ".csv":
-        replace_file(path, lambda file: _csv(file, fitted, names))
+        with replacing(path) as file:
+            _csv(file, fitted, names)
     else:
         arrays = {name: np.asarray(value) for name, value in fitted.items() if not isinstance(value, dict)}
         arrays |= {f"history_{name}": column for name, column in result.history.items()}
         arrays |= {"summary": np.array(as_json(summary))}
         kept: dict[str, Any] = {name: array for name, array in arrays.items() if array.dtype.kind != "O"}
-        replace_file(path, lambda file: np.savez_compressed(file, **kept))
+        with replacing(path) as file:
+            np.savez_compressed(file, **kept)
 
 
 def save_figure(path: Path, figure: Any) -> None:
     """Write a figure in the format of the suffix."""
-    replace_file(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower(), dpi=150))
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
 
 
 def table(rows: np.ndarray, head: list[str]) -> str:
@@ -101,10 +105,11 @@ def table(rows: np.ndarray, head: list[str]) -> str:
 
 def save_table(path: Path, rows: np.ndarray, head: list[str]) -> None:
     """Write rows as CSV, or as an array where the suffix is .npy."""
-    if path.suffix.lower() == ".npy":
-        replace_file(path, lambda file: np.save(file, rows, allow_pickle=False))
-    else:
-        replace_file(path, lambda file: file.write(table(rows, head).encode()))
+    with replacing(path) as file:
+        if path.suffix.lower() == ".npy":
+            np.save(file, rows, allow_pickle=False)
+        else:
+            file.write(table(rows, head).encode())
 
 
 def _csv(file: IO[bytes], fitted: Fitted, names: tuple[str, ...]) -> None:

@@ -31,7 +31,7 @@ from .grid import QUICK, QUICK_RHOS, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, p
 from .pool import at_most, available, finished, missing, run_all
 from .published import Published, read_published
 from .report import Study, is_free, publish_report, verdict, write_report
-from .run import write_atomically
+from .run import keep
 
 SECONDS, QUICK_SECONDS, QUICK_TRADE_OFF_SECONDS = 5.0, 0.5, 4.0
 THEORY_SECONDS = 15.0
@@ -191,7 +191,7 @@ def _theory(options: Options, say: Callable[[str], None]) -> dict[str, Any] | No
             say("the theory was not measured here, and is left out; without --report-only it is measured")
             return None
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(theory.measure(), allow_nan=False))
+        keep(path, theory.measure())
     measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return measured
 

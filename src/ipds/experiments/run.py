@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import warnings
 from pathlib import Path
 from typing import Any
 
 from .._version import __version__
+from ..io.replacing import replacing
 from .entrants import BY_LABEL
 from .grid import Cell
 from .instance import instance
@@ -70,13 +70,7 @@ def _finite(value: Any) -> Any:
     return 1e308 if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write_atomically(path: Path, content: str) -> None:
-    """Either the whole file or none of it, whatever interrupts."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    temporary.write_text(content, encoding="utf-8")
-    os.replace(temporary, path)
-
-
 def keep(path: Path, row: dict[str, Any]) -> None:
-    """Write a row as JSON."""
-    write_atomically(path, json.dumps(row, allow_nan=False))
+    """Write a row as JSON, whole or not at all."""
+    with replacing(path) as file:
+        file.write(json.dumps(row, allow_nan=False).encode())

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from .._version import __version__
 from ..io.errors import DataError
 from ..io.limits import check_size, require_regular
-from ..io.replacing import replace_file
+from ..io.replacing import replacing
 from ..result import Result
 from ..status import Status
 from ..theory.certificate import Certificate
@@ -64,7 +64,8 @@ def save_model(model: Estimator, path: str | Path) -> None:
         "fitted": _mapped(fitted, arrays, "fitted"),
     }
     entries: dict[str, Any] = {"manifest": np.array(json.dumps(manifest, allow_nan=False)), **arrays}
-    replace_file(Path(path), lambda file: np.savez_compressed(file, **entries))
+    with replacing(Path(path)) as file:
+        np.savez_compressed(file, **entries)
 
 
 def load_model(path: str | Path) -> Any:

@@ -8,11 +8,9 @@ before it is kept as PATH.previous: a crash at any moment leaves a whole file.
 from __future__ import annotations
 
 import contextlib
-import glob
 import math
 import numbers
 import os
-import tempfile
 import time
 import traceback
 import warnings
@@ -24,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import CheckpointError, CheckpointWarning
+from ..io.replacing import remove_leftovers, replacing
 from ..problem import Problem
 from ..status import Status
 from ..theory.state import State
@@ -33,7 +32,6 @@ from .run import FINAL, Point, Run
 from .saved import SavedFile, filled, split, write
 from .stopping import Check, Stagnation
 
-TEMPORARY = ".ipds-tmp"
 FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Errors that a file not written by this package leads to."""
 OURS = {"ipds", "contextlib", "numpy", "scipy", "array_api_compat", "dask", "jax", "torch"}
@@ -213,39 +211,23 @@ class Journal:
                 raise error
 
     def _write(self, settings: Checkpoint, legs: list[Leg], carry: Any) -> None:
-        """Beside its place, synced, then renamed: whole or not at all."""
+        """Write the generation of now; the last one becomes the one before."""
         arrays, numbers = split(carry, "carry")
         for k, leg in enumerate(legs):
             more = split(leg, f"{k}")
             arrays |= more[0]
             numbers |= more[1] | {f"{k}/checks": len(leg.history), f"{k}/still": leg.watcher.z is not None}
         manifest = {"identity": self._fingerprint, "entropy": self.entropy, "numbers": numbers}
-        file, previous = settings.file, settings.previous
-        handle, temporary = tempfile.mkstemp(prefix=file.name + ".", suffix=TEMPORARY, dir=file.parent)
-        try:
-            with os.fdopen(handle, "wb") as out:
-                write(out, manifest, arrays)
-                out.flush()
-                os.fsync(out.fileno())
-            if not self._torn:  # a torn file must not take the place of a whole one
-                with contextlib.suppress(FileNotFoundError):
-                    os.replace(file, previous)
-            os.replace(temporary, file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        previous = (
+            None if self._torn else settings.previous
+        )  # a torn file must not take the place of a whole one
+        with replacing(settings.file, previous) as file:
+            write(file, manifest, arrays)
         self._torn = False
-        if os.name == "posix":  # make the renaming last through a loss of power
-            folder = os.open(file.parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
 
     def _open(self, settings: Checkpoint) -> SavedFile | None:
         """The newest whole generation, where there is one, and its entropy."""
-        for leftover in settings.file.parent.glob(glob.escape(settings.file.name) + ".????????" + TEMPORARY):
-            with contextlib.suppress(OSError):  # of a process that was killed as it wrote
-                leftover.unlink()
+        remove_leftovers(settings.file)
         found, damaged = None, []
         for path in (settings.file, settings.previous):
             try:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...io import DataError, DataMissing
+from ...io.replacing import replacing
 
 CHUNK = 1 << 20
 
@@ -87,9 +87,9 @@ def _fetch(source: Source, folder: Path) -> Path:
     assert source.url is not None
     folder.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
-    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as out, urllib.request.urlopen(source.url, timeout=TIMEOUT) as answer:
+    target = folder / source.names[0]
+    with replacing(target) as out:
+        with urllib.request.urlopen(source.url, timeout=TIMEOUT) as answer:
             expected = answer.headers.get("Content-Length")
             while piece := answer.read(CHUNK):
                 size += len(piece)
@@ -101,9 +101,4 @@ def _fetch(source: Source, folder: Path) -> Path:
             raise DataError(f"{size} of {expected} bytes arrived")
         if digest.hexdigest() != source.sha256:
             raise DataError(f"SHA-256 {digest.hexdigest()} instead of {source.sha256}")
-        target = folder / source.names[0]
-        os.replace(temporary, target)
-        return target
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    return target
