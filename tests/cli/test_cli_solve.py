@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from ipds import models
 from ipds.cli import app
 from ipds.cli.models import MODELS
-from ipds.cli.solve import METHODS, exit_code
+from ipds.cli.report import exit_code
+from ipds.cli.solve import METHODS
 from ipds.methods.choosing import _NAMES
 from ipds.result import Status
 

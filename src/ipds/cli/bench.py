@@ -62,6 +62,6 @@ def _fastest(
 
 
 def _plain(result: Result | None) -> dict[str, Any] | None:
-    from .solve import outcome
+    from .report import outcome
 
     return None if result is None else outcome(result)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .errors import IMPOSSIBLE, INTERRUPTED, OK, UNCERTIFIED, Commands, say
+from .errors import Commands, say
 from .models import MODELS, Model, Parameter
+from .prepare import prepared
+from .report import exit_code, outcome, report
 
 if TYPE_CHECKING:
-    from ..io import Data
-    from ..result import Result
+    pass
 
 CODES = (
     "Exit codes: 0 certified; 1 stopped without a certificate to the tolerance (limits, stalled); 2 wrong usage or bad "
@@ -42,6 +43,10 @@ app = typer.Typer(
         ["Examples:", *(model.example for model in MODELS.values()), "ipds solve problem.py", CODES]
     ),
 )
+
+
+VIDEO = {"background": "low_rank_", "foreground": "residual_"}
+"""What the parts of a fitted video are called, and where they come from."""
 
 
 def option(panel: str, help: str, *names: str, **more: Any) -> Any:
@@ -122,7 +127,7 @@ def fit(
         raise ValueError("--target: this model takes no target; --drop leaves a column out")
     found = completed(read(data, request, format), drop_missing, impute, quiet)
     estimator = _estimator(model, {**parameters, "tol": tol, "max_iter": max_iter}, method, seed)
-    X, y, frames = _prepared(model, estimator, data, found)
+    X, y, frames = prepared(model, estimator, data, found)
     with (
         warnings_on_one_line(quiet),
         estimator.watching(progress=not quiet, time_limit=time_limit, checkpoint=checkpoint),
@@ -153,175 +158,14 @@ def fit(
         kept, left_out = write.record(fitted, write.LARGEST)
         typer.echo(write.as_json({**summary, "fitted": kept, "left_out": left_out}))
     else:
-        _report(summary, estimator, [path for path in (out, save, plot) if path is not None])
+        report(summary, estimator, [path for path in (out, save, plot) if path is not None])
     raise typer.Exit(exit_code(result))
-
-
-SHOWN = 8
-"""Entries up to which a vector is shown whole."""
-VIDEO = {"background": "low_rank_", "foreground": "residual_"}
-"""What the parts of a fitted video are called, and where they come from."""
-
-
-def exit_code(result: Result) -> int:
-    """What the status of a result means to a shell."""
-    special = {"INTERRUPTED": INTERRUPTED, "DIVERGED": IMPOSSIBLE}
-    return OK if result.success else special.get(result.status.name, UNCERTIFIED)
 
 
 def _estimator(model: Model, parameters: dict[str, Any], method: str, seed: int) -> Any:
     from .. import models
 
     return getattr(models, model.estimator)(**parameters, method=method, random_state=seed)
-
-
-def _prepared(
-    model: Model, estimator: Any, file: Path, data: Data
-) -> tuple[Any, Any, tuple[int, ...] | None]:
-    """(X, y, shape of the frames where X is a video), checked for what the model cannot use."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    from ..io.limits import check_size
-
-    X, y, frames = data.X, data.y, None
-    if X.ndim == 3 and model.missing:
-        frames = X.shape
-        X = X.reshape(len(X), -1)
-    single = X.ndim == 1 or X.shape[1] == 1
-    if model.estimator == "FusedLasso" and y is None and single:
-        y = (X.toarray() if sp.issparse(X) else np.asarray(X)).ravel()  # a signal: denoised as it is
-        X = sp.eye_array(len(y), format="csr")
-        estimator.set_params(fit_intercept=False)
-    if X.ndim != 2:
-        raise ValueError(
-            f"{file}: a matrix of samples and features is wanted, got shape {tuple(X.shape)}; rows are samples"
-        )
-    if np.iscomplexobj(X) and not model.complex:
-        raise ValueError(
-            f"{file}: complex numbers; put real and imaginary parts side by side, as real columns"
-        )
-    if model.target is not None and y is None:
-        names = ", ".join(data.names[:12]) + (", ..." if len(data.names) > 12 else "")
-        there = f"columns: {names}" if data.names else f"columns are 0 to {X.shape[1] - 1}"
-        raise ValueError(
-            f"{file}: a target is wanted, {model.target}; pass --target COLUMN or FILE ({there})"
-        )
-    if y is not None and len(y) != X.shape[0]:
-        raise ValueError(f"{file}: {X.shape[0]} samples, but the target has {len(y)} entries")
-    if y is not None and y.dtype.kind not in "buif" and getattr(estimator, "loss", None) != "logistic":
-        raise ValueError(f"{file}: the target holds text ({str(y[0])[:30]!r}), and numbers are wanted")
-    if y is not None and getattr(estimator, "loss", None) == "logistic" and (kinds := len(np.unique(y))) != 2:
-        raise ValueError(
-            f"{file}: --loss logistic wants a target of two classes, and this one has {kinds} values; for numbers "
-            "leave --loss out"
-        )
-    if sp.issparse(X) and (not model.sparse or 3 * X.nnz > X.shape[0] * X.shape[1]):  # not worth being sparse
-        check_size(X.shape[0] * X.shape[1], 8, f"{file}, made dense")
-        X = X.toarray()
-    _check_finite(model, file, data.names, X, y)
-    return X, y, frames
-
-
-def _check_finite(model: Model, file: Path, names: tuple[str, ...], X: Any, y: Any) -> None:
-    import numpy as np
-    import scipy.sparse as sp
-
-    values = X.data if sp.issparse(X) else X
-    with np.errstate(all="ignore"):
-        clean = model.missing or bool(np.isfinite(values.sum()))  # a sum needs no memory, unlike a mask
-    if not clean and not np.isfinite(values).all():
-        where = ""
-        if not sp.issparse(X):
-            row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
-            label = (names and names[column]) or column
-            where = f" (first: column {label} of sample {row}, from 0)"
-        count = int((~np.isfinite(values)).sum())
-        raise ValueError(
-            f"{file}: {count} missing or infinite values{where}; --drop-missing leaves these samples out, --impute "
-            "puts medians there, --drop leaves the column out (robust-low-rank takes missing values as they are)"
-        )
-    if y is not None and y.dtype.kind in "fc" and not np.isfinite(y).all():
-        k = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(
-            f"{file}: the target is missing or infinite at sample {k}; --drop-missing leaves such samples out"
-        )
-
-
-def outcome(result: Result) -> dict[str, Any]:
-    """How a solve ended, as plain data."""
-    from .write import plain
-
-    certificate = result.certificate
-    return plain(
-        {
-            "certified": bool(result.success),
-            "status": result.status.name,
-            "message": result.message,
-            "method": result.method,
-            "objective": float(result.fun),
-            "certificate": {
-                "relative": certificate.relative,
-                "critical": certificate.critical,
-                "feasibility": certificate.feasibility,
-                "stationarity": certificate.stationarity,
-            },
-            "iterations": result.nit,
-            "seconds": result.seconds,
-        }
-    )
-
-
-def _report(summary: dict[str, Any], estimator: Any, written: list[Path]) -> None:
-    """For people: the verdict first, then figures, then what was found."""
-    result = estimator.result_
-    shape = " x ".join(map(str, summary["data"]["shape"]))
-    verdict = "certified" if result.success else "NOT certified"
-    hint = HINTS.get(result.status.name, "")
-    rows = [
-        (summary["model"], f"{summary['data']['file']}, {shape}"),
-        (verdict, f"relative certificate {result.certificate.relative:.1e}, tolerance {summary['tol']:.0e}"),
-        ("ended", result.message + (f"; {hint}" if hint else "")),
-        ("method", result.method),
-        ("objective", f"{result.fun:.10g}"),
-        ("iterations", f"{result.nit} in {result.seconds:.2f} s"),
-        *estimator.summary.rows()[1:],
-        *(("wrote", str(path)) for path in written),
-    ]
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        typer.echo(f"{name:<{width}}  {value}")
-
-
-HINTS = {
-    "MAX_ITER": "raise --max-iter or --tol",
-    "TIME_LIMIT": "raise --time-limit or --tol",
-    "STALLED": "raise --tol, or try another --method",
-    "STALLED_FEASIBLE": "raise --tol, or try another --method",
-    "INTERRUPTED": "with --checkpoint FILE a solve can be taken up again by --resume",
-}
-"""What to do about a solve that ended so."""
-
-
-def brief(value: Any) -> str:
-    """A value in a few words."""
-    import numpy as np
-
-    if isinstance(value, dict):
-        return f"{len(value)} entries"
-    array = np.asarray(value)
-    if array.size == 0:
-        return "none"
-    if array.ndim == 0:
-        return f"{value:.6g}" if isinstance(value, float) else str(value)
-    if array.ndim == 1 and len(array) <= SHOWN:
-        return " ".join(f"{v:.4g}" if array.dtype.kind == "f" else str(v) for v in array)
-    if array.dtype == bool:
-        return f"{' x '.join(map(str, array.shape))}, {int(array.sum())} true"
-    size = " x ".join(map(str, array.shape))
-    if array.dtype.kind in "iu":
-        return f"{size}, from {array.min()} to {array.max()}"
-    return f"{size}, {np.count_nonzero(array)} nonzero" if array.dtype.kind == "f" else size
 
 
 def _figure(estimator: Any, frames: Any, fitted: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .programs import problem_in
+from .report import brief, exit_code, outcome
 from .solve import (
     METHODS,
     CheckpointFile,
@@ -20,11 +21,8 @@ from .solve import (
     Seconds,
     Seed,
     Tolerance,
-    brief,
     check_checkpoint,
-    exit_code,
     option,
-    outcome,
     warnings_on_one_line,
 )
 

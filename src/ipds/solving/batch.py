@@ -14,9 +14,9 @@ from ..presolve import as_stated
 from ..problem import Problem
 from ..status import Status
 from ..theory.state import known_to_jax
+from .loop import result_of
 from .options import Options, check_options, check_problem, check_seed
 from .run import Run
-from .solve import result_of
 from .starting import Start
 from .stopping import Stopwatch
 

@@ -1,0 +1,192 @@
+"""The only loop of the package: step, check, record, call back, stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import Array, to_caller
+from ..distributed import at_most, looking
+from ..errors import with_result
+from ..methods import Method, State
+from ..methods.deadline import OutOfTime, deadline
+from ..presolve import Presolved
+from ..problem import Problem
+from ..status import Status
+from .advance import Advance
+from .checkpoint import Journal
+from .options import Options
+from .progress import Progress
+from .remarks import certified, unsolved
+from .run import FINAL, Run
+from .starting import Start
+from .stopping import GRACE, Stopwatch
+from .watch import Stopped, Watch
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+
+def run_method(
+    done: Presolved,
+    start: Start,
+    method: Method,
+    options: Options,
+    log: Journal,
+    begun: Stopwatch,
+) -> Result:
+    """A method from its start, or from where it was saved, to its end; `begun` runs since the solve was called."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
+        x0, z0 = start.take()
+        setup, carry = method.init(done.problem, *done.start(x0, z0, start.gives_multiplier))
+        parameters = method.parameters_of(setup)
+        run = Run.begin(done.stated, x0, z0, method.may_smooth(setup))
+        run, carry = log.resume(run, carry)
+        advance = Advance(done.problem, method, setup, z0)
+        held, dtype = [carry], z0.dtype
+        del x0, z0, carry  # `held` and the run hold what is needed of them
+        clock = Stopwatch(run.seconds + begun.seconds(), options.time_limit)
+        if run.status not in FINAL:  # an earlier part of the solve may have ended where this one may go on
+            run.status = run.limits(options)
+        watch = Watch(clock, options.callback)
+        try:
+            try:
+                with deadline(clock.over), looking(watch):
+                    _loop(done, advance, held, options, run, clock, bar, log, watch)
+            except KeyboardInterrupt:
+                run.status = Status.INTERRUPTED
+            except OutOfTime:  # in the middle of a check, while waiting for workers
+                run.status = Status.TIME_LIMIT
+            except Stopped:
+                run.status = Status.CALLBACK
+            run.seconds = clock.seconds()
+            with looking(at_most(GRACE)):
+                log.keep(run)
+        except (
+            Exception
+        ) as error:  # of the caller's functions, operators or callback, of the disk or the cluster
+            run.status = run.status or Status.FAILED
+            with_result(
+                error, done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
+            )
+            log.failed(error)
+            with looking(at_most(GRACE)):
+                log.keep(run)
+            raise
+    return done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
+
+
+def _loop(
+    done: Presolved,
+    advance: Advance,
+    held: list[Any],
+    options: Options,
+    run: Run,
+    clock: Stopwatch,
+    bar: Progress,
+    log: Journal,
+    watch: Watch,
+) -> None:
+    """Step, check, record, call back, save; ends by giving the run a status. `held` holds the carry, and nothing else.
+
+    While a step runs, what came before it is held only where a time limit may end the step halfway.
+    """
+    state: State | None = None
+    while run.status is None:
+        before, state = (held[0], state) if options.time_limit is not None else (None, None)
+        try:
+            carry, state = advance(held, options.next_check(held[0].t))
+            run.end = None
+        except OutOfTime:  # in the middle of a step, which then did not happen
+            carry = before
+        held.append(carry)
+        del carry, before
+        if state is None or state.t == run.last.t:  # no step was made since the last check
+            run.status = Status.TIME_LIMIT
+            if state is not None:
+                run.finish(done.undo(state))
+        elif (
+            state.due
+            or state.t % options.check_every == 0
+            or state.t == 1
+            or state.t >= options.max_iter
+            or clock.over()
+        ):
+            with deadline(clock.long_over):
+                _check(done.stated, held[0], done.undo(state), options, run, clock, bar, log, watch)
+
+
+def _check(
+    problem: Problem,
+    carry: Any,
+    state: State,
+    options: Options,
+    run: Run,
+    clock: Stopwatch,
+    bar: Progress,
+    log: Journal,
+    watch: Watch,
+) -> None:
+    """Certify a state, show it, call back, save; gives the run a status where it ends there."""
+    run.check(problem, state, options, clock)
+    if run.status is not Status.DIVERGED:
+        log.note(run, carry, state)
+        bar.show(run.last, run.seconds)
+        if options.callback is not None and not _goes_on(watch, options, run, state):
+            run.status = Status.CALLBACK
+        if run.status is not None:
+            run.finish(state)
+    log.keep(run)
+
+
+def _goes_on(watch: Watch, options: Options, run: Run, state: State) -> bool:
+    """Call back, off the clock; False where the callback raises StopIteration."""
+    from ..result import intermediate
+
+    # copies: a callback that writes into what it is shown must not disturb the solve
+    *blocks, z = (to_caller(copied) for copied in [array + 0 for array in (*state.q, state.z)])
+    last = run.last
+    nit = options.before + last.t
+    shown = intermediate(x=tuple(blocks), z=z, fun=last.fun, nit=nit, certificate=last.certificate)
+    try:
+        watch.show(shown)
+    except Stopped:
+        return False
+    return True
+
+
+def result_of(
+    done: Presolved, method: Method, run: Run, parameters: Any, tol: float, dtype: Any = None
+) -> Result:
+    """What a run has found, in the precision of its start (`dtype`) where presolve has changed it."""
+    from ..result import Result
+
+    point, status = run.answer(), run.status or Status.FAILED
+    remarks = [] if run.proof is None else [str(run.proof)]
+    if status is Status.CONVERGED:
+        remarks = certified(done.stated, point.x, point.t)
+    elif run.proof is None:
+        remarks = unsolved(run.history, point.certificate.rows, tol, status)
+    return Result(
+        x=tuple([to_caller(_in_precision(xi, dtype)) for xi in point.x]),
+        z=to_caller(_in_precision(point.z, dtype)),
+        fun=point.fun,
+        success=status is Status.CONVERGED,
+        status=status,
+        message="; ".join([status.value, *remarks]),
+        nit=point.t,
+        seconds=run.seconds,
+        certificate=point.certificate,
+        history=run.history,
+        state=run.state if point is run.end else None,
+        parameters=parameters,
+        method=method.name,
+        presolve=done.report,
+        starts=1,
+        proof=run.proof,
+    )
+
+
+def _in_precision(x: Array, dtype: Any) -> Array:
+    return x.astype(dtype) if type(x) is np.ndarray and dtype is not None and x.dtype != dtype else x
