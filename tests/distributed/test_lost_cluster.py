@@ -38,7 +38,7 @@ def workers(processes):
 def impatient(monkeypatch):
     monkeypatch.setattr(waiting, "VISIT", 1.0)
     monkeypatch.setattr(watch, "AGAIN", 0.5)
-    monkeypatch.setattr(sys.modules["ipds.solving.solve"], "GRACE", 0.5)
+    monkeypatch.setattr(sys.modules["ipds.solving.loop"], "GRACE", 0.5)
 
 
 @pytest.fixture
