@@ -89,16 +89,19 @@ UNSURE = 200
 def _with_newton(problem: Problem, first: list[Method]) -> list[Method]:
     """Newton steps before the others where they are cheap; where not, first-order steps, then Newton's, then back.
 
-    Newton steps settle equations and balls at once; an entrywise prox of each variable alone is hard to beat.
+    Newton steps settle equations and balls at once; an entrywise prox of each variable alone is hard to beat, and so is
+    one of singular values, whose Jacobian is a full matrix.
     """
     newton, cost = NewtonALM(), predicted(problem)
     newton.why = f"convex, and Newton steps are predicted to take {cost.newton:.2g} s"
-    cheap = cost.newton <= max(2 * cost.first_order, PATIENCE)
+    cheap = cost.newton <= max(2 * cost.first_order, PATIENCE) and not cost.is_full
     if not first or (cheap and not (_is_described(problem) and _is_composite(problem))):
         return [newton, *first]
     return first if math.isinf(cost.newton) else [*first, newton, *first]
 
 
+SEMISMOOTH = 40
+"""Newton steps, twice as many as are predicted, after which others go on where a prox has a full Jacobian."""
 RANKED = 300
 """Iterations in which problems of bounded rank without noise are long solved; tangent steps certify the others."""
 
@@ -106,16 +109,20 @@ RANKED = 300
 def handover(method: Method, following: Method | None, problem: Problem) -> int | None:
     """Iterations after which `method` hands its point on to the method that follows, None where it goes on.
 
-    First-order steps before Newton's: as many as take half the time that these are predicted to take. Before tangent
-    steps: `RANKED`.
+    First-order steps before Newton's: as many as take half the time that these are predicted to take. Where the
+    Jacobian of a prox is a full matrix, all of that time, and Newton's in turn are given `SEMISMOOTH` steps. Before
+    tangent steps: `RANKED`.
     """
     if isinstance(following, TangentSteps):
         return RANKED
-    if not isinstance(following, NewtonALM) or isinstance(method, NewtonALM):
+    if not (isinstance(following, NewtonALM) or isinstance(following and method, NewtonALM)):
         return None
     cost = predicted(problem)
+    if isinstance(method, NewtonALM):
+        return SEMISMOOTH if cost.is_full else None
     fewest = FEWEST if is_convex_canonical(problem) else UNSURE
-    return max(fewest, int(cost.newton / (2 * cost.iteration)))
+    share = 1.0 if cost.is_full else 0.5
+    return max(fewest, int(share * cost.newton / cost.iteration))
 
 
 SMALL = 1000

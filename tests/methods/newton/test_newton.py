@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from kinds import KINDS, Kind, differences, made
 
-from ipds import AssumptionError, Block, Problem
+from ipds import AssumptionError, Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L1,
     PSD,
@@ -25,8 +25,10 @@ from ipds.functions import (
     Zero,
     smooth,
 )
-from ipds.methods import NewtonALM
+from ipds.methods import NewtonALM, candidates
+from ipds.methods.choosing import handover
 from ipds.methods.newton import predicted
+from ipds.modelling import norm1, nuclear
 from ipds.operators import FiniteDifference, Matrix, Reshape, from_linear_operator
 
 
@@ -442,6 +444,41 @@ def test_costs_grow_with_the_problem():
         for D in (chain, sp.vstack([plane, sp.kron(sp.eye_array(250), differences(240))], format="csr"))
     ]
     assert costs[0] < costs[1]
+
+
+@pytest.mark.parametrize("h", [Nuclear(1.0), PSD()])
+def test_full_jacobians_are_counted(h):
+    """A prox of singular values or eigenvalues makes K full: first-order steps come first."""
+    shape = (30, 30)
+
+    def problem(last):
+        return Problem([Block(h=L1(0.2), A=-1.0, shape=shape), Block(h=last, shape=shape)], b=np.eye(30))
+
+    plain, full = predicted(problem(L1())), predicted(problem(h))
+    assert full.is_full
+    assert not plain.is_full
+    assert full.newton > 10 * plain.newton
+    assert full.iteration > plain.iteration
+    tried = candidates(problem(h))
+    first, second, third = tried[:3]
+    assert [method.name.split("(")[0] for method in tried[:3]] == [
+        "AcceleratedIPDS",
+        "NewtonALM",
+        "AcceleratedIPDS",
+    ]
+    assert 60 < handover(first, second, problem(h)) < math.inf
+    assert 0 < handover(second, third, problem(h)) < 100
+    assert candidates(problem(L1()))[0].name == "NewtonALM"
+
+
+def test_principal_components_beside_outliers_of_their_own():
+    """Its semismooth steps once ran for ever, predicted to take hundredths of a second."""
+    r = np.random.default_rng(3)
+    D = r.standard_normal((50, 5)) @ r.standard_normal((5, 40))
+    D[r.random(D.shape) < 0.1] += 5.0
+    low, sparse = Variable(D.shape), Variable(D.shape)
+    result = solve(minimize(nuclear(low) + norm1(sparse) / math.sqrt(50), [low + sparse == D]), max_iter=3000)
+    assert result.success
 
 
 @pytest.mark.parametrize("shape", [(12,), (4, 3)])

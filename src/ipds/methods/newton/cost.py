@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from ...functions import LeastSquares, Smooth
+from ..._arrays import Shape
+from ...functions import LeastSquares, Nonsmooth, Smooth, Stacked
+from ...functions.jacobians import Jacobian
 from ...problem import Problem
+from . import terms
 from .factors import Gram
 from .form import FULL
 from .smooth import EXPLICIT, describe
-from .strategies import BANDWIDTH, PAIRS, reordered
+from .strategies import BANDWIDTH, DENSE, PAIRS, reordered
 
 STEPS = 20
 """Newton steps of a solve: 5 to 25 on all problems measured."""
@@ -27,6 +30,14 @@ SMALL = 10_000_000
 """Operations of a dense factorisation below which no pattern is worth a look."""
 MEMORY = 2.5e8
 """Entries of the largest matrix that may be made: 2 GB."""
+PRODUCTS = 500
+"""Products with K of a Newton step by conjugate gradients."""
+PROXES = 120
+"""Proxes of a solve by Newton steps: two rounds of sweeps, and the searches."""
+SPECTRUM, SPECTRUM_SECONDS = 4e-9, 2e-4
+"""Seconds of the spectrum of an m×n matrix per m·n·min(m, n), and of the calls around it."""
+PRODUCT_SECONDS = 5e-5
+"""Of a product with the Jacobian of a spectral prox, beside its arithmetic: some twenty calls of NumPy."""
 
 
 class Cost(NamedTuple):
@@ -36,6 +47,8 @@ class Cost(NamedTuple):
     """To the end by Newton steps; infinite where the memory is not there."""
     iteration: float
     """Of one first-order iteration."""
+    is_full: bool = False
+    """Whether the Jacobian of some prox is a full matrix: those of functions of singular values or eigenvalues."""
 
     @property
     def first_order(self) -> float:
@@ -55,7 +68,12 @@ def predicted(problem: Problem) -> Cost:
         unknown, constant = unknown or further or (matrix is None and large), constant or full
         maps += [(A, int(begin)) for A in (matrix, *rows) if A is not None]
     entries = sum(A.nnz if scipy.sparse.issparse(A) else A.size for A, _ in maps) + constant * n * n
-    iteration = 4 * max(entries, n) / PASS_RATE + ITERATION_SECONDS
+    spectral = [shape for block in problem.blocks for shape in _full_jacobians(block.h, block.shape)]
+    spectra = sum(SPECTRUM * math.prod(shape) * min(shape) + SPECTRUM_SECONDS for shape in spectral)
+    iteration = 4 * max(entries, n) / PASS_RATE + ITERATION_SECONDS + spectra
+    if spectral:
+        step = _spectral_step(n, spectral, entries)
+        return Cost(STEPS * (step + STEP_SECONDS) + PROXES * iteration, iteration, True)
     if unknown:  # conjugate gradients: some hundred products for each of a few systems in a step
         return Cost(STEPS * (1000 * iteration + STEP_SECONDS), iteration)
     rows = sum(A.shape[0] for A, _ in maps)
@@ -76,6 +94,27 @@ def predicted(problem: Problem) -> Cost:
         work, held = _sparse_work(n, sparse)
     seconds = STEPS * (work / DENSE_RATE + 10 * entries / PASS_RATE + STEP_SECONDS)
     return Cost(math.inf if held > MEMORY else seconds, iteration)
+
+
+def _full_jacobians(h: Nonsmooth, shape: Shape) -> list[Shape]:
+    """The shapes of the parts of h whose prox has a Jacobian that is neither sparse nor of low rank."""
+    if isinstance(h, Stacked):
+        return [found for part, own in h.parts for found in _full_jacobians(part, own)]
+    if len(shape) != 2 or h.kinks(shape) is not None or h.groups(shape) is not None:
+        return []
+    J = h.prox_jacobian(np.zeros(shape), 1.0)
+    if not hasattr(J, "apply") or (isinstance(J, Jacobian) and J.low_rank() is not None):
+        return []
+    return [shape] if J.as_matrix(shape) is None else []
+
+
+def _spectral_step(n: int, full: list[Shape], entries: int) -> float:
+    """Seconds of a Newton step with full Jacobians: written out where they are small, as `terms.Piece.rest` does."""
+    product = sum(8 * math.prod(s) * min(s) / DENSE_RATE + PRODUCT_SECONDS for s in full)
+    sizes = [math.prod(shape) for shape in full]
+    if n > DENSE or max(sizes) > terms.EXPLICIT:
+        return PRODUCTS * (product + 4 * max(entries, n) / PASS_RATE)
+    return max(sizes) * product + sum(2 * size * n * (size + n) for size in sizes) / DENSE_RATE
 
 
 def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
