@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from ipds import Block, Problem, solve
-from ipds.functions import L1, Binary, KBinary, LeastSquares, Linear, NonNegative, Quadratic, Stiefel
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import L1, Binary, Box, KBinary, LeastSquares, Linear, NonNegative, Quadratic, Stiefel
 from ipds.methods import AcceleratedIPDS
 from ipds.solving.flips import exchanged
 from ipds.solving.starts import starts_for
@@ -113,3 +113,33 @@ def test_exchanges_start_from_any_point_and_leave_it_as_it_is():
     assert problem.objective(found) >= best * (1 - 1e-12)
     coupled = Problem([Block(h=Binary(), A=-1.0, shape=3), Block(h=Binary(), shape=3)])
     assert exchanged(coupled, (np.zeros(3), np.zeros(3)), lambda: False) is None  # no block takes up the rest
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("weights", [np.ones(12), None], ids=["at most five", "weights"])
+def test_a_knapsack_is_filled_well(weights, seed):
+    """Inequalities count: no exchange of two things that fits is better, and the best choice is nearly met."""
+    g = np.random.default_rng(seed)
+    value, weight = g.uniform(1, 10, 12), g.uniform(1, 10, 12) if weights is None else weights
+    room = 5.0 if weights is not None else 0.5 * weight.sum()
+    x = Variable(12, name="x")
+    result = minimize(-(value @ x) + Binary()(x), [weight @ x <= room]).solve()
+    points = np.array(list(itertools.product([0.0, 1.0], repeat=12)))
+    points = points[points @ weight <= room]
+    chosen = result.value(x)
+    assert result.success
+    assert weight @ chosen <= room * (1 + 1e-9)
+    assert -result.fun == pytest.approx(value @ chosen)
+    near = points[np.abs(points - chosen).sum(axis=1) <= 2]
+    assert np.max(near @ value) <= -result.fun * (1 + 1e-9)
+    assert -result.fun >= 0.98 * np.max(points @ value)
+
+
+def test_exchanges_first_meet_the_sets_of_other_blocks():
+    """Taken too much: what leaves the room comes first, then what earns most."""
+    value, weight = np.array([4.0, 3.0, 2.0]), np.array([3.0, 2.0, 2.0])
+    blocks = [Block(f=Linear(-value), h=Binary(), A=-weight[None], shape=3), Block(h=Box(0.0, 4.0), shape=1)]
+    found = exchanged(Problem(blocks), (np.ones(3), np.array([7.0])), lambda: False)
+    assert found is not None
+    np.testing.assert_array_equal(found[0], [0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(found[1], [4.0])

@@ -74,6 +74,14 @@ class Coordinates(Face):
         """h as a function of the free entries; None where it is constant."""
         return None
 
+    def inner(self) -> Nonsmooth | None:
+        """The set in which the free entries stay, or another nonsmooth function of them; None where there is none."""
+        return None
+
+    def pull(self, g: np.ndarray) -> np.ndarray:
+        """How fast a function of gradient g falls as each entry alone leaves its place."""
+        return np.abs(g)
+
     def neighbours(self, score: np.ndarray, count: int) -> list[tuple[int, np.ndarray]]:
         """Exchanges worth a trial: (an entry that would become free, the free ones of which one has to go).
 
@@ -86,6 +94,7 @@ class Support(Coordinates):
     """The nonzeros of x are free, the others are 0, and h is constant.
 
     `exchange`: for each entry a label; entries may take each other's place where these agree. None: no exchanges.
+    `h`: where the free entries stay in a set besides, what knows it: `h.inside(free)`, `h.pull(g, free)`.
 
     >>> from ipds.functions import Cardinality
     >>> face = Cardinality(2).face(np.array([0.0, 3.0, 0.0, -1.0]))
@@ -95,13 +104,25 @@ class Support(Coordinates):
     [(2, array([1, 3]))]
     """
 
-    def __init__(self, x: np.ndarray, support: np.ndarray | None = None, exchange: np.ndarray | None = None):
-        self.x = x
+    def __init__(
+        self,
+        x: np.ndarray,
+        support: np.ndarray | None = None,
+        exchange: np.ndarray | None = None,
+        h: Any = None,
+    ):
+        self.x, self.h = x, h
         self.label = (x != 0) if support is None else np.broadcast_to(support, x.shape)
         self.free, self.exchange = np.flatnonzero(self.label), exchange
 
     def subgradient(self, g: np.ndarray) -> np.ndarray:
         return np.where(self.label, 0.0, g)
+
+    def inner(self) -> Nonsmooth | None:
+        return None if self.h is None else self.h.inside(self.free)
+
+    def pull(self, g: np.ndarray) -> np.ndarray:
+        return np.abs(g) if self.h is None else np.asarray(self.h.pull(g, self.free))
 
     def neighbours(self, score: np.ndarray, count: int) -> list[tuple[int, np.ndarray]]:
         if self.exchange is None:

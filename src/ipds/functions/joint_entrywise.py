@@ -10,6 +10,7 @@ import numpy as np
 from .._arrays import Array, namespace, to_numpy
 from .base import Nonsmooth
 from .entrywise import Entrywise
+from .faces import Support
 from .joint import pair
 from .logarithmic import NegativeLog, Poisson
 from .scalar import fit, keep, one_step, own_step
@@ -114,6 +115,7 @@ class FewOf(Nonsmooth):
         )  # φ where it is finite
         self.is_set = inner.is_set
         self.is_cone = isinstance(inner, NonNegative)
+        self.has_faces = isinstance(inner, Box | NonNegative)
 
     def __call__(self, x: Array) -> float:
         return self.few(x) + self.inner(x)
@@ -130,6 +132,23 @@ class FewOf(Nonsmooth):
         """That of the prox of φ on the support, 0 elsewhere."""
         xp = namespace(v)
         return self.inner.prox_jacobian(v, step) * xp.astype(self.prox(v, step) != 0, v.dtype)
+
+    def face(self, x: Array) -> Support | None:
+        """The nonzeros, once there are as many as may be; they stay in their interval."""
+        face = self.few.face(x) if self.has_faces else None
+        return None if face is None else Support(x, exchange=face.exchange, h=self)
+
+    def inside(self, free: np.ndarray) -> Nonsmooth:
+        """The intervals of these entries."""
+        if isinstance(self.inner, NonNegative):
+            return self.inner
+        lo, hi = (b if np.ndim(b) == 0 else np.ravel(b)[free] for b in bounds(self.inner))
+        return Box(lo, hi)
+
+    def pull(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """|g| where the interval lets an entry leave 0 against g, else 0."""
+        lo, hi = (np.broadcast_to(b, g.shape) for b in bounds(self.inner))
+        return np.where(np.where(g < 0, hi > 0, lo < 0), np.abs(g), 0.0)
 
 
 @pair((Cardinality, RowCardinality), (Box, NonNegative, Binary, Entrywise, Clipped))

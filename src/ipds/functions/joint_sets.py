@@ -10,6 +10,7 @@ from .._arrays import Array, magnitude, namespace, scalar, to_numpy, truth
 from .base import Nonsmooth
 from .cones import SecondOrderCone
 from .exponential_cone import ExponentialCone
+from .faces import Support
 from .jacobians import Conjugated, masked
 from .joint import pair
 from .joint_entrywise import FewOf, bounds
@@ -46,6 +47,7 @@ class FewOnSimplex(Indicator):
         if few.s == 0:
             raise ValueError(f"Sum: no point of {simplex!r} has 0 nonzero entries")
         self.few, self.simplex = few, simplex
+        self.has_faces = isinstance(few, Cardinality)
 
     def contains(self, x: Array) -> bool:
         return self.few.contains(x) and self.simplex.contains(x)
@@ -62,6 +64,19 @@ class FewOnSimplex(Indicator):
         """d ↦ d - its mean over the entries > 0 (of the row), on these entries."""
         axes = tuple(range(1, v.ndim)) if isinstance(self.few, RowCardinality) else None
         return centring(namespace(v).astype(self.project(v) > 0, v.dtype), axes)
+
+    def face(self, x: Array) -> Support | None:
+        """The entries > 0, once there are s of them, on a simplex of their own."""
+        face = self.few.face(x) if self.has_faces else None
+        return None if face is None else Support(x, exchange=face.exchange, h=self)
+
+    def inside(self, free: np.ndarray) -> Nonsmooth:
+        """The simplex of these entries."""
+        return self.simplex
+
+    def pull(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """By how much g is below its mean over the entries that share the sum."""
+        return np.maximum(np.mean(g.flat[free]) - g, 0.0)
 
 
 @pair(Cardinality, Simplex)

@@ -15,6 +15,7 @@ from .adapters import required
 from .base import Nonsmooth
 from .domain import Domain
 from .entrywise import Entrywise
+from .faces import Face
 from .groups import L2, L21, GroupL2
 from .jacobians import RankOnePerGroup, Spectral, as_map, masked
 from .joint import joint, pair, remedy
@@ -77,6 +78,7 @@ class Sum(Nonsmooth):
         self.is_set = first.is_set and second.is_set
         self.is_entrywise = first.is_entrywise and second.is_entrywise
         self._prox, self._jacobian, self._made = rule
+        self.has_faces = self._made is not None and self._made.has_faces
 
     @property
     def domain(self) -> Domain | None:  # type: ignore[override]
@@ -91,6 +93,10 @@ class Sum(Nonsmooth):
 
     def prox_jacobian(self, v: Array, step: float) -> Any:
         return self._jacobian(v, own_step(step, v))
+
+    def face(self, x: Array) -> Face | None:
+        """That of the function which the sum amounts to."""
+        return None if self._made is None else self._made.face(x)
 
     def prox_size(self, v: Array) -> Any:
         return self.penalty.prox_size(v) + self.constraint.prox_size(v)

@@ -10,16 +10,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..functions import Binary, KBinary, Nonsmooth
+from ..functions import Binary, KBinary, Nonsmooth, Stacked
+from ..operators import Identity
 from ..problem import Problem
 
 ENTRIES = 500
 """Entries of a block up to which every one of them is tried."""
 PAIRED = 16
 """Entries of either value, those whose flips cost least, of which pairs are tried."""
+NEAR = 1e-12
+"""A step so short that a prox only leads to where h is finite."""
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
 
@@ -29,8 +33,9 @@ Arrays = tuple[np.ndarray, ...]
 def exchanged(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) -> Arrays | None:
     """A lower point that differs in entries of discrete blocks; None where x is the lowest next to itself.
 
-    Asks for a problem without an equation, or for a block that can be moved to satisfy it (`Problem.restorable`). What
-    was found when `late()` is returned.
+    Asks for a problem without an equation, or for a convex block that can be moved to satisfy it, A = c·I. Where that
+    block has to stay in a set (an inequality, say), points that leave it less come before lower ones. What was found
+    when `late()` is returned.
 
     >>> from ipds import Block
     >>> from ipds.functions import L1
@@ -38,41 +43,90 @@ def exchanged(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool
     >>> exchanged(problem, (np.zeros(2), np.array([-0.9, 0.1])), lambda: False)[0]
     array([1., 0.])
     """
-    free = problem.unconstrained or problem.restorable is not None
+    moved_along = None if problem.unconstrained else _follower(problem)
     at = [i for i, block in enumerate(problem.blocks) if isinstance(block.h, Binary | KBinary)]
     at = [i for i in at if x[i].size <= ENTRIES]
-    if not (free and at and all(type(xi) is np.ndarray for xi in x)):
+    known = problem.unconstrained or moved_along is not None
+    if not (known and at and all(type(xi) is np.ndarray for xi in x)):
         return None
     start = tuple(problem.blocks[i].h.prox(xi, 1.0) if i in at else xi for i, xi in enumerate(x))
-    found, value = start, _value(problem, start)
-    moved = math.isfinite(value)
+    merit = Merit(problem, moved_along)
+    found, value = start, merit(start)
+    moved = math.isfinite(value[1])
     while moved and not late():
         moved = False
         for i in at:
-            better = _next(problem, found, value, i, late)
+            better = _next(merit, found, value, i, late)
             if better is not None:
                 found, value, moved = *better, True
-    return None if found is start else found if problem.unconstrained else problem.restore(found)
+    return None if found is start else merit.restored(found)
 
 
-def _value(problem: Problem, x: Arrays) -> float:
-    """The objective at x, the equation satisfied; sets that are not left count 0, what is not a number counts ∞."""
-    x = x if problem.unconstrained else problem.restore(x) or x
-    terms = list(zip(problem.blocks, x, strict=True))
-    value = sum(float(block.f(xi)) for block, xi in terms if block.f is not None)
-    value += sum(float(block.h(xi)) for block, xi in terms if not block.h.is_set)
-    return math.inf if math.isnan(value) else value
+def _follower(problem: Problem) -> int | None:
+    """The block that the equation is solved for: one that is finite everywhere, else the last with a convex h."""
+    if problem.restorable is not None:
+        return problem.restorable
+    pairs = enumerate(zip(problem.blocks, problem.operators, strict=True))
+    fit = [
+        i for i, (b, op) in pairs if b.h.is_convex and b.f is None and isinstance(op, Identity) and op.scale
+    ]
+    return fit[-1] if fit else None
+
+
+@dataclass(frozen=True, eq=False)
+class Merit:
+    """(by how much blocks leave their sets, the objective) where block `follower` satisfies the equation.
+
+    Pairs compare as Python's do: what is feasible comes first.
+    """
+
+    problem: Problem
+    follower: int | None
+
+    def restored(self, x: Arrays) -> Arrays:
+        """x with the equation satisfied."""
+        j, p = self.follower, self.problem
+        if j is None:
+            return x
+        products = (op.apply(xi) for i, (op, xi) in enumerate(zip(p.operators, x, strict=True)) if i != j)
+        rest = (p.b - sum(products)) / p.operators[j].scale  # type: ignore[attr-defined]
+        return (*x[:j], np.reshape(rest, x[j].shape), *x[j + 1 :])
+
+    def __call__(self, x: Arrays) -> tuple[float, float]:
+        blocks, full = self.problem.blocks, self.restored(x)
+        value = sum(float(b.f(xi)) for b, xi in zip(blocks, full, strict=True) if b.f is not None)
+        left = 0.0
+        for i, (block, xi) in enumerate(zip(blocks, full, strict=True)):
+            if i == self.follower:
+                outside, own = _outside(block.h, xi)
+                left, value = left + outside, value + own
+            elif not block.h.is_set:  # the others stay where they are, in their sets
+                value += float(block.h(xi))
+        return left, math.inf if math.isnan(value) else value
+
+
+def _outside(h: Nonsmooth, u: np.ndarray) -> tuple[float, float]:
+    """(how far u is from where a convex h is finite, h of the nearest point there)."""
+    if isinstance(h, Stacked):
+        pieces = zip(h.parts, h.slices, strict=True)
+        parts = [_outside(own, u[place].reshape(shape)) for (own, shape), place in pieces]
+        return sum(left for left, _ in parts), sum(value for _, value in parts)
+    value = float(h(u))
+    if math.isfinite(value):
+        return 0.0, value
+    near = h.prox(u, 1.0 if h.is_set else NEAR)
+    return float(np.linalg.norm(near - u)), float(h(near))
 
 
 def _next(
-    problem: Problem, x: Arrays, value: float, i: int, late: Callable[[], bool]
-) -> tuple[Arrays, float] | None:
+    merit: Merit, x: Arrays, value: tuple[float, float], i: int, late: Callable[[], bool]
+) -> tuple[Arrays, tuple[float, float]] | None:
     """The lowest point with one entry of block i flipped, or else with two; None where none is lower."""
-    h = problem.blocks[i].h
-    enough = value - LOWER * abs(value)
+    h = merit.problem.blocks[i].h
+    enough = (1 - LOWER) * value[0], value[1] - LOWER * abs(value[1])
 
-    def costs(choices: Iterable[tuple[int, ...]]) -> list[tuple[float, tuple[int, ...]]]:
-        return sorted((_value(problem, _flipped(x, i, h, some)), some) for some in choices if not late())
+    def costs(choices: Iterable[tuple[int, ...]]) -> list[tuple[tuple[float, float], tuple[int, ...]]]:
+        return sorted((merit(_flipped(x, i, h, some)), some) for some in choices if not late())
 
     singles = costs((k,) for k in range(x[i].size))
     trials = singles if isinstance(h, Binary) else []  # a single flip leaves the choices of k

@@ -114,7 +114,7 @@ def solve(
         own = {"max_iter": max_iter, "tol": tol, "time_limit": left, "check_every": check_every}
         return solve(other, x, None, method, **own, seed=seed, presolve=presolve)  # type: ignore[arg-type]
 
-    return best_of(problem, result, count, again, time_limit, seed)
+    return best_of(problem, result, count, again, tol, time_limit, seed)
 
 
 def largest_array(problem: Problem) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +11,14 @@ import numpy as np
 from .._arrays import Array
 from ..functions import Binary, Box, CappedSimplex, KBinary, NonNegative, Nonsmooth, Stiefel
 from ..methods import AcceleratedIPDS, Method
+from ..methods.faces.restricted import assembled
 from ..problem import Block, Problem
 from ..status import Status
+from ..theory.certificate import certify, subgradients
+from ..theory.objective import objective
+from ..theory.state import State
 from .flips import exchanged
+from .remarks import certified
 from .starting import drawn, prototype
 from .stopping import Stopwatch
 
@@ -51,49 +56,84 @@ def best_of(
     first: Result,
     count: int,
     again: Callable[[Problem, Sequence[Array] | None, float], Result],
+    tol: float,
     limit: float | None,
     seed: Any,
 ) -> Result:
     """The best of `first` and of further starts; `again(problem, x0, seconds used)` solves from one.
 
-    The first of these is the answer of the convex relaxation, where a discrete set has one; the others are drawn; the
-    last is what exchanges of entries of discrete blocks make of the best (`flips`), where that is lower.
+    The first of these is what exchanges of entries of discrete blocks (`flips`) make of the answer of the convex
+    relaxation, where there is one; the others are drawn; the last is what exchanges make of the best.
     """
-    found = [first]
-    for start in _starts(problem, count - 1, again, lambda: sum(r.seconds for r in found), seed):
-        used = sum(r.seconds for r in found)
-        if first.status in STOPPED or (limit is not None and used >= limit):
-            break
-        found.append(again(problem, start, used))
-    if first.status not in STOPPED:
-        clock = Stopwatch(sum(r.seconds for r in found), limit)
-        point = exchanged(problem, min(found, key=_rank).x, clock.over)
-        if point is not None:
-            found.append(again(problem, point, clock.seconds()))
+    found, clock = [first], Stopwatch(first.seconds, limit)
+    if first.status in STOPPED or clock.over():
+        return first
+    if (rounded := _rounded(problem, again, clock)) is not None:
+        found.append(_held(problem, rounded, again, clock, tol) or again(problem, rounded, clock.seconds()))
+    like, rng = prototype(problem), np.random.default_rng(seed)
+    while len(found) < count and not clock.over():
+        start = drawn(problem, like, rng, lambda block, zero: not block.h.is_convex or block.f is not None)
+        found.append(again(problem, start, clock.seconds()))
+    point = exchanged(problem, min(found, key=_rank).x, clock.over)
+    if point is not None:
+        found.append(_held(problem, point, again, clock, tol) or again(problem, point, clock.seconds()))
     best = min(found, key=_rank)
-    best.starts, best.seconds = len(found), sum(r.seconds for r in found)
+    best.starts, best.seconds = len(found), clock.seconds()
     return best
+
+
+def _rounded(problem: Problem, again: Callable[..., Result], clock: Stopwatch) -> Sequence[Array] | None:
+    """What exchanges make of the answer of the convex relaxation; None where there is none."""
+    relaxed = [_relaxed(block.h) for block in problem.blocks]
+    if not any(relaxed):
+        return None
+    blocks = [
+        Block(f=b.f, h=h or b.h, A=A, shape=b.shape)
+        for b, h, A in zip(problem.blocks, relaxed, problem.operators, strict=True)
+    ]
+    if not all(block.h.is_convex for block in blocks):
+        return None
+    answer = again(Problem(blocks, problem.b), None, clock.seconds()).x
+    return exchanged(problem, answer, clock.over) or answer
+
+
+def _held(
+    problem: Problem, x: Sequence[Array], again: Callable[..., Result], clock: Stopwatch, tol: float
+) -> Result | None:
+    """The other blocks solved for, while the discrete ones stay where they are: steps of all blocks may lead away.
+
+    None where that is not certified, or nothing is discrete. Every s is normal to a discrete set, so what is critical
+    in the others is critical altogether.
+    """
+    discrete = [i for i, block in enumerate(problem.blocks) if isinstance(block.h, Binary | KBinary)]
+    if not discrete or not all(type(xi) is np.ndarray for xi in x):
+        return None
+    pairs = list(zip(problem.blocks, problem.operators, strict=True))
+    fixed = [problem.blocks[i].h.prox(xi, 1.0) if i in discrete else xi for i, xi in enumerate(x)]
+    blocks = [
+        Block(f=b.f, h=Box(fixed[i], fixed[i]) if i in discrete else b.h, A=A, shape=b.shape)
+        for i, (b, A) in enumerate(pairs)
+    ]
+    part = Problem(blocks, problem.b)
+    result = again(part, fixed, clock.seconds())
+    if not (result.success and isinstance(result.state, State)):
+        return None
+    slopes = list(subgradients(part, result.state))
+    for i in discrete:
+        (block, A), xi = pairs[i], result.x[i]
+        slopes[i] = -A.adjoint(result.z) - (0.0 if block.f is None else block.f.grad(xi))
+    state = assembled(problem, result.nit, result.x, tuple(slopes), result.z)
+    certificate = None if state is None else certify(problem, state)
+    if state is None or certificate is None or not certificate.relative <= tol:
+        return None
+    result.update(state=state, certificate=certificate, fun=float(objective(problem, state)))
+    result.message = "; ".join([result.status.value, *certified(problem, result.x, result.nit)])
+    result.method = f"{result.method}, discrete blocks by exchanges"
+    return problem.answer(result)
 
 
 def _rank(result: Result) -> tuple[bool, bool, float]:
     return result.status is Status.DIVERGED, not result.success, result.fun
-
-
-def _starts(
-    problem: Problem, count: int, again: Callable[..., Result], used: Callable[[], float], seed: Any
-) -> Iterator[tuple[Array, ...]]:
-    relaxed = [_relaxed(block.h) for block in problem.blocks]
-    if count > 0 and any(relaxed):
-        blocks = [
-            Block(f=b.f, h=h or b.h, A=A, shape=b.shape)
-            for b, h, A in zip(problem.blocks, relaxed, problem.operators, strict=True)
-        ]
-        if all(block.h.is_convex for block in blocks):
-            yield again(Problem(blocks, problem.b), None, used()).x
-            count -= 1
-    like, rng = prototype(problem), np.random.default_rng(seed)
-    for _ in range(count):
-        yield drawn(problem, like, rng, lambda block, zero: not block.h.is_convex or block.f is not None)
 
 
 def _relaxed(h: Nonsmooth) -> Nonsmooth | None:

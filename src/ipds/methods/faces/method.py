@@ -29,7 +29,7 @@ from ...theory.state import State, residual_of
 from ..base import Method
 from .active import applies, settle
 from .restricted import Restricted, assembled
-from .swaps import column_norms, improve
+from .swaps import column_norms, eliminated, improve
 
 LOOK = 5
 """Iterations between looks at the faces."""
@@ -159,6 +159,10 @@ def _is_nonconvex(block: Block) -> bool:
     return not block.h.is_convex or (block.f is not None and block.f.is_convex is False)
 
 
+def _reached(pair: tuple[Restricted, State]) -> float:
+    return pair[0].reached(pair[1])
+
+
 def finish(setup: Setup, state: State, faces: dict[int, Coordinates]) -> State | None:
     """The solution on the faces and on their neighbours, where it is better than `state`; else None."""
     problem = setup.problem
@@ -167,6 +171,10 @@ def finish(setup: Setup, state: State, faces: dict[int, Coordinates]) -> State |
         restricted = Restricted(problem, faces)
         found = restricted.solve(state.q, state.z)
         settled = None if found is None else improve(restricted, found, setup.norms)
+        if settled is not None and problem.restorable is None:  # constraints: first-order steps choose poorly
+            other = eliminated(*settled)
+            other = None if other is None else improve(*other, setup.norms)
+            settled = min((pair for pair in (settled, other) if pair is not None), key=_reached)
     if settled is None:
         return None
     restricted, found = settled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from ...operators import Compose, Identity, Matrix, Operator, Transpose
 from ...operators.sampling import Sampling
 from ...problem import Block, Problem
 from ...theory.certificate import certify, subgradients
+from ...theory.objective import objective
 from ...theory.state import State
 from ..newton import NewtonALM
 from .pivots import least_deviations
@@ -34,6 +35,8 @@ STEPS = 80
 """Newton steps at most."""
 PATIENCE = 12
 """Newton steps without a better certificate at most."""
+NEAR = 1e-11
+"""A relative certificate below which the first step without a better one is the last: it may be rounding already."""
 ENOUGH = 1e-13
 """A relative certificate below which rounding is all that is left."""
 
@@ -68,7 +71,8 @@ class Restricted:
             if np.any(fixed):
                 b = b - op.apply(fixed)
             terms = [own for own in (_inside(block.f, face, fixed), face.smooth()) if own is not None]
-            blocks.append(Block(f=total(terms), A=_columns(op, block.shape, face), shape=(face.dimension,)))
+            A, shape = _columns(op, block.shape, face), (face.dimension,)
+            blocks.append(Block(f=total(terms), h=face.inner() or Zero(), A=A, shape=shape))
         return Problem(blocks, b)
 
     def start(self, x: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -84,8 +88,12 @@ class Restricted:
         y = self.start(x)
         return self._exactly(y) or self._smoothly(y) or self._by_newton(y, z)
 
+    def reached(self, found: State) -> float:
+        """The objective of `problem` at a solution, every block in its set."""
+        return float(objective(self.problem, replace(found, x=found.q)))
+
     def value(self, y: tuple[Any, ...]) -> float:
-        """The objective of `problem` where the last block meets the equation."""
+        """The objective of `problem` where the last block meets the equation; ∞ where that leaves its set."""
         if self._deviations is not None:
             d = self._deviations
             r = d.M @ np.concatenate([np.ravel(yi) for yi in y[:-1]]) + d.c
@@ -115,7 +123,7 @@ class Restricted:
         columns = []
         for i, (block, op) in enumerate(zip(others, self.whole.operators, strict=False)):
             face, matrix = self.faces.get(i), op.as_matrix(block.shape)
-            constant = isinstance(face, Support) or isinstance(block.h, Zero)
+            constant = (isinstance(face, Support) and face.h is None) or isinstance(block.h, Zero)
             if not constant or type(matrix) is not np.ndarray:
                 return None
             columns.append(matrix if face is None else matrix[:, face.free])
@@ -208,7 +216,7 @@ class Restricted:
             since += 1
             if relative < best:
                 best, found, since = relative, state, 0
-            if best <= ENOUGH or since > PATIENCE or not math.isfinite(relative):
+            if best <= ENOUGH or since > (PATIENCE if best > NEAR else 0) or not math.isfinite(relative):
                 break
         return found
 
@@ -226,7 +234,12 @@ class Restricted:
                 witnesses.append(slopes[i])
                 continue
             g = op.adjoint(found.z) + (0.0 if block.f is None else block.f.grad(x[i]))
-            witnesses.append(block.h.face(x[i]).subgradient(-g))  # type: ignore[union-attr]
+            face = block.h.face(x[i])
+            assert isinstance(face, Coordinates)
+            s = face.subgradient(-g)
+            if face.inner() is not None:
+                s.flat[face.free] = slopes[i]
+            witnesses.append(s)
         return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z)
 
 

@@ -2,11 +2,14 @@
 
 Every full support of a cardinality is critical once it is solved, so a certificate cannot tell a poor choice from a
 good one. An entry j that would lower the objective at first order, by |∇_j|/‖A e_j‖, joins; of the entries whose place
-it may take, the one that costs least leaves; what is lower after both are solved is taken.
+it may take, the one that costs least leaves; what is lower after both are solved is taken. Where constraints hold, an
+entry cannot leave alone: the others are solved for again.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,10 @@ from .restricted import Restricted
 
 TRIALS, ROUNDS = 6, 10
 """Entries that are tried in a round, and exchanges at most."""
+RIVALS = 3
+"""Where leaving breaks a constraint, so that its cost is known only once all is solved again: entries tried."""
+SMALL = 1000
+"""Entries and rows up to which solving again is cheap: all entries at once, and for each of `RIVALS`."""
 FAR = 50
 """A trial ends where the cheapest leaver costs, before others make up for it, this many times what joining earned."""
 LOWER = 1e-9
@@ -27,13 +34,39 @@ LOWER = 1e-9
 
 def improve(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) -> tuple[Restricted, State]:
     """The best of the neighbouring faces, of the neighbours of that one, and so on; `norms` are ‖A_i e_j‖."""
-    value = restricted.value(found.q)
+    value = restricted.reached(found)
     for _ in range(ROUNDS):
         better = _exchange(restricted, found, value, norms)
         if better is None:
             break
         restricted, found, value = better
     return restricted, found
+
+
+def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State] | None:
+    """Solved with all entries free, then with the largest half of them, and so on until none is left too many.
+
+    A second face to look around, where one block has a face with exchanges among all its entries; else None.
+    """
+    whole, (i, face) = restricted.whole, next(iter(restricted.faces.items()))
+    if len(restricted.faces) > 1 or not isinstance(face, Support) or face.exchange is None:
+        return None
+    if face.x.size > SMALL or np.ptp(face.exchange):
+        return None
+    x, z, left = _placed(restricted, found), found.z, np.ones(face.x.size, bool)
+    while True:
+        raise_if_late()
+        support = left.reshape(face.x.shape)
+        own = Restricted(whole, {i: Support(np.zeros_like(face.x), support, face.exchange, face.h)})
+        solved = own.solve(x, z)
+        if solved is None:
+            return None
+        x, z, count = _placed(own, solved), solved.z, np.count_nonzero(left)
+        if count <= face.dimension:
+            return own, solved
+        order = np.argsort(-np.abs(x[i].ravel()), kind="stable")
+        left = np.zeros_like(left)
+        left[order[: max(face.dimension, count // 2)]] = True
 
 
 def column_norms(problem: Problem, i: int) -> np.ndarray:
@@ -55,12 +88,11 @@ def _exchange(
         x = tuple(xi if k != i else face.embed(xi) for k, xi in enumerate(found.q))
         g, f = whole.operators[i].adjoint(found.z), whole.blocks[i].f
         g = g if f is None else g + f.grad(x[i])
-        score = np.abs(g) / np.where(norms[i] > 0, norms[i], np.inf)
+        score = face.pull(g) / np.where(norms[i] > 0, norms[i], 1.0)
         for j, rivals in face.neighbours(score, TRIALS):
             raise_if_late()
-            trial = _swapped(restricted, found, value, i, j, rivals)
-            if trial is not None:
-                lower = trial[0].value(trial[1].q)
+            for trial in _swapped(restricted, found, value, i, j, rivals):
+                lower = trial[0].reached(trial[1])
                 if lower < value - LOWER * abs(value):
                     return *trial, lower
     return None
@@ -68,23 +100,31 @@ def _exchange(
 
 def _swapped(
     restricted: Restricted, found: State, value: float, i: int, j: int, rivals: np.ndarray
-) -> tuple[Restricted, State] | None:
-    """The solution once j has joined block i and the cheapest of its rivals has left; None where that is hopeless."""
+) -> Iterator[tuple[Restricted, State]]:
+    """Solutions once j has joined block i and one of its rivals has left; none where that is hopeless."""
     face = restricted.faces[i]
-    start = _placed(restricted, found)
     wider = Restricted(restricted.whole, {**restricted.faces, i: _with(face, j)})
-    joined = wider.solve(start, found.z)
+    joined = wider.solve(_placed(restricted, found), found.z)
     if joined is None:
-        return None
-    whole_x = _placed(wider, joined)
-    costs = [(wider.value(wider.start(_without(whole_x, i, k))), int(k)) for k in rivals]
-    cost, leaving = min(costs)
-    lowest = wider.value(joined.q)
-    if cost - lowest > FAR * (value - lowest):
-        return None
-    narrower = Restricted(restricted.whole, {**restricted.faces, i: _with(face, j, leaving)})
-    solved = narrower.solve(_without(whole_x, i, leaving), joined.z)
-    return None if solved is None else (narrower, solved)
+        return
+    whole_x, lowest = _placed(wider, joined), wider.reached(joined)
+    if not lowest < value:
+        return
+    for k in _leaving(wider, whole_x, i, rivals, FAR * (value - lowest) + lowest):
+        raise_if_late()
+        narrower = Restricted(restricted.whole, {**restricted.faces, i: _with(face, j, k)})
+        solved = narrower.solve(_without(whole_x, i, k), joined.z)
+        if solved is not None:
+            yield narrower, solved
+
+
+def _leaving(wider: Restricted, x: tuple[Any, ...], i: int, rivals: np.ndarray, most: float) -> Iterable[int]:
+    """Rivals worth a trial: the one that costs least, if not too much; the smallest where each breaks a constraint."""
+    cost, k = min((wider.value(wider.start(_without(x, i, k))), int(k)) for k in rivals)
+    if np.isfinite(cost):
+        return [k] if cost <= most else []
+    count = RIVALS if math.prod(wider.whole.shape) <= SMALL else 1
+    return map(int, rivals[np.argsort(abs(x[i].flat[rivals]), kind="stable")[:count]])
 
 
 def _placed(restricted: Restricted, found: State) -> tuple[Any, ...]:
@@ -107,4 +147,4 @@ def _with(face: Coordinates, j: int, leaving: int | None = None) -> Support:
     support.flat[j] = True
     if leaving is not None:
         support.flat[leaving] = False
-    return Support(np.zeros_like(face.x), support, face.exchange)
+    return Support(np.zeros_like(face.x), support, face.exchange, face.h)
