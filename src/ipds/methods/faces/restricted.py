@@ -234,11 +234,11 @@ class Restricted:
                 witnesses.append(slopes[i])
                 continue
             g = op.adjoint(found.z) + (0.0 if block.f is None else block.f.grad(x[i]))
-            face = block.h.face(x[i])
-            assert isinstance(face, Coordinates)
-            s = face.subgradient(-g)
-            if face.inner() is not None:
-                s.flat[face.free] = slopes[i]
+            now = block.h.face(x[i])
+            assert isinstance(now, Coordinates)
+            s = now.subgradient(-g)
+            if now.inner() is not None:
+                s.flat[now.free] = slopes[i]
             witnesses.append(s)
         return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z)
 
