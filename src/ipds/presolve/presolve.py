@@ -16,6 +16,7 @@ from ..problem import Problem
 from ..theory.state import State
 from .canonical import Canonical
 from .equilibrate import Equilibrated, equilibrated
+from .recognise import Recognised
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +26,14 @@ class Presolved:
     stated: Problem
     problem: Problem
     """What a method is given: the stated one itself where there is nothing to do."""
-    steps: tuple[Canonical | Equilibrated, ...]
+    steps: tuple[Recognised | Canonical | Equilibrated, ...]
     report: str
     """What was done, in words."""
 
     def start(self, x0: Sequence[Array], z0: Array, given: bool = True) -> tuple[tuple[Array, ...], Array]:
         """A starting point of the stated problem in the coordinates of `problem`; z0 is zero in both if not `given`."""
-        x, z = tuple(x0), z0 if given or not self.steps else None
+        moves = any(not isinstance(step, Recognised) for step in self.steps)
+        x, z = tuple(x0), z0 if given or not moves else None
         for step in self.steps:
             x, z = step.start(x, z)
         assert z is not None
@@ -65,20 +67,23 @@ def presolve(problem: Problem) -> Presolved:
     """
     if _distributed(problem):
         return as_stated(problem, "the data are distributed")
-    steps: list[Canonical | Equilibrated] = []
-    canonical = Canonical(problem)
-    notes = canonical.report
-    if not canonical.is_trivial:
-        steps.append(canonical)
-    current = problem if canonical.is_trivial else canonical.problem
-    if foreign := next(foreign_libraries(problem), None):
+    foreign = next(foreign_libraries(problem), None)
+    own = None if foreign else Recognised(problem)
+    steps: list[Recognised | Canonical | Equilibrated] = [own] if own is not None and own.at else []
+    notes = [own.note] if own is not None and own.at else []
+    current = problem if own is None else own.problem
+    canonical = Canonical(current)
+    notes += canonical.report
+    if foreign:
         notes.append(f"units as stated: arrays of {foreign}")
-    else:
-        units = equilibrated(canonical.problem)
-        if units is not None:
-            steps = [canonical, units]
-            current = units.problem
-            notes.append(units.note)
+    units = None if foreign else equilibrated(canonical.problem)
+    if units is not None or not canonical.is_trivial:
+        steps.append(canonical)
+        current = canonical.problem
+    if units is not None:
+        steps.append(units)
+        current = units.problem
+        notes.append(units.note)
     return Presolved(problem, current, tuple(steps), "; ".join(notes) or "as stated")
 
 
