@@ -166,7 +166,7 @@ def _slope(h: Nonsmooth, far: np.ndarray, bounded: np.ndarray) -> np.ndarray:
 
 def _holds(h: Nonsmooth, found: PiecewiseLinear, shape: Shape, rng: np.random.Generator) -> bool:
     """Whether the formula gives the prox at points near the kink and the bounds, and far from them."""
-    left, right, place, lower, upper = found.kinks(shape)
+    left, right, place, lower, upper = (to_numpy(value) for value in found.kinks(shape).filled(shape))
     finite = [np.abs(value[np.isfinite(value)]) for value in (place, lower, upper)]
     size = max([float(np.max(value, initial=0.0)) for value in finite]) or 1.0
     steep = float(np.max(np.maximum(np.abs(left), np.abs(right)))) or 1.0
