@@ -7,6 +7,7 @@ smooth function of entries with fixed signs, a rank or orthonormal columns a man
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,11 @@ class Coordinates(Face):
         """How fast a function of gradient g falls as each entry alone leaves its place."""
         return np.abs(g)
 
+    @property
+    def price(self) -> float | None:
+        """What the free entries cost because they are free; None where their number does not matter."""
+        return None
+
     def neighbours(self, score: np.ndarray, count: int) -> list[tuple[int, np.ndarray]]:
         """Exchanges worth a trial: (an entry that would become free, the free ones of which one has to go).
 
@@ -95,6 +101,7 @@ class Support(Coordinates):
 
     `exchange`: for each entry a label; entries may take each other's place where these agree. None: no exchanges.
     `h`: where the free entries stay in a set besides, what knows it: `h.inside(free)`, `h.pull(g, free)`.
+    `cost`: of every entry, where a free one costs something.
 
     >>> from ipds.functions import Cardinality
     >>> face = Cardinality(2).face(np.array([0.0, 3.0, 0.0, -1.0]))
@@ -110,8 +117,9 @@ class Support(Coordinates):
         support: np.ndarray | None = None,
         exchange: np.ndarray | None = None,
         h: Any = None,
+        cost: np.ndarray | None = None,
     ):
-        self.x, self.h = x, h
+        self.x, self.h, self.cost = x, h, cost
         self.label = (x != 0) if support is None else np.broadcast_to(support, x.shape)
         self.free, self.exchange = np.flatnonzero(self.label), exchange
 
@@ -123,6 +131,16 @@ class Support(Coordinates):
 
     def pull(self, g: np.ndarray) -> np.ndarray:
         return np.abs(g) if self.h is None else np.asarray(self.h.pull(g, self.free))
+
+    @property
+    def price(self) -> float | None:
+        return None if self.cost is None else float(self.cost.flat[self.free].sum())
+
+    def having(self, joining: Iterable[int] = (), leaving: Iterable[int] = ()) -> Support:
+        """The support with some entries in it, and without others."""
+        support = np.array(self.label)
+        support.flat[list(joining)], support.flat[list(leaving)] = True, False
+        return Support(np.zeros_like(self.x), support, self.exchange, self.h, self.cost)
 
     def neighbours(self, score: np.ndarray, count: int) -> list[tuple[int, np.ndarray]]:
         if self.exchange is None:

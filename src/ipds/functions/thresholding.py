@@ -47,8 +47,9 @@ class L0(ScalarPenalty):
         return [x]
 
     def face(self, x: Array) -> Support:
-        """The nonzeros."""
-        return Support(x, exchange=np.zeros(x.shape, np.int8))
+        """The nonzeros, each at its price."""
+        cost = np.broadcast_to(np.asarray(self.lam, float), x.shape)
+        return Support(x, exchange=np.zeros(x.shape, np.int8), cost=cost)
 
     def rescaled(self, d: float | Array) -> L0:
         """Itself: the nonzeros stay the same."""

@@ -35,6 +35,8 @@ STEPS = 80
 """Newton steps at most."""
 PATIENCE = 12
 """Newton steps without a better certificate at most."""
+DENSE = 1000
+"""Rows up to which equations are solved as one dense system."""
 NEAR = 1e-11
 """A relative certificate below which the first step without a better one is the last: it may be rounding already."""
 ENOUGH = 1e-13
@@ -83,23 +85,29 @@ class Restricted:
     def solve(self, x: tuple[Any, ...], z: Any) -> State | None:
         """A solution of `problem` as its State.
 
-        By exchanges for least absolute deviations, by plain Newton steps where everything is smooth, else `NewtonALM`.
+        By exchanges for least absolute deviations, by plain Newton steps where everything is smooth or an equation,
+        else `NewtonALM`.
         """
         y = self.start(x)
-        return self._exactly(y) or self._smoothly(y) or self._by_newton(y, z)
+        return self._exactly(y) or self._smoothly(y) or self._on_equations(y) or self._by_newton(y, z)
 
     def reached(self, found: State) -> float:
-        """The objective of `problem` at a solution, every block in its set."""
-        return float(objective(self.problem, replace(found, x=found.q)))
+        """The objective at a solution of `problem`, every block in its set."""
+        return float(objective(self.problem, replace(found, x=found.q))) + self.price
+
+    @property
+    def price(self) -> float:
+        """What the faces cost, whatever the point."""
+        return sum(face.price or 0.0 for face in self.faces.values())
 
     def value(self, y: tuple[Any, ...]) -> float:
-        """The objective of `problem` where the last block meets the equation; ∞ where that leaves its set."""
+        """The objective where the last block meets the equation of `problem`; ∞ where that leaves its set."""
         if self._deviations is not None:
             d = self._deviations
             r = d.M @ np.concatenate([np.ravel(yi) for yi in y[:-1]]) + d.c
-            return float(np.sum(np.maximum(d.left * r, d.right * r)))
+            return float(np.sum(np.maximum(d.left * r, d.right * r))) + self.price
         *others, last = self.problem.blocks
-        left, result = self.problem.b, 0.0
+        left, result = self.problem.b, self.price
         for block, op, yi in zip(others, self.problem.operators, y, strict=False):
             left = left - op.apply(yi)
             result += (0.0 if block.f is None else float(block.f(yi))) + float(block.h(yi))
@@ -198,6 +206,50 @@ class Restricted:
         own = np.zeros(u.shape) if isinstance(last.h, Zero) else last.h.subgradient(u)
         step = prox_step(u, own)
         points = (*((part, 1.0) for part in parts), (u + step * own, step))
+        return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(points), points)
+
+    @cached_property
+    def _equations(self) -> np.ndarray | None:
+        """Which rows are equations, where the others are nothing at all and only f is to be minimised; else None."""
+        *others, last = self.problem.blocks
+        kinks = last.h.kinks(last.shape)
+        if kinks is None or last.f is not None or not all(isinstance(block.h, Zero) for block in others):
+            return None
+        left, right, _, lower, upper = (np.ravel(a) for a in kinks.filled(last.shape))
+        held, nothing = lower == upper, np.isinf(lower) & np.isinf(upper) & (left == 0) & (right == 0)
+        return held if np.all(held | nothing) else None
+
+    def _on_equations(self, y: tuple[Any, ...]) -> State | None:
+        """By Newton steps for ∇F(y) + Mᵀs = 0, (M y + c)_T = place_T, T the rows that are equations."""
+        held = self._equations
+        if held is None or math.prod(self.whole.shape) > DENSE:
+            return None
+        M, c = self.rows()
+        if M is None:
+            return None
+        last, (T,) = self.problem.blocks[-1], np.nonzero(held)
+        place = np.ravel(last.h.kinks(last.shape).filled(last.shape).lower)  # type: ignore[union-attr]
+        v, A, s = np.concatenate([np.ravel(yi) for yi in y[:-1]]), M[T], np.zeros(len(c))
+        for _ in range(STEPS):
+            gradient, hessian = self.gradient(v), self.hessian(v)
+            if hessian is None:
+                return None
+            K = np.block([[hessian, A.T], [A, np.zeros((len(T), len(T)))]])
+            try:
+                step = np.linalg.solve(K, np.concatenate([-gradient, place[T] - c[T] - A @ v]))
+            except np.linalg.LinAlgError:
+                return None
+            if not np.all(np.isfinite(step)):
+                return None
+            v = v + step[: len(v)]
+            if np.linalg.norm(step[: len(v)]) <= ENOUGH * np.linalg.norm(v):
+                break
+        s[T], u = step[len(v) :], M @ v + c
+        u[T] = place[T]
+        parts, u, s = self.split(v), u.reshape(last.shape), s.reshape(last.shape)
+        size = prox_step(u, s)
+        points = (*((part, 1.0) for part in parts), (u + size * s, size))
+        z = s.reshape(self.whole.shape) * (-1 / self.scale)
         return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(points), points)
 
     def _by_newton(self, y: tuple[Any, ...], z: Any) -> State | None:

@@ -3,7 +3,8 @@
 Every full support of a cardinality is critical once it is solved, so a certificate cannot tell a poor choice from a
 good one. An entry j that would lower the objective at first order, by |∇_j|/‖A e_j‖, joins; of the entries whose place
 it may take, the one that costs least leaves; what is lower after both are solved is taken. Where constraints hold, an
-entry cannot leave alone: the others are solved for again.
+entry cannot leave alone: the others are solved for again. Where entries have a price (ℓ0), those that are not worth it
+leave, many at once at first, and others may join alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...functions.faces import Coordinates, Support
+from ...functions.faces import Support
 from ...problem import Problem
 from ...theory.state import State
 from ..deadline import raise_if_late
@@ -26,6 +27,8 @@ RIVALS = 3
 """Where leaving breaks a constraint, so that its cost is known only once all is solved again: entries tried."""
 SMALL = 1000
 """Entries and rows up to which solving again is cheap: all entries at once, and for each of `RIVALS`."""
+LEAVERS, JOINERS = 12, 2
+"""Entries that are replaced where constraints or prices are there, and entries tried in the place of each."""
 FAR = 50
 """A trial ends where the cheapest leaver costs, before others make up for it, this many times what joining earned."""
 LOWER = 1e-9
@@ -49,7 +52,7 @@ def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State]
     A second face to look around, where one block has a face with exchanges among all its entries; else None.
     """
     whole, (i, face) = restricted.whole, next(iter(restricted.faces.items()))
-    if len(restricted.faces) > 1 or not isinstance(face, Support) or face.exchange is None:
+    if len(restricted.faces) > 1 or not isinstance(face, Support) or face.exchange is None or face.price:
         return None
     if face.x.size > SMALL or np.ptp(face.exchange):
         return None
@@ -57,7 +60,9 @@ def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State]
     while True:
         raise_if_late()
         support = left.reshape(face.x.shape)
-        own = Restricted(whole, {i: Support(np.zeros_like(face.x), support, face.exchange, face.h)})
+        own = Restricted(
+            whole, {i: Support(np.zeros_like(face.x), support, face.exchange, face.h, face.cost)}
+        )
         solved = own.solve(x, z)
         if solved is None:
             return None
@@ -83,36 +88,106 @@ def _exchange(
     restricted: Restricted, found: State, value: float, norms: dict[int, np.ndarray]
 ) -> tuple[Restricted, State, float] | None:
     """One exchange that lowers the objective, and what is found there; None where no trial does."""
-    whole = restricted.whole
-    for i, face in restricted.faces.items():
-        x = tuple(xi if k != i else face.embed(xi) for k, xi in enumerate(found.q))
-        g, f = whole.operators[i].adjoint(found.z), whole.blocks[i].f
-        g = g if f is None else g + f.grad(x[i])
-        score = face.pull(g) / np.where(norms[i] > 0, norms[i], 1.0)
-        for j, rivals in face.neighbours(score, TRIALS):
-            raise_if_late()
-            for trial in _swapped(restricted, found, value, i, j, rivals):
-                lower = trial[0].reached(trial[1])
-                if lower < value - LOWER * abs(value):
-                    return *trial, lower
+    for i in restricted.faces:
+        for trial in _trials(restricted, found, value, i, norms[i]):
+            lower = trial[0].reached(trial[1])
+            if lower < value - LOWER * abs(value):
+                return *trial, lower
     return None
+
+
+def _trials(
+    restricted: Restricted, found: State, value: float, i: int, norms: np.ndarray
+) -> Iterator[tuple[Restricted, State]]:
+    """Solutions on faces next to this one, those that are likely to be lower first."""
+    face, whole = restricted.faces[i], restricted.whole
+    if not isinstance(face, Support):
+        return
+    yield from _fewer(restricted, found, i)
+    for j, rivals in face.neighbours(_score(restricted, found, i, norms), TRIALS):
+        raise_if_late()
+        yield from _swapped(restricted, found, value, i, j, rivals)
+    if face.h is not None or face.price or whole.restorable is None:
+        yield from _replaced(restricted, found, i, norms)
+
+
+def _score(restricted: Restricted, found: State, i: int, norms: np.ndarray) -> np.ndarray:
+    """|∇_j|/‖A e_j‖ of the entries of block i."""
+    face, whole = restricted.faces[i], restricted.whole
+    g, f = whole.operators[i].adjoint(found.z), whole.blocks[i].f
+    g = g if f is None else g + f.grad(face.embed(found.q[i]))
+    return face.pull(g) / np.where(norms > 0, norms, 1.0)
+
+
+def _fewer(restricted: Restricted, found: State, i: int) -> Iterator[tuple[Restricted, State]]:
+    """Solutions without some of the free entries of block i, where these have a price: the smallest ones leave."""
+    face, x = restricted.faces[i], _placed(restricted, found)
+    if not (isinstance(face, Support) and face.price):
+        return
+    order = face.free[np.argsort(abs(x[i].flat[face.free]), kind="stable")]
+    some = [order[: len(order) // 2**k] for k in range(1, len(order).bit_length())]
+    for leaving in (*some[:-1], *(order[k : k + 1] for k in range(min(RIVALS, len(order))))):
+        raise_if_late()
+        if len(leaving) < len(order):
+            fewer = Restricted(restricted.whole, {**restricted.faces, i: face.having(leaving=leaving)})
+            solved = fewer.solve(x, found.z)
+            if solved is not None:
+                yield fewer, solved
+
+
+def _replaced(
+    restricted: Restricted, found: State, i: int, norms: np.ndarray
+) -> Iterator[tuple[Restricted, State]]:
+    """Solutions once an entry of block i has left and another has joined, one that lowers most what is left then.
+
+    An entry that could take the place of one of its kind is not pulled while that one is there.
+    """
+    face, x = restricted.faces[i], _placed(restricted, found)
+    assert isinstance(face, Support)
+    if face.exchange is None or face.x.size > SMALL or len(face.free) < 2:
+        return
+    order = face.free[np.argsort(abs(x[i].flat[face.free]), kind="stable")]
+    for k in order[:LEAVERS]:
+        raise_if_late()
+        fewer = Restricted(restricted.whole, {**restricted.faces, i: face.having(leaving=[k])})
+        solved = fewer.solve(x, found.z)
+        if solved is None:
+            continue
+        score = _score(fewer, solved, i, norms)
+        score.flat[k] = 0.0
+        outside = np.where(
+            fewer.faces[i].label | (face.exchange != face.exchange.flat[k]), 0.0, score
+        ).ravel()
+        for j in np.argsort(-outside)[:JOINERS]:
+            if outside[j] > 0:
+                other = face.having([int(j)], [int(k)])
+                own = Restricted(restricted.whole, {**restricted.faces, i: other})
+                swapped = own.solve(_placed(fewer, solved), solved.z)
+                if swapped is not None:
+                    yield own, swapped
 
 
 def _swapped(
     restricted: Restricted, found: State, value: float, i: int, j: int, rivals: np.ndarray
 ) -> Iterator[tuple[Restricted, State]]:
-    """Solutions once j has joined block i and one of its rivals has left; none where that is hopeless."""
+    """Solutions once j has joined block i and one of its rivals has left; none where that is hopeless.
+
+    Where entries have a price, j may join alone.
+    """
     face = restricted.faces[i]
-    wider = Restricted(restricted.whole, {**restricted.faces, i: _with(face, j)})
+    assert isinstance(face, Support)
+    wider = Restricted(restricted.whole, {**restricted.faces, i: face.having([j])})
     joined = wider.solve(_placed(restricted, found), found.z)
     if joined is None:
         return
-    whole_x, lowest = _placed(wider, joined), wider.reached(joined)
+    if face.price:
+        yield wider, joined
+    whole_x, lowest = _placed(wider, joined), wider.reached(joined) + restricted.price - wider.price
     if not lowest < value:
         return
     for k in _leaving(wider, whole_x, i, rivals, FAR * (value - lowest) + lowest):
         raise_if_late()
-        narrower = Restricted(restricted.whole, {**restricted.faces, i: _with(face, j, k)})
+        narrower = Restricted(restricted.whole, {**restricted.faces, i: face.having([j], [k])})
         solved = narrower.solve(_without(whole_x, i, k), joined.z)
         if solved is not None:
             yield narrower, solved
@@ -138,13 +213,3 @@ def _without(x: tuple[Any, ...], i: int, k: int) -> tuple[Any, ...]:
     own = x[i].copy()
     own.flat[k] = 0.0
     return (*x[:i], own, *x[i + 1 :])
-
-
-def _with(face: Coordinates, j: int, leaving: int | None = None) -> Support:
-    """The support with j in it, and without `leaving`."""
-    assert isinstance(face, Support)
-    support = np.array(face.label)
-    support.flat[j] = True
-    if leaving is not None:
-        support.flat[leaving] = False
-    return Support(np.zeros_like(face.x), support, face.exchange, face.h)
