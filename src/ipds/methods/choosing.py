@@ -80,7 +80,7 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
 
 PATIENCE = 5.0
 """Seconds for which Newton steps are taken even where first-order ones should be faster: those may lag."""
-FEWEST = 60
+FEWEST = 30
 """Iterations that first-order steps are given at least, where they come first."""
 UNSURE = 200
 """The same where a function does not say whether it is convex: Newton steps may then lead nowhere."""

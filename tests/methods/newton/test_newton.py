@@ -494,11 +494,11 @@ def test_a_smooth_function_of_the_last_block(shape):
     operator = Reshape((12,), shape) @ Matrix(A) if len(shape) > 1 else A
     blocks = [Block(h=NonNegative(), A=operator, shape=5), Block(f=f, h=L1(0.3), A=2.0, shape=shape)]
     problem = Problem(blocks, b=b.reshape(shape))
-    setup, _, state = run(problem)
+    _, _, state = run(problem)
     assert max(residuals(problem, state)) <= 1e-8
     v = cp.Variable(5)
     u = (b - A @ v) / 2
     best = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(G @ u - y) + 0.3 * cp.norm1(u)), [v >= 0]).solve()
     assert objective(problem, state) == pytest.approx(best, rel=1e-6)
-    again = NewtonALM().start(setup, state.q, state.z)
+    setup, again = NewtonALM().init(problem, state.q, state.z)
     np.testing.assert_allclose(NewtonALM().step(setup, again)[1].q[0], state.q[0], atol=1e-6)

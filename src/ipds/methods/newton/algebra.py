@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from ..._arrays import norm
 from .factors import Solve, conjugate_gradients
 from .strategies import Augmented, Strategy, choose
 from .weights import Weights
@@ -103,7 +104,7 @@ class Factor:
         x = self.solve(g)
         for _ in range(times):
             r = g - self.product(x)
-            if np.linalg.norm(r) <= tol * np.linalg.norm(g):
+            if norm(r) <= tol * norm(g):
                 break
             x = x + self.solve(r)
         return x
@@ -112,11 +113,11 @@ class Factor:
         """(dv, dy) with (∇²f + ε) dv + Mᵀdy = a, M dv - W⁻¹dy = b, refined as one system; dy = 0 where W = 0."""
         M = self.system.M
         dv, dy = self._saddle(a, b)
-        goal_a, goal_b = tol * np.linalg.norm(a), tol * np.linalg.norm(b)
+        goal_a, goal_b = tol * norm(a), tol * norm(b)
         for _ in range(times):
             ra, rb = a - self.curved(dv) - M.adjoint(dy), b - M.apply(dv) + self.W.divide(dy)
             rb = np.where(self.W.diagonal > 0, rb, 0.0)
-            if np.linalg.norm(ra) <= goal_a and np.linalg.norm(rb) <= goal_b:
+            if norm(ra) <= goal_a and norm(rb) <= goal_b:
                 break
             x, y = self._saddle(ra, rb)
             dv, dy = dv + x, dy + y

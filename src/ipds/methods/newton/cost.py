@@ -24,7 +24,7 @@ ITERATIONS = 1500
 """First-order iterations to a certificate of 1e-7 on problems that are well conditioned."""
 DENSE_RATE, PASS_RATE = 1.5e10, 1e9
 """Operations per second of a factorisation, and of products with a matrix that does not fit into the cache."""
-STEP_SECONDS, ITERATION_SECONDS = 6e-4, 1e-4
+STEP_SECONDS, ITERATION_SECONDS = 4e-4, 1e-4
 """What a step costs beside its arithmetic: some two hundred calls of NumPy, and some ten."""
 SMALL = 10_000_000
 """Operations of a dense factorisation below which no pattern is worth a look."""

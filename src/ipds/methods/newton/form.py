@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import Array, Shape, asarray, is_array, on_device, to_numpy
+from ..._arrays import Array, Shape, asarray, is_array, norm, on_device, to_numpy
 from ...errors import AssumptionError
 from ...functions import Composed, Kinks, Nonsmooth, Stacked, Zero
 from ...operators import Identity, Reshape
@@ -30,7 +30,11 @@ from .smooth import Part, SmoothPart, describe, written_out
 from .terms import Entries, Piece, Terms
 
 PASSES = 10
-"""Passes of Ruiz' scaling: each takes the square root of what is left to do."""
+"""Passes of Ruiz' scaling at most: each takes the square root of what is left to do."""
+EVEN = 1.1
+"""Largest factor of a pass that is the last: the units are rounded to powers of two."""
+POWERS = 8
+"""Power iterations for ‖M‖, a unit: within a factor of two it does not matter."""
 ORTHONORMAL = 1000
 """Columns up to which rows without anything else are made orthonormal where it helps."""
 SLANTED = 0.01
@@ -394,20 +398,29 @@ def _equilibrated(
     members = np.concatenate(together) if together else np.empty(0, int)
     counts = np.array([len(t) for t in together], dtype=int)
     shared = np.repeat(np.arange(len(together)), counts)
-    f = 1.0  # the unit of f's rows √(∇²f)_jj, one for all: they stand for column norms
+    f, change = 1.0, np.ones(0)  # the unit of f's rows √(∇²f)_jj, one for all: they stand for column norms
     for _ in range(PASSES if square is not None or np.any(root) else 0):
         if square is not None:
             size = E * np.sqrt(square @ (C * C))
             if members.size:  # rows that share a unit: the root of their mean square
                 size[members] = np.sqrt(np.bincount(shared, size[members] ** 2) / counts)[shared]
-            E /= np.sqrt(np.where(size > 0, size, 1.0))
+            change = np.sqrt(np.where(size > 0, size, 1.0))
+            E /= change
         f /= math.sqrt(f * math.sqrt(float(np.mean(root * C * C))) or 1.0)
         size = C * np.sqrt((0.0 if transposed is None else transposed @ (E * E)) + f * f * root)
         used = size > 0
         if used.any():
             middle = math.exp(float(np.mean(np.log(size[used]))))
-            C /= np.sqrt(np.where(used, size / middle, 1.0))
+            factor = np.sqrt(np.where(used, size / middle, 1.0))
+            C /= factor
+            if _is_even(factor) and _is_even(change):
+                break
     return _powers(E), _powers(C)
+
+
+def _is_even(factors: np.ndarray) -> bool:
+    """Whether none of them changes much."""
+    return not factors.size or bool(factors.max() <= EVEN and factors.min() * EVEN >= 1)
 
 
 def _orthonormal(G: Any) -> tuple[Any, np.ndarray | None]:
@@ -441,9 +454,9 @@ def _times(E: np.ndarray, G: Any, C: np.ndarray) -> Any:
 def _norm(G: Any, n: int) -> float:
     """‖G‖ by a few power iterations: a unit, so that a rough value will do."""
     x = np.random.default_rng(0).standard_normal(n)
-    for _ in range(15):
-        size = float(np.linalg.norm(x))
+    for _ in range(POWERS):
+        size = norm(x)
         if size == 0:
             return 0.0
         x = G.T @ (G @ (x / size))
-    return math.sqrt(float(np.linalg.norm(x)))
+    return math.sqrt(norm(x))

@@ -39,13 +39,19 @@ DAMPED = 0.5
 """A step on a curved f is halved until ∇f departs from its linearisation by at most this part of the change."""
 
 
+SIGN = np.array([[1.0], [-1.0]])
+"""Of x in the rooms x - lo and hi - x."""
+FAR = 1e300
+"""Where a bound stands that is none: its room is no obstacle, and the force of 0 from there is no product."""
+
+
 class Point(NamedTuple):
     """The variables of interior-point steps."""
 
     x: np.ndarray
     """What is bounded: y of kinks, then u of bounds."""
-    low: np.ndarray
-    high: np.ndarray
+    force: np.ndarray
+    """(low, high): what holds x above lo and below hi; 0 where there is no bound."""
     free: np.ndarray
     """y of equations, then of groups."""
     stretch: np.ndarray
@@ -64,24 +70,28 @@ class Interior:
         slope = np.where(e.place <= e.lower, e.right, e.left)  # where the kink lies inside, `x` has it
         self.slope = np.zeros(form.m)
         self.slope[entry] = np.where(inside | equal, 0.0, slope)
-        self.kinks, self.bounds = int(inside.sum()), int(bounded.sum())
-        self.equations = int(equal.sum())
         self.row = np.concatenate([entry[inside], entry[bounded], entry[equal], terms.members])
         """The row of the form for each variable: kinks, bounds, equations, groups."""
         self.twice = np.bincount(self.row, minlength=form.m)[self.row] > 1
-        self.lo = np.concatenate([e.left[inside], e.lower[bounded]])
-        self.hi = np.concatenate([e.right[inside], e.upper[bounded]])
-        self.place = np.concatenate([e.place[inside], np.zeros(self.bounds), e.lower[equal]])
-        self.has_low, self.has_high = np.isfinite(self.lo), np.isfinite(self.hi)
+        self.is_twice = bool(self.twice.any())
+        lo = np.concatenate([e.left[inside], e.lower[bounded]])
+        hi = np.concatenate([e.right[inside], e.upper[bounded]])
+        self.has = np.isfinite([lo, hi])
+        self.ends = np.clip([lo, hi], -FAR, FAR)
         self.label, self.radius = terms.label, terms.radius
-        self.pairs = int(self.has_low.sum() + self.has_high.sum()) + len(self.radius)
-        k, b, q = self.kinks, self.kinks + self.bounds, self.kinks + self.bounds + self.equations
+        self.pairs = int(self.has.sum()) + len(self.radius)
+        kinks, bounds, self.equations = (int(np.count_nonzero(kind)) for kind in (inside, bounded, equal))
+        self.place = np.concatenate([e.place[inside], np.zeros(bounds), e.lower[equal]])
+        k, b, q = kinks, kinks + bounds, kinks + bounds + self.equations
         self.is_kink, self.is_bound = slice(0, k), slice(k, b)
         self.is_boxed, self.is_equation, self.is_group = slice(0, b), slice(b, q), slice(q, len(self.row))
         picked = np.full(form.m, False)
         picked[form.general :] = form.confined[form.M.index]
         self.is_confined = picked[self.row[self.is_boxed]] & (np.arange(b) >= k)
         """Bounds that v itself keeps: their residual is 0 from the start, and so ever after."""
+        free = len(self.row) - b
+        self.none = Point(np.zeros(b), np.zeros((2, b)), np.zeros(free), np.zeros(len(self.radius)))
+        """A point before there is one."""
         self.form = form
 
     def start(self, v: np.ndarray, y: np.ndarray, weight: float) -> Point:
@@ -108,7 +118,7 @@ class Interior:
         x, partner = own[self.is_boxed].copy(), at[self.is_boxed].copy()
         x[self.is_bound], partner[self.is_bound] = partner[self.is_bound], x[self.is_bound].copy()
         partner[self.is_kink] -= self.place[self.is_kink]
-        width = self.hi - self.lo
+        width = self.ends[1] - self.ends[0]
         room, least = np.empty_like(x), np.empty_like(x)
         for rows, ratio in ((self.is_kink, 1 / weight), (self.is_bound, weight)):
             if x[rows].size:
@@ -116,11 +126,9 @@ class Interior:
                 room[rows] = push * (max(size, 1e-6 * other / ratio) or 1.0)
                 least[rows] = push * (max(other, 1e-6 * size * ratio) or 1.0)
         room = np.minimum(room, 0.25 * width)
-        x = np.where(self.has_low, np.maximum(x, self.lo + room), x)
-        x = np.where(self.has_high, np.minimum(x, self.hi - room), x)
+        x = np.minimum(np.maximum(x, self.ends[0] + room), self.ends[1] - room)
         x = np.where(self.is_confined, at[self.is_boxed], x)
-        low = np.where(self.has_low, np.maximum(-partner, least), 0.0)
-        high = np.where(self.has_high, np.maximum(partner, least), 0.0)
+        force = self.has * np.maximum(-SIGN * partner, least)
         free, stretch = own[self.is_boxed.stop :].copy(), np.ones(len(self.radius))
         if self.label.size:
             group = slice(self.equations, None)
@@ -129,7 +137,7 @@ class Interior:
             reach = np.sqrt(self._sum(at[self.is_group] ** 2))
             typical = np.mean(reach) or np.mean(self.radius) / weight
             stretch = push * np.maximum(reach, typical) / np.maximum(self.radius, 1e-300)
-        return Point(x, low, high, free, stretch)
+        return Point(x, force, free, stretch)
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
         """Sums over groups."""
@@ -141,24 +149,22 @@ class Interior:
 
     def _own(self, p: Point) -> np.ndarray:
         """y of every variable, without the slope."""
-        return np.concatenate([p.x[self.is_kink], (p.high - p.low)[self.is_bound], p.free])
+        return np.concatenate([p.x[self.is_kink], (p.force[1] - p.force[0])[self.is_bound], p.free])
 
     def _arguments(self, p: Point) -> np.ndarray:
         """u of every variable."""
+        partner = (p.force[1] - p.force[0])[self.is_kink] + self.place[self.is_kink]
         group = p.stretch[self.label] * p.free[self.equations :]
-        partner = (p.high - p.low)[self.is_kink] + self.place[self.is_kink]
         return np.concatenate([partner, p.x[self.is_bound], self.place[self.is_boxed.stop :], group])
 
     def products(self, p: Point) -> float:
         """Σ of all products that ought to be μ: the duality gap, where the equations hold."""
-        below, above = self._rooms(p)
-        pairs = p.low[self.has_low] @ below[self.has_low] + p.high[self.has_high] @ above[self.has_high]
-        return float(pairs + 0.5 * p.stretch @ self._slack(p))
+        pairs = float(np.vdot(p.force, self._rooms(p)))
+        return pairs + 0.5 * float(p.stretch @ self._slack(p)) if self.label.size else pairs
 
-    def _rooms(self, p: Point) -> tuple[np.ndarray, np.ndarray]:
-        """x - lo and hi - x, not below what rounding leaves of them."""
-        least = 1e-17 * np.abs(p.x) + 1e-300
-        return np.maximum(p.x - self.lo, least), np.maximum(self.hi - p.x, least)
+    def _rooms(self, p: Point) -> np.ndarray:
+        """(x - lo, hi - x), not below what rounding leaves of them."""
+        return np.maximum(SIGN * (p.x - self.ends), 1e-17 * np.abs(p.x) + 1e-300)
 
     def _slack(self, p: Point) -> np.ndarray:
         """r² - ‖y_g‖², group by group, not below what rounding leaves of it."""
@@ -169,41 +175,41 @@ class Interior:
         self, system: System, v: np.ndarray, p: Point, weight: float, curvature: float
     ) -> tuple[np.ndarray, Point, float]:
         """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f."""
-        form = self.form
+        form, is_kink, is_bound = self.form, self.is_kink, self.is_bound
         rp, rd, gradient = self._residuals(v, p)
-        below, above = self._rooms(p)
-        theta = p.low / below + p.high / above
-        slack, Z = self._slack(p), p.free[self.equations :]
+        room, slack, Z = self._rooms(p), self._slack(p), p.free[self.equations :]
+        ratio = p.force / room
+        theta = ratio[0] + ratio[1]
         psi = np.zeros(len(self.row))  # du = ψ dy + ρ, entry by entry; for groups across y_g
-        psi[self.is_kink] = theta[self.is_kink]
-        psi[self.is_bound] = 1 / np.maximum(theta[self.is_bound], 1e-300)
+        psi[is_kink] = theta[is_kink]
+        psi[is_bound] = 1 / np.maximum(theta[is_bound], 1e-300)
         psi[self.is_group] = p.stretch[self.label]
         W, own = self._weights(psi, Z, slack, p.stretch, weight)
         factor = system.factor(*form.smooth.hessian(v), W, (curvature or weight) / REGULAR)
         mu = self.products(p) / max(self.pairs, 1)
 
-        def direction(low: Any, high: Any, group: Any, times: int) -> tuple[np.ndarray, Point, np.ndarray]:
+        def direction(pairs: Any, group: Any, times: int) -> tuple[np.ndarray, Point, np.ndarray]:
             """The step to the given products."""
-            partner = high / above - low / below - (p.high - p.low)  # dY = θ dx + this
+            change = pairs / room - p.force  # of the forces, while x stands still
+            partner = change[1] - change[0]  # dY = θ dx + this
             rho = np.zeros(len(self.row))
-            rho[self.is_kink] = partner[self.is_kink]
-            rho[self.is_bound] = -partner[self.is_bound] * psi[self.is_bound]
+            rho[is_kink] = partner[is_kink]
+            rho[is_bound] = -partner[is_bound] * psi[is_bound]
             rho[self.is_group] = Z * (group / slack - p.stretch)[self.label]
             dv, dy = self._solve(factor, own, -rd, rho - rp, times)
-            dx = np.concatenate([dy[self.is_kink], (dy * psi + rho)[self.is_bound]])
+            dx = np.concatenate([dy[is_kink], dy[is_bound] * psi[is_bound] + rho[is_bound]])
+            dforce = self.has * (change - SIGN * dx * ratio)
             inner = self._sum(Z * dy[self.is_group])
-            dlow = np.where(self.has_low, (low - p.low * dx) / below - p.low, 0.0)
-            dhigh = np.where(self.has_high, (high + p.high * dx) / above - p.high, 0.0)
             dstretch = (group + 2 * p.stretch * inner) / slack - p.stretch
-            return dv, Point(dx, dlow, dhigh, dy[self.is_boxed.stop :], dstretch), inner
+            return dv, Point(dx, dforce, dy[self.is_boxed.stop :], dstretch), inner
 
-        dv, d, inner = direction(0.0, 0.0, 0.0, 0)  # the predictor: all products to 0
-        length = min(1.0, self._length(p, d, slack))
+        dv, d, inner = direction(0.0, 0.0, 0)  # the predictor: all products to 0
+        length = min(1.0, self._length(p, d, room, slack))
         ahead = max(self.products(moved(p, length, d)), 0.0) / max(self.pairs, 1)
         sigma = max(min(ahead / mu, 1.0) ** 3, CENTRE) if mu > 0 else 0.0
         goal = sigma * mu
-        dv, d, _ = direction(goal - d.x * d.low, goal + d.x * d.high, 2 * (goal + d.stretch * inner), 3)
-        length = min(1.0, TO_BOUNDARY * self._length(p, d, slack))
+        dv, d, _ = direction(goal - SIGN * d.x * d.force, 2 * (goal + d.stretch * inner), 3)
+        length = min(1.0, TO_BOUNDARY * self._length(p, d, room, slack))
         if not form.smooth.is_quadratic:
             length = self._damped(factor, v, dv, gradient, rd, length)
         return v + length * dv, moved(p, length, d), length
@@ -212,55 +218,47 @@ class Interior:
         self, psi: np.ndarray, Z: np.ndarray, slack: np.ndarray, stretch: np.ndarray, weight: float
     ) -> tuple[Weights, np.ndarray]:
         """W = (ψ + 1/cap)⁻¹ on the rows of the form, and on the variables."""
-        boxed = psi[self.is_boxed]
-        typical = np.exp(-np.mean(np.log(np.clip(boxed, 1e-200, 1e200)))) if boxed.size else 0.0
-        if self.label.size:
-            typical = max(typical, np.exp(-np.mean(np.log(np.maximum(stretch, 1e-300)))))
+        terms, typical = self.form.terms, 0.0
+        for sizes in (psi[self.is_boxed], stretch):
+            if sizes.size:
+                logs = np.log(np.minimum(np.maximum(sizes, 1e-200), 1e200))
+                typical = max(typical, math.exp(-float(logs.sum()) / len(logs)))
         cap = np.full(len(psi), REGULAR * max(weight, typical))
         cap[self.is_equation] = REGULAR * weight
         own = 1 / (psi + 1 / cap)
-        along, direction, members = (
-            np.zeros(len(self.radius)),
-            np.zeros(len(self.label)),
-            self.form.terms.members,
-        )
+        along, direction = np.zeros(len(self.radius)), np.zeros(len(self.label))
         if self.label.size:
             square = self._sum(Z * Z)
             along = 1 / (stretch * (1 + 2 * square / slack) + 1 / cap[-1])
             direction = Z / np.sqrt(np.maximum(square, 1e-300))[self.label]
         diagonal = np.bincount(self.row, own, self.form.m)
-        return Weights(diagonal, self.form.general, members, self.label, direction, along), own
+        return Weights(diagonal, self.form.general, terms.members, self.label, direction, along), own
 
     def _solve(
         self, factor: Factor, own: np.ndarray, a: np.ndarray, b: np.ndarray, times: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """(∇²f + ε) dv + Mᵀdy = a, M dv - W⁻¹dy = b, for the variables; those of one row share its equation."""
         m, W = self.form.m, factor.W
-        if not self.twice.any():
+        if not self.is_twice:
             shared = np.zeros(m)
             shared[self.row] = b
         else:
             shared = np.bincount(self.row, own * b, m) / np.where(W.diagonal > 0, W.diagonal, 1.0)
         dv, dy = factor.saddle(a, shared, 1e-8, times)
         each = dy[self.row]
-        if self.twice.any():
+        if self.is_twice:
             each = np.where(self.twice, own * (self.form.apply(dv)[self.row] - b), each)
         return dv, each
 
-    def _length(self, p: Point, d: Point, slack: np.ndarray) -> float:
+    def _length(self, p: Point, d: Point, room: np.ndarray, slack: np.ndarray) -> float:
         """The longest step that keeps everything positive."""
-        longest = 1e300
-        below, above = self._rooms(p)
-        pairs = ((below, d.x), (above, -d.x), (p.low, d.low), (p.high, d.high), (p.stretch, d.stretch))
-        for value, change in pairs:
-            ratio = np.divide(value, -change, out=np.full_like(value, longest), where=change < 0)
-            longest = min(longest, float(np.min(ratio, initial=longest)))
+        # value + t·change > 0 up to t = 1/max(-change/value)
+        inverse = [-SIGN * d.x / room, -d.force / np.maximum(p.force, 1e-300), -d.stretch / p.stretch]
         if self.label.size:  # ‖y + t dy‖ = r
             Z, dZ = p.free[self.equations :], d.free[self.equations :]
-            square, inner = self._sum(dZ * dZ), self._sum(Z * dZ)
-            root = inner + np.sqrt(inner * inner + square * slack)
-            longest = min(longest, float(np.min(slack / np.maximum(root, 1e-300))))
-        return longest
+            square, along = self._sum(dZ * dZ), self._sum(Z * dZ)
+            inverse.append((along + np.sqrt(along * along + square * slack)) / slack)
+        return 1 / max(1e-300, *[float(x.max(initial=0.0)) for x in inverse])
 
     def _damped(
         self,

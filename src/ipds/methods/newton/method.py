@@ -5,7 +5,7 @@
     returning   where a multiplier is given: Newton steps on the face that it predicts (`returning`)
     warm        rounds of ADMM, each with one factorisation of K = ∇²f + εI + βMᵀM:
                     v ← v - K⁻¹(∇f(v) + Mᵀ(y + β(M v + c - u)))
-                    u ← prox_H(M v + c + y/β, 1/β),  y ← y + β(M v + c - u)
+                    u ← prox_H(M v + c + y/β, 1/β),  y ← y + β(M v + c - u)     (s = y/β in the code)
                 after each, β moves to where the equation and stationarity are equally far
     interior    where all of H has kinks, bounds or norms: interior-point steps (`interior`)
     semismooth  else: Newton steps on the augmented Lagrangian (`semismooth`), or, where no Jacobian is known,
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import Array, from_numpy, namespace, to_numpy
+from ..._arrays import Array, from_numpy, namespace, norm, to_numpy
 from ...problem import Problem
 from ...theory.state import State
 from ..base import Method
@@ -116,7 +116,7 @@ class NewtonALM(Method):
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""
         form = read(problem, x0)
-        v, _ = _placed(problem, form, x0, z0)
+        v, y = _placed(problem, form, x0, z0)
         curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
         beta = _first_weight(form, v, curvature)
         weights = form.terms.weights(form.apply(v) + form.c, beta)
@@ -129,32 +129,14 @@ class NewtonALM(Method):
         interior = Interior(form) if form.terms.is_described else None
         slope = form.smooth.gradient(v)
         setup = Setup(problem, form, system, interior, curvature, slope, weights is not None, (*x0, z0))
-        return setup, self.start(setup, x0, z0)
-
-    def start(self, setup: Setup, x0: tuple[Array, ...], z0: Array) -> Carry:
-        """The carry of a run from (x0, z0)."""
-        form, curvature = setup.form, setup.curvature
-        v, y = _placed(setup.problem, form, x0, z0)
-        beta = _first_weight(form, v, curvature)
-        u = form.terms.prox(form.apply(v) + form.c + y / beta, beta)  # at a solution that is u
-        # sweeps move v freely, and would stop at the first bound that f may not cross
-        inside = setup.interior is not None and bool(form.confined.any())
-        phase = INTERIOR if inside and setup.has_jacobian else WARM
-        if phase == INTERIOR:  # the forces that bounds will have to hold are of the size of ∇f
-            y[form.general :] = np.where(
-                form.confined[form.M.index], -form.smooth.gradient(v)[form.M.index], y[form.general :]
-            )
-        elif np.any(y) and setup.has_jacobian:
-            phase = RETURNING
-        point = Point(*[np.zeros(0)] * 5) if setup.interior is None else setup.interior.start(v, y, beta)
-        return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0)
+        return setup, _first_carry(setup, v, y, beta)
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One round of ADMM, or one Newton step."""
         take = (self._warm, self._interior, self._semismooth, self._returning)[carry.phase]
         with np.errstate(all="ignore"):  # what has overflowed is seen by its outcome
             moved = take(setup, carry)
-        if not (np.all(np.isfinite(moved.v)) and np.all(np.isfinite(moved.y))):
+        if not (np.isfinite(moved.v).all() and np.isfinite(moved.y).all()):
             moved = carry  # an unbounded problem, at the end of the numbers
         carry = moved._replace(t=carry.t + 1)
         return carry, snapshot(setup, carry)
@@ -171,21 +153,24 @@ class NewtonALM(Method):
         return carry._replace(v=v, u=u, y=y, left=max(residuals(form, v, u, y)[:2]))
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
-        form, beta, v, u, y = setup.form, carry.beta, carry.v, carry.u, carry.y
-        everywhere = _uniform(form, beta)
+        form, beta, v, u = setup.form, carry.beta, carry.v, carry.u
         eps = PROXIMAL * beta
-        factor = setup.system.factor(*form.smooth.hessian(v), everywhere, eps)
-        start = form.smooth.gradient(np.zeros(form.n)) if form.smooth.is_quadratic else np.zeros(form.n)
-        product = form.apply(v) + form.c
+        factor = setup.system.factor(*form.smooth.hessian(v), _uniform(form, beta), eps)
+        is_quadratic = form.smooth.is_quadratic
+        slope = form.smooth.gradient(np.zeros(form.n)) if is_quadratic else np.zeros(form.n)
+        product, s = form.apply(v) + form.c, carry.y / beta
         for _ in range(SWEEPS):
-            if form.smooth.is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
-                v = factor.solve(eps * v - start + form.adjoint(beta * (u - form.c) - y))
+            if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
+                v = factor.solve(eps * v - slope + beta * form.adjoint(u - form.c - s))
             else:
-                d = factor.solve(-(form.smooth.gradient(v) + form.adjoint(y + beta * (product - u))))
-                v = _searched_sweep(form, v, d, u, y, beta)
+                force = beta * (product - u + s)
+                d = factor.solve(-(form.smooth.gradient(v) + form.adjoint(force)))
+                v = _searched_sweep(form, v, d, force, beta)
             product = form.apply(v) + form.c
-            u = form.terms.prox(product + y / beta, beta)
-            y = y + beta * (product - u)
+            w = product + s
+            u = form.terms.prox(w, beta)
+            s = w - u
+        y = beta * s
         equation, stationarity, _ = residuals(form, v, u, y)
         if equation > 0 and stationarity > 0:
             beta *= float(np.clip(math.sqrt(equation / stationarity), 0.03, 30.0))
@@ -204,8 +189,9 @@ class NewtonALM(Method):
         with np.errstate(all="ignore"):  # a step that rounding has spoilt is seen by its outcome
             v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
             y, u = interior.multipliers(point), form.apply(v) + form.c
-            left = residuals(form, v, u, y)[1]
-            gap = interior.products(point) / _energy(setup, v, u, y)
+            gradient = form.smooth.gradient(v)
+            left = norm(gradient + form.adjoint(y)) / (max(norm(gradient), norm(y)) or 1.0)
+            gap = interior.products(point) / _energy(setup.slope, gradient, v, u, y)
         if not (math.isfinite(left + gap) and length >= SHORTEST):
             return self._to_semismooth(setup, carry)
         stalled = 0 if left < carry.left or gap < carry.gap else carry.stalled + 1
@@ -237,6 +223,25 @@ class NewtonALM(Method):
             multiplier=s.multiplier,
             taken=s.taken,
         )
+
+
+def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Carry:
+    """The carry of a run from (v, y)."""
+    form = setup.form
+    u = form.terms.prox(form.apply(v) + form.c + y / beta, beta)  # at a solution that is u
+    # sweeps move v freely, and would stop at the first bound that f may not cross
+    inside = setup.interior is not None and bool(form.confined.any())
+    phase = INTERIOR if inside and setup.has_jacobian else WARM
+    if phase == INTERIOR:  # the forces that bounds will have to hold are of the size of ∇f
+        y[form.general :] = np.where(
+            form.confined[form.M.index], -form.smooth.gradient(v)[form.M.index], y[form.general :]
+        )
+    elif np.any(y) and setup.has_jacobian:
+        phase = RETURNING
+    point = Point(*[np.zeros(0)] * 4)
+    if setup.interior is not None:
+        point = setup.interior.start(v, y, beta) if phase == INTERIOR else setup.interior.none
+    return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0)
 
 
 def _last_slope(problem: Problem, u: np.ndarray) -> Any:
@@ -274,23 +279,19 @@ def _uniform(form: Form, beta: float) -> Weights:
     return Weights(np.full(form.m, beta), form.general, terms.members, terms.label, direction, along)
 
 
-def _searched_sweep(
-    form: Form, v: np.ndarray, d: np.ndarray, u: np.ndarray, y: np.ndarray, beta: float
-) -> np.ndarray:
-    """The sweep's v-step on a curved f: as far as the augmented Lagrangian falls."""
-    product, along = form.apply(v) + form.c, form.apply(d)
+def _searched_sweep(form: Form, v: np.ndarray, d: np.ndarray, force: np.ndarray, beta: float) -> np.ndarray:
+    """The sweep's v-step on a curved f: as far as the augmented Lagrangian falls, `force` being its slope in M v."""
+    along = form.apply(d)
 
     def slope(length: float) -> float:
-        force = y + beta * (product + length * along - u)
-        return float(form.smooth.gradient(v + length * d) @ d + force @ along)
+        return float(form.smooth.gradient(v + length * d) @ d + (force + beta * length * along) @ along)
 
     return v + semismooth.searched(slope, slope(0.0)) * d
 
 
-def _energy(setup: Setup, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> float:
+def _energy(first: np.ndarray, gradient: np.ndarray, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> float:
     """The size of the objective's terms: ⟨y, u⟩, and ⟨∇f, v⟩ with ∇f as at the start and as what has changed since."""
-    change = setup.form.smooth.gradient(v) - setup.slope
-    force = np.abs(setup.slope) + np.abs(change)
+    force = np.abs(first) + np.abs(gradient - first)
     return float(np.abs(y) @ np.abs(u) + force @ np.abs(v)) or 1.0
 
 
@@ -328,8 +329,7 @@ def snapshot(setup: Setup, carry: Carry) -> State:
             100 * beta,
         )  # on a bound where f is not finite: nearer to v it is
     product = form.apply(v) + form.c
-    sizes = [float(np.linalg.norm(x)) for x in (product, q, v)]
-    met = float(np.linalg.norm(product - q)) <= MET * max(sizes)  # ‖M‖ = 1
+    met = norm(product - q) <= MET * max(norm(product), norm(q), norm(v))  # ‖M‖ = 1
     rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
     size = math.prod(problem.blocks[-1].shape)
     own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)

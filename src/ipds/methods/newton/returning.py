@@ -20,6 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..._arrays import norm
 from ..deadline import raise_if_late
 from .algebra import System
 from .form import Form
@@ -87,7 +88,6 @@ def held(jacobian: Weights, beta: float) -> Weights:
 def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
     """Relative residuals of the equation and of stationarity, and the size that the latter is relative to."""
     product, gradient, pulled = form.apply(v), form.smooth.gradient(v), form.adjoint(y)
-    norm = np.linalg.norm
     size = max(norm(gradient), norm(y)) or 1.0  # ‖M‖ = 1
     equation = norm(product + form.c - u) / (max(norm(product), norm(u), norm(form.c)) or 1.0)
-    return float(equation), float(norm(gradient + pulled) / size), float(size)
+    return equation, norm(gradient + pulled) / size, size

@@ -136,7 +136,7 @@ class Dense:
         for place, block in W.blocks:
             part = to_dense(self.rows[-1][place])
             K += part.T @ ((block - np.diag(W.diagonal[place])) @ part)
-        K[np.diag_indices(self.n)] += diagonal
+        K.flat[:: self.n + 1] += diagonal
         return dense_cholesky(K), None
 
     @staticmethod
@@ -218,7 +218,7 @@ class Woodbury:
         R = self.R if active.size == len(w) else self.R[active]
         B = R / np.sqrt(diagonal)
         S = B @ B.T
-        S[np.diag_indices(len(S))] += 1 / w[active]
+        S.flat[:: len(S) + 1] += 1 / w[active]
         return around(lambda g: g / diagonal, R, dense_cholesky(S), active, len(w))
 
 
@@ -287,7 +287,7 @@ class Bordered:
         active = np.flatnonzero(wt > 0)
         R = self.thin[active]
         S = R @ np.stack([base(r) for r in R], axis=1) if active.size else np.zeros((0, 0))
-        S[np.diag_indices(len(S))] += 1 / wt[active]
+        S.flat[:: len(S) + 1] += 1 / wt[active]
         return around(base, R, dense_cholesky(S), active, len(wt))[0], None
 
 

@@ -73,8 +73,8 @@ class Entries:
 
     def prox(self, w: np.ndarray, step: Any) -> np.ndarray:
         """A shift towards the kink, then a clip: in one dimension that is the prox of the sum."""
-        shift = np.clip(w - self.place, step * self.left, step * self.right)
-        return np.clip(w - shift, self.lower, self.upper)
+        shift = np.minimum(np.maximum(w - self.place, step * self.left), step * self.right)
+        return np.minimum(np.maximum(w - shift, self.lower), self.upper)
 
     def held(self, w: np.ndarray, step: Any) -> np.ndarray:
         """Where the prox does not move with w: at the kink and at bounds."""
@@ -107,6 +107,8 @@ class Terms:
 
     def prox(self, w: np.ndarray, beta: float) -> np.ndarray:
         """argmin H(u) + β/2‖u - w‖²."""
+        if len(w) == len(self.entries.left):
+            return self.entries.prox(w, 1 / beta)
         u = np.empty_like(w)
         for piece in self.pieces:
             u[piece.rows] = piece.prox(w, beta)
