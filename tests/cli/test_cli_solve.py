@@ -72,6 +72,7 @@ def data(here):
         "robust-low-rank": ["L.npy"],
         "phase-retrieval": ["phase.npz", "--key", "G", "--alpha", "0.0001"],
         "fused-lasso": ["signal.csv", "--alpha", "0.01"],
+        "trend-filter": ["signal.csv", "--order", "0", "--alpha", "0.3"],
         "group-lasso": ["table.csv", "--target", "-1", "--groups", "[[0,1,2],[2,3],[4,5]]", "--alpha", "0.1"],
     }
 
@@ -92,6 +93,8 @@ def test_every_model_gives_what_the_estimator_gives(data, name):
         X = np.load("X.npy")
         expected = models.SparsePCA(n_components=2, random_state=0).fit(X)
         assert np.allclose(fitted["components_"], expected.components_)
+    elif name == "trend-filter":
+        assert fitted["knots_"] == [14.0]
     elif name == "fused-lasso":
         assert fitted["segments_"] == [0] * 15 + [1] * 15
     elif name == "phase-retrieval" or name == "quantile-regression":

@@ -28,7 +28,7 @@ def data(name: str) -> Path:
 
 
 def test_there_is_an_example_of_every_model() -> None:
-    assert len(NAMES) == 12  # and one on methods, two on modelling, one on pictures, one on limits
+    assert len(NAMES) == 13  # and one on methods, two on modelling, one on pictures, one on limits
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import validate_data
 
 from ipds.models import (
     DualPCP,
@@ -16,7 +18,23 @@ from ipds.models import (
     SparsePCA,
     SparsePhaseRetrieval,
     SparseQuantileRegressor,
+    TrendFilter,
 )
+
+
+class FirstFeature(TrendFilter):
+    """A trend along the first of many features: the checks give several, and pass over models of one (as
+    `IsotonicRegression`)."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = False, True
+        tags.regressor_tags.poor_score = True  # the target has to do with all of them
+        return tags
+
+    def _column(self, X: Any, reset: bool, samples: int = 1) -> np.ndarray:
+        return validate_data(self, X, reset=reset, dtype=float, ensure_min_samples=samples)[:, 0]
+
 
 ESTIMATORS = [
     SparsePCA(n_components=1),
@@ -31,6 +49,8 @@ ESTIMATORS = [
     FusedLasso(0.1, loss="logistic", max_iter=200),
     OverlappingGroupLasso(),
     OverlappingGroupLasso(alpha=0.1, loss="logistic", max_iter=200),
+    FirstFeature(),
+    FirstFeature(2, 0.1),
 ]
 
 

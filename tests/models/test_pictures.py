@@ -21,6 +21,7 @@ from ipds.models import (
     RobustSparseRegressor,
     SparsePCA,
     SparsePhaseRetrieval,
+    TrendFilter,
 )
 
 RNG = np.random.default_rng(0)
@@ -46,6 +47,8 @@ def titles(figure) -> list[str]:
     [
         (RobustSparseRegressor(2), (X, OUTLYING), ["fitted against observed", "residuals", "coefficients"]),
         (FusedLasso(0.05, fit_intercept=False), (np.eye(60), SIGNAL), ["signal and fit"]),
+        (TrendFilter(0, 1.0), (np.arange(60.0), SIGNAL), ["signal and trend"]),
+        (TrendFilter(0, 1.0), (None, SIGNAL), ["signal and trend"]),
         (FusedLasso(0.05), (X, Y), ["fitted against observed", "residuals", "coefficients"]),
         (OverlappingGroupLasso(alpha=0.05, loss="logistic"), (X, SIGNS), ["scores by class", "coefficients"]),
         (RobustLowRank(1), (np.outer(X[:, 0], np.arange(1.0, 6.0)), None), ["data", "rank 1", "removed"]),

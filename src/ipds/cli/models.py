@@ -235,6 +235,18 @@ MODELS = {
         target="numbers or two classes (none for a signal, which is denoised)",
         sparse=True,
     ),
+    "trend-filter": Model(
+        "TrendFilter",
+        "A signal as a piecewise polynomial with few knots.",
+        (
+            Parameter("order", int, 1, "Degree of the pieces: 0 steps, 1 lines, 2 parabolas, 3 cubics."),
+            Parameter("alpha", str, "bic", "Weight of the changes at knots: a number, bic or cv.", number),
+            FOLDS,
+        ),
+        1e-6,
+        "ipds solve trend-filter co2.csv --target co2 --order 2 --plot trend.png",
+        target="the signal, at the positions in the one other column (none for a signal alone)",
+    ),
     "group-lasso": Model(
         "OverlappingGroupLasso",
         "Coefficients that vanish by groups, which may overlap.",

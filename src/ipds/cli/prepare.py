@@ -23,10 +23,13 @@ def prepared(model: Model, estimator: Any, file: Path, data: Data) -> tuple[Any,
         frames = X.shape
         X = X.reshape(len(X), -1)
     single = X.ndim == 1 or X.shape[1] == 1
-    if model.estimator == "FusedLasso" and y is None and single:
+    if model.estimator in ("FusedLasso", "TrendFilter") and y is None and single:
         y = (X.toarray() if sp.issparse(X) else np.asarray(X)).ravel()  # a signal: denoised as it is
-        X = sp.eye_array(len(y), format="csr")
-        estimator.set_params(fit_intercept=False)
+        if model.estimator == "FusedLasso":
+            X = sp.eye_array(len(y), format="csr")
+            estimator.set_params(fit_intercept=False)
+        else:
+            X = np.arange(float(len(y)))[:, None]
     if X.ndim != 2:
         raise ValueError(
             f"{file}: a matrix of samples and features is wanted, got shape {tuple(X.shape)}; rows are samples"

@@ -14,7 +14,7 @@ from ..io.replacing import replacing
 
 LARGEST = 100_000
 """Entries of an array up to which it stands in the record on standard output."""
-MAIN = ("normals_", "components_", "coef_", "low_rank_")
+MAIN = ("normals_", "components_", "coef_", "low_rank_", "trend_")
 """The array that a CSV file holds: the first of these that the model has."""
 Fitted = dict[str, Any]
 

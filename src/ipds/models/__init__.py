@@ -12,6 +12,7 @@ from .robust_low_rank import RobustLowRank, Separation, separate_video
 from .robust_regression import RobustSparseRegressor
 from .saving import load_model, save_model
 from .sparse_pca import SparsePCA, SparsePCAPath
+from .trend_filter import TrendFilter
 
 __all__ = [
     "DualPCP",
@@ -27,6 +28,7 @@ __all__ = [
     "SparsePhaseRetrieval",
     "SparseQuantileRegressor",
     "Summary",
+    "TrendFilter",
     "load_model",
     "save_model",
     "separate_video",

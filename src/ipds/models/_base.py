@@ -143,9 +143,9 @@ class Estimator(BaseEstimator):
         features : names of the features, by default those of the data frame that was fitted.
         """
         check_is_fitted(self)
-        if X is None:
+        if X is None and y is None:
             X, y = getattr(self, "_seen", (None, None))
-        if X is None:
+        if X is None and y is None:
             raise ValueError(f"{type(self).__name__}.plot: the data is not kept in files; pass X and y")
         from ._pictures import picture
 

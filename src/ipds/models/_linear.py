@@ -20,7 +20,7 @@ from ..functions import L1, LeastSquares, Logistic, Nonsmooth, Zero
 from ..problem import Block, Problem
 from ..result import Result
 from ._base import fitting
-from ._path import COARSE, TRIAL, Point, Tuned
+from ._path import Point, Tuned
 from ._scaling import less_means, scaled
 
 LOSSES = ("squared", "logistic")
@@ -94,7 +94,7 @@ class StructuredLinear(Tuned):
         self.alpha_ = self._chosen_alpha(X, target)
         result = self._solve(self._problem(X, target, self.alpha_))
         w, t = self._unpacked(X, target, result)
-        self.coef_ = (w.T / self.feature_scales_) if w.ndim == 2 else w / self.feature_scales_
+        self.coef_ = self._outward(w)
         self.intercept_ = t if w.ndim == 2 else float(t)
         score = np.asarray(X @ w) + t
         self.quality_ = self._figures(target, score)
@@ -137,8 +137,7 @@ class StructuredLinear(Tuned):
             return {"accuracy": float(np.mean(_classes(score) == _classes(target))), **count}
         residual = np.abs(target - score)
         return {
-            "R²": 1.0
-            - float(residual @ residual) / max(float(np.sum((target - target.mean()) ** 2)), 1e-300),
+            "R²": r_squared(target, score),
             "median absolute error": float(np.median(residual)),
             **count,
         }
@@ -230,12 +229,6 @@ class StructuredLinear(Tuned):
         # the one row beyond the coefficients, if any, is the intercept of the centred data
         return w, level + x[d:].sum(axis=0) - means @ w
 
-    def _at(self, X: Any, target: np.ndarray, alpha: float, start: Any) -> Point:
-        x0, z0 = (None, None) if start is None else start
-        result = self._solve(self._problem(X, target, alpha), x0, z0, trial=TRIAL, tol=COARSE)
-        w, t = self._unpacked(X, target, result)
-        return Point(w, t, (result.x, result.z))
-
     def _losses(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
         if not _is_classifier(self):
             return 0.5 * (score - target) ** 2
@@ -246,7 +239,7 @@ class StructuredLinear(Tuned):
         """m log(2·loss/m), or 2·loss of classes, + k(log m + 2γ log d) for k degrees of freedom (`extended_bic`)."""
         m, d = X.shape
         k = self._degrees(point.w)
-        loss = 2 * float(self._losses(target, np.asarray(X @ point.w) + point.t).sum())
+        loss = 2 * float(self._losses(target, self._scores(X, point)).sum())
         if _is_classifier(self):
             return loss + k * per_degree(m, d)
         return extended_bic(loss, float(np.sum((target - target.mean()) ** 2)), k, m, d)
@@ -273,6 +266,13 @@ class StructuredLinear(Tuned):
 def _classes(score: np.ndarray) -> np.ndarray:
     """Numbers of the classes that the scores stand for."""
     return np.asarray((score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1))
+
+
+def r_squared(target: np.ndarray, score: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """1 - Σ c(y - score)²/Σ c(y - ȳ)² for weights c."""
+    left = np.average((target - score) ** 2, weights=weights)
+    spread = np.average((target - np.average(target, weights=weights)) ** 2, weights=weights)
+    return 1.0 - float(left) / max(float(spread), 1e-300)
 
 
 def per_degree(m: int, d: int) -> float:

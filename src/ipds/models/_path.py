@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 
+from ..problem import Problem
+from ..result import Result
 from ._base import Estimator
 
 COUNT, DEPTH = 20, 1e-3
@@ -22,7 +24,11 @@ COARSE, TRIAL = 1e-3, 500
 
 
 class Path(NamedTuple):
-    """Fits along falling `alphas`, in the units of X; `scores` is the Bayesian criterion of each, smaller is better."""
+    """Fits along falling `alphas`, in the units of X; `scores` is the Bayesian criterion of each, smaller is better.
+
+    `coefs` has the coefficients, of a trend filter the fitted values; `nonzeros` counts those that are not zero, or
+    the knots.
+    """
 
     alphas: np.ndarray
     coefs: np.ndarray
@@ -32,29 +38,35 @@ class Path(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Coefficients w and intercept t for one alpha, for standardised features."""
+    """Coefficients w and intercept t for one alpha, for standardised features; w may be any description of a fit."""
 
-    w: np.ndarray
+    w: Any
     t: Any
     start: Any
     """Where the next solve begins."""
 
 
 class Tuned(Estimator):
-    """A linear model whose penalty has a weight alpha: a number, "bic" or "cv"."""
+    """A model whose penalty has a weight alpha: a number, "bic" or "cv"; linear where no hook says otherwise."""
 
     alpha: Any
     cv: Any
     alpha_: float
     feature_scales_: np.ndarray
+    _coarse: float = COARSE
+    _patience: int = PATIENCE
 
     @abstractmethod
     def _prepared(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """(X with columns divided by `feature_scales_`, the target as numbers), both validated."""
 
     @abstractmethod
-    def _at(self, X: Any, target: np.ndarray, alpha: float, start: Any) -> Point:
-        """The solution for one alpha, to the tolerance of a comparison."""
+    def _problem(self, X: Any, target: np.ndarray, alpha: float) -> Problem:
+        """What is solved for one alpha."""
+
+    @abstractmethod
+    def _unpacked(self, X: Any, target: np.ndarray, result: Result) -> tuple[Any, Any]:
+        """(w, t) of a solution."""
 
     @abstractmethod
     def _largest_alpha(self, X: Any, target: np.ndarray) -> float:
@@ -68,6 +80,32 @@ class Tuned(Estimator):
     def _criterion(self, X: Any, target: np.ndarray, point: Point) -> float:
         """The Bayesian information criterion."""
 
+    def _at(self, X: Any, target: np.ndarray, alpha: float, start: Any) -> Point:
+        """The solution for one alpha, to the tolerance of a comparison."""
+        x0, z0 = (None, None) if start is None else start
+        result = self._solve(self._problem(X, target, alpha), x0, z0, trial=TRIAL, tol=self._coarse)
+        return Point(*self._unpacked(X, target, result), (result.x, result.z))
+
+    def _scores(self, X: Any, point: Point) -> np.ndarray:
+        """X w + t."""
+        return np.asarray(X @ point.w) + point.t
+
+    def _outward(self, w: Any) -> np.ndarray:
+        """Coefficients in the units of X; those of several classes as rows."""
+        return np.asarray(w.T / self.feature_scales_)
+
+    def _grid(self, top: float) -> np.ndarray:
+        """The alphas of a path, from the largest."""
+        return grid(top)
+
+    def _nonzeros(self, w: Any) -> int:
+        return int(np.count_nonzero(w))
+
+    def _folds(self, X: Any, target: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(train, test) of each fold."""
+        folds = min(self.cv, len(target)) if isinstance(self.cv, int) else self.cv
+        return check_cv(folds, target, classifier=is_classifier(self)).split(X, target)
+
     def alpha_max(self, X: Any, y: Any) -> float:
         """The alpha from which on nothing is left of the model but what alpha does not penalise (an upper bound)."""
         return self._aside()._top(X, y)
@@ -78,23 +116,22 @@ class Tuned(Estimator):
     def path(self, X: Any, y: Any, alphas: Sequence[float] | None = None) -> Path:
         """Fits for many alphas, each started at the solution for the next larger one.
 
-        alphas : None for 20 from just above `alpha_max` down to a thousandth of it.
+        alphas : None for 20 (or more, of trends) from just above `alpha_max` down to a thousandth of it or less.
         """
         model = self._aside()
         data, target = model._prepared(X, y)
         given = (
-            grid(model._largest_alpha(data, target)) if alphas is None else np.asarray(alphas, dtype=float)
+            model._grid(model._largest_alpha(data, target))
+            if alphas is None
+            else np.asarray(alphas, dtype=float)
         )
         order = np.argsort(-given, kind="stable")
-        points = list(model._walk(data, target, given[order]))
-        coefs = np.array([p.w / model.feature_scales_ for p in points])
-        return Path(
-            given[order],
-            coefs,
-            np.array([p.t for p in points]),
-            np.count_nonzero(coefs, axis=1),
-            np.array([model._criterion(data, target, p) for p in points]),
-        )
+        walk = model._walk(data, target, given[order])
+        fits = [
+            (model._outward(p.w), p.t, model._nonzeros(p.w), model._criterion(data, target, p)) for p in walk
+        ]
+        coefs, intercepts, nonzeros, scores = map(np.array, zip(*fits, strict=True))
+        return Path(given[order], coefs, intercepts, nonzeros, scores)
 
     def _walk(self, X: Any, target: np.ndarray, alphas: np.ndarray) -> Iterator[Point]:
         """The solutions for falling alphas, as far as the time allows."""
@@ -114,7 +151,7 @@ class Tuned(Estimator):
         top = self._largest_alpha(X, target)
         if not top > 0:  # nothing in X has to do with the target
             return 1.0
-        alphas = grid(top)
+        alphas = self._grid(top)
         scores, margins = (self._by_bic if self.alpha == "bic" else self._by_cv)(X, target, alphas)
         if not len(scores):
             return float(top / 10)
@@ -130,19 +167,23 @@ class Tuned(Estimator):
 
     def _by_bic(self, X: Any, target: np.ndarray, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores: list[float] = []
+        patience = self._patience
         for point in self._walk(X, target, alphas):
             scores.append(self._criterion(X, target, point))
-            if len(scores) - int(np.argmin(scores)) > PATIENCE + (len(scores) <= 2 * PATIENCE) * PATIENCE:
+            if scores[-1] == math.inf:  # too many degrees of freedom, and smaller alphas have more
+                break
+            if len(scores) - int(np.argmin(scores)) > patience + (len(scores) <= 2 * patience) * patience:
                 break
         return np.array(scores), np.zeros(len(scores))
 
     def _by_cv(self, X: Any, target: np.ndarray, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean held-out loss of each alpha over the folds, and its standard error."""
-        folds = min(self.cv, len(target)) if isinstance(self.cv, int) else self.cv
         losses = []
-        for train, test in check_cv(folds, target, classifier=is_classifier(self)).split(X, target):
+        for train, test in self._folds(X, target):
             points = self._walk(X[train], target[train], alphas)
-            losses.append([float(self._losses(target[test], X[test] @ p.w + p.t).mean()) for p in points])
+            losses.append(
+                [float(self._losses(target[test], self._scores(X[test], p)).mean()) for p in points]
+            )
         reached = min(map(len, losses))
         table = np.array([row[:reached] for row in losses])
         return table.mean(axis=0), table.std(axis=0) / math.sqrt(len(table))

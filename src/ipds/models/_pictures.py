@@ -35,7 +35,7 @@ def picture(model: Any, X: Any, y: Any, labels: Any, names: list[str] | None) ->
     elif hasattr(model, "components_"):
         panels = components(model, X, labels, names)
     elif hasattr(model, "trend_"):
-        panels = {"signal": lambda ax: signal(ax, X if y is None else y, model.trend_)}
+        panels = {"signal": lambda ax: trend(ax, model, X, y, names)}
     elif hasattr(model, "classes_"):
         panels = classification(model, X, y, names)
     elif hasattr(model, "start_"):
@@ -90,6 +90,22 @@ def signal(ax: Axes, observed: Any, fitted: Any) -> None:
     ax.plot(observed, ".", ms=3, color=GREY, label="observed")
     ax.plot(np.asarray(fitted).reshape(len(observed), -1)[:, 0], color=RED, lw=1.8, label="fit")
     ax.set(xlabel="sample", title="signal and fit")
+    ax.legend(frameon=False)
+
+
+def trend(ax: Axes, model: Any, X: Any, y: Any, names: list[str] | None) -> None:
+    """A series at its positions, its trend, and marks at the knots."""
+    observed = np.asarray(y, dtype=float).ravel()
+    at = np.arange(len(observed)) if X is None else np.asarray(X, dtype=float).ravel()
+    line = np.union1d(np.linspace(at.min(), at.max(), 2000), model.positions_)
+    ax.plot(at, observed, ".", ms=3, color=GREY, label="observed")
+    ax.plot(line, model.predict(line), color=RED, lw=1.8, label="trend")
+    if len(model.knots_):
+        ax.plot(model.knots_, model.predict(model.knots_), "o", ms=4, mfc="none", color=BLUE, label="knots")
+    ax.set(
+        xlabel=names[0] if names else "position",
+        title=f"signal and trend: knots at {len(model.knots_)} places",
+    )
     ax.legend(frameon=False)
 
 

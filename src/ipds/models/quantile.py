@@ -14,7 +14,7 @@ from ..problem import Block, Problem
 from ..result import Result
 from ._base import fitting
 from ._linear import per_degree
-from ._path import COARSE, TRIAL, Point, Tuned
+from ._path import Point, Tuned
 from ._scaling import less_means, scaled
 
 LARGE = 20_000
@@ -110,8 +110,8 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
         """Fit to samples X (dense or sparse) and targets y."""
         X, target = self._prepared(X, y)
         self.alpha_ = self._chosen_alpha(*self._sample(X, target))
-        w, t = self._unpacked(X, self._solve(self._problem(X, target, self.alpha_)))
-        self.coef_, self.intercept_ = w / self.feature_scales_, t
+        w, t = self._unpacked(X, target, self._solve(self._problem(X, target, self.alpha_)))
+        self.coef_, self.intercept_ = self._outward(w), t
         self.support_ = np.flatnonzero(self.coef_)
         residual = target - (np.asarray(X @ w) + t)
         self.quality_ = {
@@ -167,15 +167,9 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
             blocks.append(Block(A=np.ones((m, 1)), shape=1, name="t"))
         return Problem([*blocks, Block(h=Quantile(self.quantile), shape=m, name="u")], b=target)
 
-    def _unpacked(self, X: Any, result: Result) -> tuple[np.ndarray, float]:
-        """(w, t) of a solution."""
+    def _unpacked(self, X: Any, target: np.ndarray, result: Result) -> tuple[np.ndarray, float]:
         w = np.asarray(result.x[0])
         return w, float(result.x[1][0] - self._means(X) @ w) if self.fit_intercept else 0.0
-
-    def _at(self, X: Any, target: np.ndarray, alpha: float, start: Any) -> Point:
-        x0, z0 = (None, None) if start is None else start
-        result = self._solve(self._problem(X, target, alpha), x0, z0, trial=TRIAL, tol=COARSE)
-        return Point(*self._unpacked(X, result), (result.x, result.z))
 
     def _losses(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
         residual = target - score
@@ -184,7 +178,7 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
     def _criterion(self, X: Any, target: np.ndarray, point: Point) -> float:
         m, d = X.shape
         k = int(np.count_nonzero(point.w))
-        loss = float(self._losses(target, np.asarray(X @ point.w) + point.t).mean())
+        loss = float(self._losses(target, self._scores(X, point)).mean())
         if 2 * k > m:
             return float("inf")
         return 2 * m * float(np.log(max(loss, 1e-12 * np.abs(target).max(), 1e-300))) + k * per_degree(m, d)
