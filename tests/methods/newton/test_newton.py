@@ -28,6 +28,7 @@ from ipds.functions import (
 from ipds.methods import NewtonALM, candidates
 from ipds.methods.choosing import handover
 from ipds.methods.newton import predicted
+from ipds.methods.newton.smooth import written_out
 from ipds.modelling import norm1, nuclear
 from ipds.operators import FiniteDifference, Matrix, Reshape, from_linear_operator
 
@@ -502,3 +503,15 @@ def test_a_smooth_function_of_the_last_block(shape):
     assert objective(problem, state) == pytest.approx(best, rel=1e-6)
     setup, again = NewtonALM().init(problem, state.q, state.z)
     np.testing.assert_allclose(NewtonALM().step(setup, again)[1].q[0], state.q[0], atol=1e-6)
+
+
+def test_thin_maps_known_by_products_are_sparse_matrices():
+    n = 600
+    D = sp.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n - 2, n)).tocsr()
+    like = np.zeros(n)
+    thin = from_linear_operator(sp.linalg.aslinearoperator(D), (n,), (n - 2,))
+    found = written_out(thin, (n,), like)
+    assert sp.issparse(found)
+    assert abs(found - D).max() == 0
+    full = sp.linalg.aslinearoperator(np.ones((n, n)))
+    assert written_out(from_linear_operator(full, (n,), (n,)), (n,), like) is None

@@ -16,6 +16,10 @@ from .algebra import is_product
 
 EXPLICIT = 400
 """Maps known by their products are written out as matrices up to this size: one product for each column."""
+COLUMNS = 4000
+"""Columns up to which they are written out as sparse matrices: conjugate gradients would take more products."""
+THIN, LOOKS = 0.1, 8
+"""Share of entries other than 0 up to which a map counts as sparse, and columns that are looked at first."""
 
 
 class Bend(NamedTuple):
@@ -46,13 +50,24 @@ class Part:
         return x if type(self.like) is np.ndarray else asarray(x, self.like)
 
 
-def written_out(operator: Any, shape: Shape, like: Array) -> np.ndarray | None:
-    """A map known by its products as a matrix on the flattened block; None where that is too many products."""
+def written_out(operator: Any, shape: Shape, like: Array) -> Any:
+    """A map known by its products as a matrix on the flattened block, None where that is too many products.
+
+    An array up to `EXPLICIT` columns, a sparse matrix beyond, where columns have few entries.
+    """
     size = math.prod(shape)
-    if size > EXPLICIT:
+
+    def column(k: int) -> np.ndarray:
+        unit = np.zeros(size)
+        unit[k] = 1.0
+        return to_numpy(operator.apply(asarray(unit.reshape(shape), like))).ravel()
+
+    if size <= EXPLICIT:
+        return np.stack([column(k) for k in range(size)], axis=1)
+    if size > COLUMNS or any(np.mean(column(k) != 0) > THIN for k in range(0, size, -(-size // LOOKS))):
         return None
-    units = np.eye(size).reshape(size, *shape)
-    return np.stack([to_numpy(operator.apply(asarray(e, like))).ravel() for e in units], axis=1)
+    found = [scipy.sparse.csr_array(column(k)[None]) for k in range(size)]
+    return scipy.sparse.vstack(found, format="csr").T.tocsr()
 
 
 def describe(f: Any, shape: Shape, like: Array | None = None) -> tuple[list[Any], list[Bend], list[Smooth]]:
@@ -223,7 +238,7 @@ def _hessian_at(g: Smooth, shape: Shape, like: Array, x: Array) -> Any:
     matrix = H.as_matrix(shape)
     if matrix is not None:
         return matrix
-    matrix = written_out(H, shape, like)
+    matrix = written_out(H, shape, like) if size <= EXPLICIT else None
     if matrix is not None:
         return 0.5 * (matrix + matrix.T)
 
