@@ -14,6 +14,7 @@ from .._arrays import held_arrays, threads_for
 from ..errors import AssumptionError, DivergenceError, naming_blocks
 from ..methods import Method, State, candidates, named
 from ..methods.choosing import handover
+from ..methods.faces import GivenFace
 from ..presolve import Presolved, as_stated
 from ..presolve import presolve as rewrite
 from ..problem import Problem
@@ -99,12 +100,13 @@ def solve(
     with threads_for(largest_array(problem)), naming_blocks(problem), locked(place):
         log = journal(settings, problem, x0, z0, chosen or "auto", seed, presolve)
         done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
-        choices = candidates(problem, done.problem) if chosen is None else [chosen]
         start = Start(problem, x0, z0, log.entropy)
         if chosen is not None:
             result = run_method(done, start, chosen, options, log, begun)
         else:
-            result = _first_answer(done, start, choices, options, log, begun)
+            near = None if settings is not None else _near(done, start, options, log, begun)
+            choices = [] if near is not None else candidates(problem, done.problem)
+            result = near or _first_answer(done, start, choices, options, log, begun)
     count = starts_for(problem, chosen) if x0 is None and checkpoint is None else 1
     if count == 1:
         return result
@@ -127,6 +129,18 @@ def largest_array(problem: Problem) -> int:
 def _why(presolve: bool, method: Method | None) -> str:
     """Why a problem is solved as it is stated."""
     return f"{method.name} takes it so" if presolve and method is not None else "presolve is off"
+
+
+def _near(done: Presolved, start: Start, options: Options, log: Journal, begun: Stopwatch) -> Result | None:
+    """The answer, where a start with a multiplier is so near that its face leads to it; else None."""
+    if not start.gives_multiplier:
+        return None
+    try:
+        result = run_method(done, start, GivenFace(), options, log, begun)
+    except (AssumptionError, np.linalg.LinAlgError):
+        return None
+    result.method = f"auto: {result.method}"
+    return result
 
 
 def _first_answer(

@@ -17,7 +17,7 @@ import scipy
 
 from ...errors import AssumptionError
 from ...functions import Composed, Smooth, Zero
-from ...functions.composed import total
+from ...functions.composed import SmoothSum, total
 from ...functions.faces import Coordinates, Support, prox_point
 from ...functions.losses import LinearModel
 from ...functions.rescaling import with_parts
@@ -37,6 +37,8 @@ PATIENCE = 12
 """Newton steps without a better certificate at most."""
 DENSE = 1000
 """Rows up to which equations are solved as one dense system."""
+WRITTEN_OUT = 10**6
+"""Entries up to which sparse columns are written out for exchanges."""
 NEAR = 1e-11
 """A relative certificate below which the first step without a better one is the last: it may be rounding already."""
 ENOUGH = 1e-13
@@ -89,7 +91,7 @@ class Restricted:
         else `NewtonALM`.
         """
         y = self.start(x)
-        return self._exactly(y) or self._smoothly(y) or self._on_equations(y) or self._by_newton(y, z)
+        return self.exactly(y) or self._smoothly(y) or self._on_equations(y) or self._by_newton(y, z)
 
     def reached(self, found: State) -> float:
         """The objective at a solution of `problem`, every block in its set."""
@@ -132,9 +134,14 @@ class Restricted:
         for i, (block, op) in enumerate(zip(others, self.whole.operators, strict=False)):
             face, matrix = self.faces.get(i), op.as_matrix(block.shape)
             constant = (isinstance(face, Support) and face.h is None) or isinstance(block.h, Zero)
-            if not constant or type(matrix) is not np.ndarray:
+            if not constant or matrix is None:
                 return None
-            columns.append(matrix if face is None else matrix[:, face.free])
+            own = matrix if face is None else matrix[:, face.free]
+            if scipy.sparse.issparse(own):
+                if math.prod(own.shape) > WRITTEN_OUT:
+                    return None
+                own = own.toarray()
+            columns.append(own)
         left, right, place = (np.ravel(a) for a in kinks.filled(last.shape)[:3])
         c = (np.zeros(len(left)) + np.ravel(self.whole.b)) / self.scale - place
         return Deviations(np.hstack(columns) * (-1 / self.scale), c, left, right, place)
@@ -173,7 +180,8 @@ class Restricted:
             found.append(np.diag(H) if H.ndim == 1 else H)
         return scipy.linalg.block_diag(*found)
 
-    def _exactly(self, y: tuple[Any, ...]) -> State | None:
+    def exactly(self, y: tuple[Any, ...]) -> State | None:
+        """By exchanges from y, where `problem` is one of least absolute deviations; None where it is another."""
         d, whole = self._deviations, self.whole
         if d is None:
             return None
@@ -348,6 +356,8 @@ def _inside(f: Smooth | None, face: Coordinates, fixed: np.ndarray) -> Smooth | 
     if isinstance(f, LinearModel) and isinstance(f.G, Matrix) and fixed.ndim == 1 and not np.any(fixed):
         own = with_parts(f, G=Matrix(f.G.matrix[:, face.free]))
         return own if own.is_convex else Local(own)
+    if isinstance(f, SmoothSum):
+        return total([own for own in (_inside(term, face, fixed) for term in f.terms) if own is not None])
     k, n = face.dimension, fixed.size
     if fixed.ndim == 1:
         pick = scipy.sparse.csr_array((np.ones(k), (face.free, np.arange(k))), shape=(n, k))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy
@@ -56,8 +57,18 @@ class Cost(NamedTuple):
         return ITERATIONS * self.iteration
 
 
+_known: WeakKeyDictionary[Problem, Cost] = WeakKeyDictionary()
+"""Of the problems that are being solved: asked for when methods are chosen, and again when one hands over."""
+
+
 def predicted(problem: Problem) -> Cost:
     """The cost of a canonical convex problem."""
+    if problem not in _known:
+        _known[problem] = _predicted(problem)
+    return _known[problem]
+
+
+def _predicted(problem: Problem) -> Cost:
     ends = np.cumsum([0, *(math.prod(block.shape) for block in problem.blocks[:-1])])
     n, unknown, constant = int(ends[-1]), False, False
     maps: list[tuple[Any, int]] = []
