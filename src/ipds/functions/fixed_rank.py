@@ -71,17 +71,17 @@ class FixedRank(Face):
     def moved(self, d: Tangent, step: float) -> FixedRank:
         """The orthographic retraction: the matrix of the rank whose difference to x + step·d is normal at x.
 
-        With C = diag(σ) + step·A it is (U C + step·U') C⁻¹ (C Vᵀ + step·V'ᵀ): two thin QRs and a small SVD.
+        With C = diag(σ) + step·A it is (U + step·U'C⁻¹) C (V + step·V'C⁻ᵀ)ᵀ. As U' is normal to U, the outer factors
+        are well conditioned: a Cholesky factor of their Gram matrix makes them orthonormal.
         """
         C = np.diag(self.sigma) + step * d.A
-        Q, left = _qr(self.U @ C + step * d.U)
-        P, right = _qr(self.V @ C.T + step * d.V)
-        try:
-            middle = left @ np.linalg.solve(C, right.T)
-        except np.linalg.LinAlgError:
-            middle = left @ np.linalg.pinv(C) @ right.T
-        u, sigma, vt = np.linalg.svd(middle)
-        return FixedRank(Q @ u, sigma, P @ vt.T)
+        inverse = _inverse(C)
+        Q, left = _orthonormal(self.U + d.U.dot(step * inverse))
+        P, right = _orthonormal(self.V + d.V.dot(step * inverse.T))
+        u, sigma, vt, failed = scipy.linalg.lapack.dgesdd(left.dot(C).dot(right.T))
+        if failed:
+            raise np.linalg.LinAlgError("the SVD of a retraction did not converge")
+        return FixedRank(Q.dot(u), sigma, P.dot(vt.T))
 
     def inner(self, d: Tangent, other: FixedRank, e: Tangent) -> float:
         """⟨d, e⟩ of vectors tangent here and at another point, by products of their factors."""
@@ -122,7 +122,21 @@ def near(x: np.ndarray, rank: int, powers: int = 1) -> FixedRank:
     return FixedRank(Q @ u[:, :rank], s[:rank], np.ascontiguousarray(vt[:rank].T))
 
 
-def _qr(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Q with orthonormal columns and an upper triangle."""
-    packed, tau, _, _ = scipy.linalg.lapack.dgeqrf(a)
-    return scipy.linalg.lapack.dorgqr(packed, tau)[0], np.triu(packed[: a.shape[1]])
+def _inverse(C: np.ndarray) -> np.ndarray:
+    """C⁻¹, or the pseudoinverse where there is none."""
+    try:
+        return np.linalg.inv(C)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(C)
+
+
+def _orthonormal(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Q with orthonormal columns and an upper triangle R with a = Q R, by the Cholesky factor of aᵀa; else by QR."""
+    R, failed = scipy.linalg.lapack.dpotrf(a.T.dot(a), clean=1)
+    if failed or not FAR * R.diagonal().min() > R.diagonal().max():
+        return np.linalg.qr(a)
+    return a.dot(scipy.linalg.lapack.dtrtri(R)[0]), R
+
+
+FAR = 100.0
+"""Spread of the diagonal of a Cholesky factor up to which its columns are orthonormal to nearly all digits."""

@@ -22,7 +22,17 @@ import scipy
 
 from .._arrays import Array, Shape
 from ..functions import Composed, Nonsmooth, Smooth, Stacked
-from ..operators import Compose, Diagonal, FlatStack, Identity, Matrix, Operator, ZeroMap
+from ..operators import (
+    Compose,
+    Diagonal,
+    FlatStack,
+    Identity,
+    Matrix,
+    Operator,
+    Sampling,
+    Segment,
+    ZeroMap,
+)
 from ..problem import Block, Problem
 from ..theory.state import State
 from .slack import multiple
@@ -85,6 +95,8 @@ class Equilibrated:
 def equilibrated(problem: Problem) -> Equilibrated | None:
     """A canonical problem of NumPy arrays in better units; None where those it has are good enough."""
     *blocks, last = problem.blocks
+    if _is_one_to_one(problem):
+        return None
     columns = [piece(b.h, b.shape) for b in blocks]
     parts = last.h.parts if isinstance(last.h, Stacked) else [(last.h, last.shape)]
     rows = [piece(h, shape) for h, shape in parts]
@@ -104,6 +116,13 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
     own = list(zip(rows, e, strict=True))
     whole = np.concatenate([np.broadcast_to(E, p.shape).reshape(-1) for p, E in own]).reshape(last.shape)
     return Equilibrated(problem, d, whole, own)
+
+
+def _is_one_to_one(problem: Problem) -> bool:
+    """Whether U is one part and picks entries of one variable without a smooth f: there are no sizes to compare."""
+    *blocks, last = problem.blocks
+    alone = len(blocks) == 1 and blocks[0].f is None and not isinstance(last.h, Stacked)
+    return alone and isinstance(problem.operators[0], Identity | Diagonal | Sampling | Segment)
 
 
 def _precision(problem: Problem) -> Any:

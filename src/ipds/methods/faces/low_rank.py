@@ -25,7 +25,7 @@ from ...operators import Identity, Operator
 from ...operators.sampling import Sampling
 from ...problem import Problem
 from ...theory.state import State
-from ..accelerated.annealing import INNER, LOOSE, STRETCHED
+from ..accelerated.annealing import INNER, STRETCHED
 from ..accelerated.method import (
     CEILING,
     DECREASE,
@@ -51,10 +51,12 @@ SETTLED = 1e-6
 """The rank is settled where the s-th singular value is more than this fraction of the first."""
 INSIDE = 0.5
 """Share of the s-th singular value that the witness of a normal vector may take up."""
-SAMPLE = 10_000
-"""A start clips the data at the median of |B|, of so many entries."""
-GROWTH = 3.0
+SAMPLE, CLIPPED = 10_000, 2.0
+"""A start clips the data at `CLIPPED` times the median of |B|, of so many entries."""
+GROWTH = 5.0
 """Factor of β at a dual step after which the equation still lags."""
+LOOSE = 0.03
+"""What may be left of the gradient, in units of the first one, at a first dual step: one costs two passes."""
 EPS = float(np.finfo(float).eps)
 
 
@@ -165,7 +167,7 @@ class LowRankIPDS(Method):
                 return X
         seen = data if loss.observed is None else data[loss.observed > 0]
         sample = np.abs(seen.ravel()[:: max(1, seen.size // SAMPLE)])
-        level = float(np.median(sample)) or float(np.max(np.abs(data)))
+        level = CLIPPED * float(np.median(sample)) or float(np.max(np.abs(data)))
         share = 1.0 if loss.observed is None else float(loss.observed.mean())
         X = near(np.clip(data, -level, level) / (loss.kappa * share), rank)
         if not X.sigma[-1] > SETTLED * X.sigma[0]:
