@@ -56,6 +56,9 @@ def test_smoothing_is_that_of_the_penalty_and_of_the_envelope():
     [
         ("balanced", {}, 199, Turn.SHARPEN),
         ("balanced", {}, 200, Turn.ANNEAL),
+        ("balanced", {"relative": 0.06}, 59, Turn.SHARPEN),
+        ("balanced", {"relative": 0.06}, 60, Turn.ANNEAL),
+        ("balanced", {"relative": 0.04}, 60, Turn.SHARPEN),
         ("thorough", {}, 100, Turn.ANNEAL),
         ("fast", {}, 10**9, Turn.SHARPEN),
         ("balanced", {"cycle": 0, "rounds": ROUNDS - 1}, 10**9, Turn.SHARPEN),

@@ -225,7 +225,7 @@ def test_growth_of_the_penalty():
     assert beta(1e-14, 0.0, feasibility=0.0) == 1.0  # rounding
     assert beta(0.9, 0.1, beta=2 * CEILING * setup.beta0) == 1.0
     after = grow(setup, stage, DualStepNorms(0.5, 10.0, (10.0,)), 0.1)
-    assert (after.feasibility, after.rounds) == (0.5, stage.rounds + 1)
+    assert (after.feasibility, after.relative, after.rounds) == (0.5, 0.05, stage.rounds + 1)
     assert after.tolerance == pytest.approx(0.7 * stage.tolerance)
 
 

@@ -41,7 +41,7 @@ class Effort(NamedTuple):
     growth: float
     """Factor of β at a dual step after which the constraint still lags."""
     patience: float
-    """Iterations before annealing starts (where it applies)."""
+    """Iterations before annealing starts (where it applies); `HOPELESS` of them where the equation is far from met."""
     cycles: tuple[Cycle, ...]
     exhaustive: bool = False
     """Whether all cycles are run even where a point is certified before."""
@@ -59,6 +59,8 @@ EFFORTS = {
     "balanced": Effort(1.05, 200, CYCLES),
     "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
 }
+HOPELESS, FAR_OFF = 0.3, 0.05
+"""Share of the patience for runs whose dual steps leave more than `FAR_OFF` of the equation, relatively."""
 INNER, STRETCHED = 10, 400
 """Steps at most between two dual steps, at first and after all stretching."""
 LOOSE, TIGHT = 0.1, 0.0005
@@ -89,6 +91,8 @@ class Stage(NamedTuple):
     """Dual steps since the last cooling."""
     feasibility: float = math.inf
     """‖Ax - b‖ at the last dual step."""
+    relative: float = 0.0
+    """The same in units of what the equation adds up; 0 before the first dual step."""
     most: float = float(INNER)
     """Steps between dual steps at most."""
 
@@ -154,7 +158,8 @@ class Schedule:
             cold = self.smoothing(stage) * cycle.factor <= cycle.cold * self.unit
             return Turn.SHARPEN if cold else Turn.COOL
         if self.may_anneal and stage.cycle < len(self.effort.cycles):
-            waits = t < self.effort.patience if stage.cycle < 0 else stage.rounds < ROUNDS
+            patience = self.effort.patience * (HOPELESS if stage.relative > FAR_OFF else 1.0)
+            waits = t < patience if stage.cycle < 0 else stage.rounds < ROUNDS
             return Turn.SHARPEN if waits else Turn.ANNEAL
         return Turn.SHARPEN
 

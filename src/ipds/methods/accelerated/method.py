@@ -341,6 +341,7 @@ def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: fl
         tolerance=max(TIGHTER * stage.tolerance, TIGHTEST * setup.eps * setup.schedule.slope),
         rounds=stage.rounds + 1,
         feasibility=norms.residual,
+        relative=norms.residual / norms.size if norms.size > 0 else 0.0,
     )
 
 
