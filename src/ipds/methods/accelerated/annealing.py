@@ -41,7 +41,9 @@ class Effort(NamedTuple):
     growth: float
     """Factor of β at a dual step after which the constraint still lags."""
     patience: float
-    """Iterations before annealing starts (where it applies); `HOPELESS` of them where the equation is far from met."""
+    """Iterations before annealing starts (where it applies)."""
+    hopeless: float
+    """The same where dual steps leave more than `FAR_OFF` of the equation."""
     cycles: tuple[Cycle, ...]
     exhaustive: bool = False
     """Whether all cycles are run even where a point is certified before."""
@@ -55,12 +57,12 @@ DEEP, HIGH, WARM, MILD = (
 )
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
 EFFORTS = {
-    "fast": Effort(1.05, math.inf, ()),
-    "balanced": Effort(1.05, 200, CYCLES),
-    "thorough": Effort(1.05, 100, CYCLES * 2, exhaustive=True),
+    "fast": Effort(1.05, math.inf, math.inf, ()),
+    "balanced": Effort(1.05, 200, 60, CYCLES),
+    "thorough": Effort(1.05, 100, 100, CYCLES * 2, exhaustive=True),
 }
-HOPELESS, FAR_OFF = 0.3, 0.05
-"""Share of the patience for runs whose dual steps leave more than `FAR_OFF` of the equation, relatively."""
+FAR_OFF = 0.05
+"""Relative residual of the equation from which on dual steps are far from settling a run."""
 INNER, STRETCHED = 10, 400
 """Steps at most between two dual steps, at first and after all stretching."""
 LOOSE, TIGHT = 0.1, 0.0005
@@ -158,7 +160,7 @@ class Schedule:
             cold = self.smoothing(stage) * cycle.factor <= cycle.cold * self.unit
             return Turn.SHARPEN if cold else Turn.COOL
         if self.may_anneal and stage.cycle < len(self.effort.cycles):
-            patience = self.effort.patience * (HOPELESS if stage.relative > FAR_OFF else 1.0)
+            patience = self.effort.hopeless if stage.relative > FAR_OFF else self.effort.patience
             waits = t < patience if stage.cycle < 0 else stage.rounds < ROUNDS
             return Turn.SHARPEN if waits else Turn.ANNEAL
         return Turn.SHARPEN
