@@ -5,10 +5,24 @@ import math
 import numpy as np
 import pytest
 
-from ipds.functions import L1, Box, Hinge, Huber, L2Ball, Quantile, Scaled, Simplex, Translated, check_prox
+from ipds.functions import (
+    L1,
+    MCP,
+    Box,
+    Hinge,
+    Huber,
+    L2Ball,
+    LHalf,
+    LogisticLoss,
+    Quantile,
+    Scaled,
+    Simplex,
+    Translated,
+    check_prox,
+)
 from ipds.functions.adapters import UserNonsmooth
 from ipds.functions.kinks import Kinks
-from ipds.functions.recognising import PiecewiseLinear, own_of_user, recognised
+from ipds.functions.recognising import PiecewiseLinear, own_of_user, recognised, sloped
 
 rng = np.random.default_rng(3)
 WEIGHTS = 10.0 ** rng.uniform(-4, 4, 7)
@@ -107,3 +121,22 @@ def test_only_users_own_functions_are_looked_at():
     assert own_of_user(Scaled(UserNonsmooth(Hard()), 2.0))
     assert not own_of_user(L1(1.0))
     assert not own_of_user(Scaled(L1(1.0), 2.0))
+
+
+def test_other_convex_functions_of_entries_get_the_derivative_of_their_prox():
+    h = sloped(UserNonsmooth(Insensitive()), (5,))
+    assert h is not None
+    assert h.is_convex
+    v = np.array([0.0, 1e-4, 0.5, 2.0, -3.0])
+    between, at_a_kink, beyond = [1.0, 1.0], [0.0], [1.0, 1.0]
+    np.testing.assert_allclose(h.prox_jacobian(v, 1.0), [*between, *at_a_kink, *beyond])
+    loss = sloped(UserNonsmooth(OnlyProx(LogisticLoss(1.0))), (5,))
+    np.testing.assert_allclose(loss.prox_jacobian(v, 1.0), LogisticLoss(1.0).prox_jacobian(v, 1.0), rtol=1e-5)
+    np.testing.assert_allclose(loss.rescaled(2.0).prox(v, 0.5), loss.prox(2.0 * v, 2.0) / 2.0)
+
+
+@pytest.mark.parametrize(
+    "h", [Hard(), OnlyProx(MCP(1.0, 3.0)), OnlyProx(LHalf(1.0)), OnlyProx(Simplex()), Refuses()]
+)
+def test_functions_that_are_not_convex_or_not_entrywise_do_not(h):
+    assert sloped(UserNonsmooth(h), (7,)) is None

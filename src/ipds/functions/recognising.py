@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, choose, namespace, scalar, to_numpy, truth
+from .adapters import InUnits
 from .base import Nonsmooth
 from .kinks import Kinks
-from .rescaling import units
+from .rescaling import one_unit, units
 from .scalar import fit, own_step
 from .sets import slack
 
@@ -26,6 +27,8 @@ FAR = 1e7
 """How far out the prox is looked at first, with a step of 1."""
 LARGE = 100_000
 """Entries of a block up to which its prox is looked at."""
+NEAR = 1e-7
+"""Half of the distance of two points whose prox is compared, in units of theirs."""
 TRIALS = 24
 """Points at which the formula has to hold."""
 ENOUGH = 1e-9
@@ -177,6 +180,58 @@ def _holds(h: Nonsmooth, found: PiecewiseLinear, shape: Shape, rng: np.random.Ge
         v = centres[trial % 3] + reach * rng.uniform(-3, 3, shape)
         close = ENOUGH * (np.abs(v) + reach * (trial % 2) + np.abs(place))
         if np.any(np.abs(found.prox(v, step) - _asked(h, v, step)) > close):
+            return False
+    return True
+
+
+class Sloped(InUnits):
+    """A convex entrywise h known by its prox alone, with the derivative of that by differences.
+
+    One difference gives the derivatives of all entries, as none depends on another.
+    """
+
+    def __init__(self, h: Nonsmooth, d: float):
+        super().__init__(h, d)
+        self.is_convex = True
+
+    def prox_jacobian(self, v: Array, step: float) -> Array:
+        """(prox(v + e) - prox(v - e))/2e, a number between 0 and 1 for every entry."""
+        xp = namespace(v)
+        e = NEAR * (xp.abs(v) + xp.max(xp.abs(v)) + 1e-300)
+        return xp.clip((self.prox(v + e, step) - self.prox(v - e, step)) / (2 * e), 0.0, 1.0)
+
+    def rescaled(self, d: float | Array) -> Sloped | None:
+        unit = one_unit(d)
+        return None if unit is None else Sloped(self.h, self.d * unit)
+
+
+def sloped(h: Nonsmooth, shape: Shape) -> Sloped | None:
+    """h with the derivative of its prox, where h is seen to be entrywise and convex, and offers none; else None.
+
+    A function of one variable is convex if and only if its prox never falls and never moves further than its argument:
+    Moreau, Proximité et dualité dans un espace hilbertien, Bull. Soc. Math. France 93 (1965).
+    """
+    if math.prod(shape) > LARGE:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            rng = np.random.default_rng(0)
+            if h.prox_jacobian(np.zeros(shape), 1.0) is not None or not _is_entrywise(h, shape, rng):
+                return None
+            return Sloped(h, 1.0) if _is_nonexpansive(h, shape, rng) else None
+    except Exception:  # as above
+        return None
+
+
+def _is_nonexpansive(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> bool:
+    """Whether 0 ≤ prox(v + d) - prox(v) ≤ d for all d ≥ 0 that are tried."""
+    for _ in range(2 * TRIALS):
+        v = rng.standard_normal(shape) * 10.0 ** rng.uniform(-4, 4, shape)
+        d = np.abs(v) * 10.0 ** rng.uniform(-2, 1, shape)
+        step = 10.0 ** rng.uniform(-3, 3)
+        moved = _asked(h, v + d, step) - _asked(h, v, step)
+        room = ENOUGH * (np.abs(v) + d)
+        if np.any((moved < -room) | (moved > d + room)):
             return False
     return True
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .._arrays import Array, Shape, norm
 from ..functions import Nonsmooth, Stacked
-from ..functions.recognising import own_of_user, recognised
+from ..functions.recognising import own_of_user, recognised, sloped
 from ..problem import Block, Problem
 from ..theory.state import State
 
@@ -36,7 +36,7 @@ class Recognised:
     def note(self) -> str:
         """What was done, in words."""
         names = ", ".join(repr(self.stated.names[i]) for i in self.at)
-        return f"h of {names} recognised by its prox: one kink and bounds in every entry"
+        return f"h of {names} recognised by its prox: a convex function of every entry"
 
     def start(self, x0: Sequence[Array], z0: Array | None) -> tuple[tuple[Array, ...], Array | None]:
         """The same point."""
@@ -75,4 +75,4 @@ def known(h: Nonsmooth, shape: Shape) -> Nonsmooth | None:
         return Stacked([(part if found is None else found, own) for found, part, own in parts])
     if not own_of_user(h) or h.kinks(shape) is not None or h.groups(shape) is not None:
         return None
-    return recognised(h, shape)
+    return recognised(h, shape) or sloped(h, shape)
