@@ -1,4 +1,4 @@
-"""Least absolute deviations, exactly: the refit of a found support, and the projection on a found subspace."""
+"""Least absolute deviations, exactly: the refit of a support, the projection on a subspace; quantiles with weights."""
 
 from __future__ import annotations
 
@@ -38,3 +38,38 @@ def _weighted_median(g: np.ndarray, y: np.ndarray) -> float:
     order = np.argsort(ratios)
     total = np.cumsum(weights[order])
     return float(ratios[order][np.searchsorted(total, 0.5 * total[-1])])
+
+
+def weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> float:
+    """`np.quantile` of a sample in which every value occurs as often as its weight says.
+
+    >>> values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 0.0])
+    >>> weighted_quantile(values, 0.75, weights), np.quantile([1.0, 1.0, 3.0], 0.75)
+    (2.0, np.float64(2.0))
+    """
+    order = np.argsort(values, kind="stable")
+    order = order[weights[order] > 0]
+    ends = np.cumsum(weights[order])
+    place = share * max(ends[-1] - 1.0, 0.0)
+    below = np.floor(place)
+    low, high = (
+        values[order][min(np.searchsorted(ends, p, side="right"), len(order) - 1)] for p in (below, below + 1)
+    )
+    return float(low + (place - below) * (high - low))
+
+
+def smallest_sum(sizes: np.ndarray, weights: np.ndarray) -> float:
+    """The sum of the smallest half of the sizes, each as often as its weight says."""
+    order = np.argsort(sizes)
+    ends = np.cumsum(weights[order])
+    taken = np.clip((ends[-1] + 1) // 2 - (ends - weights[order]), 0.0, weights[order])
+    return float(taken @ sizes[order])
+
+
+def robust_scale(residual: np.ndarray, weights: np.ndarray) -> float:
+    """1.4826 × the median of |residual| over the samples that are not interpolated."""
+    size = np.abs(residual)
+    moved = size > 1e-12 * size.max(initial=0.0)
+    if weights[moved].sum() < 0.5 * weights.sum():  # an exact fit of most samples: no noise
+        return 0.0
+    return 1.4826 * weighted_quantile(size[moved], 0.5, weights[moved])

@@ -61,17 +61,19 @@ def less_means(X: Any, means: np.ndarray) -> Any:
     return Matrix(sp.csr_array(X)) - Matrix(np.ones((X.shape[0], 1))) @ Matrix(means[None])
 
 
-def column_scales(X: Any, centre: np.ndarray | None = None) -> np.ndarray:
-    """Root mean square of each column of X less `centre`; 1 for columns that are zero there."""
+def column_scales(X: Any, centre: np.ndarray | None = None, weights: np.ndarray | None = None) -> np.ndarray:
+    """Root mean square of each column of X less `centre`, weighted by samples; 1 for columns that are zero."""
+    m, d = X.shape
     if sp.issparse(X):
-        m, d = X.shape
         entries, centre = sp.coo_array(X), np.zeros(d) if centre is None else centre
-        column = entries.coords[1]
-        stored = np.bincount(column, minlength=d)
-        squares = np.bincount(column, (entries.data - centre[column]) ** 2, d)
-        squares = (squares + (m - stored) * centre**2) / m
+        row, column = entries.coords
+        own = np.ones(len(row)) if weights is None else weights[row]
+        total = m if weights is None else weights.sum()
+        stored = np.bincount(column, own, d)
+        squares = np.bincount(column, own * (entries.data - centre[column]) ** 2, d)
+        squares = (squares + (total - stored) * centre**2) / total
     else:
-        squares = np.mean((X if centre is None else X - centre) ** 2, axis=0)
+        squares = np.average((X if centre is None else X - centre) ** 2, axis=0, weights=weights)
     return unit_scales(squares, 0.0 if centre is None else np.abs(centre))
 
 
