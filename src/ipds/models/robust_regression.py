@@ -42,8 +42,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         min_{v,t} Σ_i c_i |G v + t·1 - y|_i   subject to   ‖v‖₀ ≤ s
 
     with weights c of the samples, 1 by default. Solved as min ι(‖v‖₀ ≤ s) + Σ c_i|u_i| over -G v - t·1 + u = -y, the
-    columns of G centred (which changes the intercept alone; sparse X stays sparse) and scaled to unit root mean square, so that
-    the choice of support does not depend on units.
+    columns of G centred (which changes the intercept alone; sparse X stays sparse) and scaled to unit root mean
+    square, so that the choice of support does not depend on units.
 
     Parameters
     ----------
