@@ -97,7 +97,7 @@ def test_sharpening_ends_a_cooling_with_the_same_smoothing_in_the_penalty_alone(
 
 def test_a_run_through_all_stages():
     """From dual steps through every cycle to the end: hot first, then monotonically colder, then sharp."""
-    effort = Effort(1.05, 50, (MILD, Cycle(2.0, 0.5, 7)))
+    effort = Effort(1.05, 50, 50, (MILD, Cycle(2.0, 0.5, 7)))
     plan = schedule(effort)
     now, t, path = stage(), 0, []
     while len(path) < 400 and not (now.cycle == 2 and now.rounds == 3):
