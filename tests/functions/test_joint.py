@@ -10,6 +10,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
+from ipds import Variable, minimize, solve
 from ipds.functions import (
     L0,
     L1,
@@ -48,6 +49,7 @@ from ipds.functions import (
     Zero,
     check_prox,
 )
+from ipds.modelling import sum_squares
 
 Case = tuple[list[Any], tuple[int, ...]]
 SPARSE: list[Case] = [
@@ -292,3 +294,26 @@ class _WrongFew(Nonsmooth):
 def test_the_check_sees_a_wrong_choice() -> None:
     with pytest.raises(AssertionError, match="not a global minimiser"):
         check_prox(_WrongFew(), (4,))
+
+
+def test_rounding_of_a_sum_counts_the_point_once_and_the_constants_of_both() -> None:
+    v, penalty, box = np.array([3e2, 4e2]), Hinge(1.0, 7e3), Box(1e3, 2e3)
+    assert Sum(Cardinality(1), NonNegative()).prox_size(v) == pytest.approx(5e2)
+    constants = penalty.prox_size(v) + box.prox_size(v) - 1e3
+    assert constants > 1e3
+    assert Sum(penalty, box).prox_size(v) == pytest.approx(5e2 + constants)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_few_nonnegative_entries_in_columns_of_any_unit_are_certified(seed: int) -> None:
+    """The rounding of one large entry must not count over the step of another that is tiny."""
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((60, 10)) * 10.0 ** rng.uniform(-3, 3, 10)
+    true = np.zeros(10)
+    true[[1, 4, 7]] = np.array([1, 2, 0.5]) / np.abs(G[:, [1, 4, 7]]).mean(axis=0)
+    y = G @ true + 3 + 0.3 * rng.standard_normal(60)
+    x, t = Variable(10), Variable()
+    result = solve(minimize(0.5 * sum_squares(G @ x + t - y) + Cardinality(3)(x), [x >= 0]))
+    own = np.linalg.lstsq(np.c_[G[:, [1, 4, 7]], np.ones(60)], y, rcond=None)[1]
+    assert result.success
+    assert result.fun == pytest.approx(0.5 * own[0], rel=1e-9)

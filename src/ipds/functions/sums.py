@@ -99,7 +99,8 @@ class Sum(Nonsmooth):
         return None if self._made is None else self._made.face(x)
 
     def prox_size(self, v: Array) -> Any:
-        return self.penalty.prox_size(v) + self.constraint.prox_size(v)
+        """‖v‖, and what the constants of both add to it."""
+        return self.penalty.prox_size(v) + self.constraint.prox_size(v) - magnitude(v)
 
     def kinks(self, shape: Shape) -> Kinks | None:
         penalty, constraint = self.penalty.kinks(shape), self.constraint.kinks(shape)
