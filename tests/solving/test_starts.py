@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import L1, Binary, Box, KBinary, LeastSquares, Linear, NonNegative, Quadratic, Stiefel
@@ -143,3 +144,19 @@ def test_exchanges_first_meet_the_sets_of_other_blocks():
     assert found is not None
     np.testing.assert_array_equal(found[0], [0.0, 1.0, 1.0])
     np.testing.assert_array_equal(found[1], [4.0])
+
+
+def test_a_relaxation_that_is_discrete_itself_ends_the_search():
+    C = np.random.default_rng(2).random((5, 5))
+    X = Variable((5, 5), name="X")
+    result = solve(minimize((C * X).sum() + Binary()(X), [X.sum(axis=0) == 1, X.sum(axis=1) == 1]), seed=0)
+    assert result.fun == pytest.approx(C[scipy.optimize.linear_sum_assignment(C)].sum())
+    assert result.starts == 2
+    assert "nothing is lower" in result.message
+
+
+def test_a_relaxation_that_is_not_convex_proves_nothing():
+    Q = np.random.default_rng(0).normal(size=(12, 12))
+    result = solve(Problem([Block(f=Quadratic(Q + Q.T), h=Binary(), shape=12)]), seed=0)
+    assert "nothing is lower" not in result.message
+    assert result.starts > 2

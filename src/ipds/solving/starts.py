@@ -15,6 +15,7 @@ from ..methods.faces.restricted import assembled
 from ..problem import Block, Problem
 from ..status import Status
 from ..theory.certificate import certify, subgradients
+from ..theory.fixed import is_convex
 from ..theory.objective import objective
 from ..theory.state import State
 from .flips import exchanged
@@ -63,13 +64,23 @@ def best_of(
     """The best of `first` and of further starts; `again(problem, x0, seconds used)` solves from one.
 
     The first of these is what exchanges of entries of discrete blocks (`flips`) make of the answer of the convex
-    relaxation, where there is one; the others are drawn; the last is what exchanges make of the best.
+    relaxation, where there is one; the others are drawn; the last is what exchanges make of the best. Where the first
+    is as low as the relaxation, nothing is lower, and there are no others.
     """
     found, clock = [first], Stopwatch(first.seconds, limit)
     if first.status in STOPPED or clock.over():
         return first
-    if (rounded := _rounded(problem, again, clock)) is not None:
-        found.append(_held(problem, rounded, again, clock, tol) or again(problem, rounded, clock.seconds()))
+    if (relaxed := _relaxation(problem)) is not None:
+        answer = again(relaxed, None, clock.seconds())
+        point = exchanged(problem, answer.x, clock.over) or answer.x
+        rounded = _held(problem, point, again, clock, tol) or again(problem, point, clock.seconds())
+        found.append(rounded)
+        room = tol * max(abs(answer.fun), abs(rounded.fun))
+        proved = is_convex(relaxed) and answer.success and rounded.success
+        if proved and rounded.fun <= answer.fun + room:
+            rounded.starts, rounded.seconds = len(found), clock.seconds()
+            rounded.message += "; nothing is lower: the convex relaxation has the same value"
+            return rounded
     like, rng = prototype(problem), np.random.default_rng(seed)
     while len(found) < count and not clock.over():
         start = drawn(problem, like, rng, lambda block, zero: not block.h.is_convex or block.f is not None)
@@ -82,8 +93,8 @@ def best_of(
     return best
 
 
-def _rounded(problem: Problem, again: Callable[..., Result], clock: Stopwatch) -> Sequence[Array] | None:
-    """What exchanges make of the answer of the convex relaxation; None where there is none."""
+def _relaxation(problem: Problem) -> Problem | None:
+    """The problem with the convex hulls of its discrete sets; None where there are none, or others are not convex."""
     relaxed = [_relaxed(block.h) for block in problem.blocks]
     if not any(relaxed):
         return None
@@ -91,10 +102,7 @@ def _rounded(problem: Problem, again: Callable[..., Result], clock: Stopwatch) -
         Block(f=b.f, h=h or b.h, A=A, shape=b.shape)
         for b, h, A in zip(problem.blocks, relaxed, problem.operators, strict=True)
     ]
-    if not all(block.h.is_convex for block in blocks):
-        return None
-    answer = again(Problem(blocks, problem.b), None, clock.seconds()).x
-    return exchanged(problem, answer, clock.over) or answer
+    return Problem(blocks, problem.b) if all(block.h.is_convex for block in blocks) else None
 
 
 def _held(
