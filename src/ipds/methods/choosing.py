@@ -24,7 +24,7 @@ from .baselines.subgradient import Subgradient
 from .either_sign import EitherSign, is_one_sided
 from .faces import LowRankIPDS, OnFaces, TangentSteps, factorable, has_flat_faces, ranked
 from .ipds import IPDS
-from .newton import NewtonALM, predicted
+from .newton import NewtonALM, is_slanted, predicted
 from .reordered import Reordered
 
 _NAMES: dict[str, Callable[[], Method]] = {
@@ -89,13 +89,15 @@ UNSURE = 200
 def _with_newton(problem: Problem, first: list[Method]) -> list[Method]:
     """Newton steps before the others where they are cheap; where not, first-order steps, then Newton's, then back.
 
-    Newton steps settle equations and balls at once; an entrywise prox of each variable alone is hard to beat, and so is
-    one of singular values, whose Jacobian is a full matrix.
+    Newton steps settle equations and balls at once; an entrywise prox of each variable alone is hard to beat where f is
+    well conditioned, and so is one of singular values, whose Jacobian is a full matrix.
     """
     newton, cost = NewtonALM(), predicted(problem)
+    newton.cost = cost
     newton.why = f"convex, and Newton steps are predicted to take {cost.newton:.2g} s"
     cheap = cost.newton <= max(2 * cost.first_order, PATIENCE) and not cost.is_full
-    if not first or (cheap and not (_is_described(problem) and _is_composite(problem))):
+    easy = _is_described(problem) and _is_composite(problem)
+    if not first or (cheap and not (easy and not is_slanted(problem))):
         return [newton, *first]
     return first if math.isinf(cost.newton) else [*first, newton, *first]
 
@@ -115,11 +117,12 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
     """
     if isinstance(following, TangentSteps):
         return RANKED
-    if not (isinstance(following, NewtonALM) or isinstance(following and method, NewtonALM)):
-        return None
-    cost = predicted(problem)
     if isinstance(method, NewtonALM):
-        return SEMISMOOTH if cost.is_full else None
+        is_full = following is not None and method.cost is not None and method.cost.is_full
+        return SEMISMOOTH if is_full else None
+    if not isinstance(following, NewtonALM):
+        return None
+    cost = following.cost or predicted(problem)
     fewest = FEWEST if is_convex_canonical(problem) else UNSURE
     share = 1.0 if cost.is_full else 0.5
     return max(fewest, int(share * cost.newton / cost.iteration))

@@ -18,6 +18,7 @@ from ipds.functions import (
     DiagonalEquals,
     LeastSquares,
     Linear,
+    Logistic,
     NonNegative,
     Nuclear,
     Quadratic,
@@ -516,3 +517,19 @@ def test_thin_maps_known_by_products_are_sparse_matrices():
     assert abs(found - D).max() == 0
     full = sp.linalg.aslinearoperator(np.ones((n, n)))
     assert written_out(from_linear_operator(full, (n,), (n,)), (n,), like) is None
+
+
+@pytest.mark.parametrize("loss", [LeastSquares, Logistic])
+def test_columns_that_nearly_depend_on_each_other_go_to_newton(loss):
+    """First-order steps come first only where f is well conditioned, whatever the units of its columns."""
+    r = np.random.default_rng(2)
+    G, y = r.standard_normal((60, 8)) * np.geomspace(1, 1e3, 8), np.sign(r.standard_normal(60))
+    slanted = G.copy()
+    slanted[:, 0] = slanted[:, 1] / 10 + 1e-2 * slanted[:, 0]
+
+    def first(G):
+        problem = Problem([Block(f=loss(G, y), h=L1(0.1), A=-1.0, shape=8), Block(h=Zero(), shape=8)])
+        return candidates(problem)[0].name.split("(")[0]
+
+    assert first(G) == "AcceleratedIPDS"
+    assert first(slanted) == "NewtonALM"

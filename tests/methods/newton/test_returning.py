@@ -7,7 +7,9 @@ from ipds import Variable, minimize, solve
 from ipds.functions import Nuclear
 from ipds.methods import NewtonALM
 from ipds.methods.newton import returning
+from ipds.methods.newton.method import INTERIOR, RETURNING
 from ipds.modelling import hinge, logistic, norm1, norm21, quad_form, quantile, sum_squares, total_variation
+from ipds.presolve import presolve
 
 RNG = np.random.default_rng(3)
 G, SIGNS = RNG.standard_normal((80, 12)), np.sign(RNG.standard_normal(80))
@@ -91,3 +93,41 @@ def test_faces_whose_jacobian_is_a_full_matrix_are_left_to_other_steps():
     again = problem.solve(warm_start=result, method="newton")
     assert again.success
     assert again.fun == pytest.approx(result.fun, rel=1e-6)
+
+
+def interior_run(steps):
+    """Carries of Newton steps on a portfolio, from zero."""
+    problem = presolve(frontier(0.5)).problem
+    method = NewtonALM()
+    setup, carry = method.init(problem, *zeros(problem))
+    carries = []
+    for _ in range(steps):
+        carry, _ = method.step(setup, carry)
+        carries.append(carry)
+    return method, setup, carries
+
+
+def zeros(problem):
+    return tuple(np.zeros(block.shape) for block in problem.blocks), np.zeros(problem.shape)
+
+
+def test_interior_points_end_on_the_face_that_they_predict():
+    """At a gap where the point itself is far from the solution, the steps on its face are not."""
+    _, setup, carries = interior_run(12)
+    ended = next(carry for carry in carries if carry.phase == RETURNING)
+    assert ended.t < 12
+    assert 1e-8 < ended.gap < 1e-3
+    assert max(returning.residuals(setup.form, ended.v, ended.u, ended.y)[:2]) < 1e-10
+
+
+def test_interior_points_go_on_where_the_face_was_not_enough(monkeypatch):
+    method, setup, carries = interior_run(12)
+    ended = next(carry for carry in carries if carry.phase == RETURNING)
+    monkeypatch.setattr(returning, "settle", lambda *_: None)
+    gaps = [ended.gap]
+    carry = ended
+    for _ in range(3):
+        carry, _ = method.step(setup, carry)
+        assert carry.phase == INTERIOR
+        gaps.append(carry.gap)
+    assert gaps[3] < gaps[2] < gaps[1] < gaps[0]

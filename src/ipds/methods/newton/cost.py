@@ -31,6 +31,8 @@ SMALL = 10_000_000
 """Operations of a dense factorisation below which no pattern is worth a look."""
 MEMORY = 2.5e8
 """Entries of the largest matrix that may be made: 2 GB."""
+SLANTED = 0.1
+"""Pivot of a Hessian in units of its diagonal below which columns nearly depend on each other."""
 PRODUCTS = 500
 """Products with K of a Newton step by conjugate gradients."""
 PROXES = 120
@@ -105,6 +107,29 @@ def _predicted(problem: Problem) -> Cost:
         work, held = _sparse_work(n, sparse)
     seconds = STEPS * (work / DENSE_RATE + 10 * entries / PASS_RATE + STEP_SECONDS)
     return Cost(math.inf if held > MEMORY else seconds, iteration)
+
+
+def is_slanted(problem: Problem) -> bool:
+    """Whether columns of a small f nearly depend on each other: first-order steps are slow then.
+
+    By the pivots of ∇²f with a diagonal of ones, rows of f as if they were all curved alike.
+    """
+    return any(_smallest_pivot(block.f, block.shape) < SLANTED for block in problem.blocks[:-1])
+
+
+def _smallest_pivot(f: Smooth | None, shape: Shape) -> float:
+    n = math.prod(shape)
+    tall = getattr(getattr(f, "G", None), "matrix", np.empty((n, 0)))
+    if f is None or n * n * max(n, tall.shape[0]) > SMALL:
+        return 1.0
+    constant, bends, unknown = describe(f, shape)
+    parts = [*constant, *(bend.R for bend in bends)]
+    if unknown or not parts or not all(isinstance(A, np.ndarray) and A.shape[0] >= n for A in parts):
+        return 1.0
+    K = sum(np.diag(Q) if Q.ndim == 1 else Q for Q in constant) + sum(bend.R.T @ bend.R for bend in bends)
+    unit = 1 / np.sqrt(np.maximum(K.diagonal(), 1e-300))
+    factor, info = scipy.linalg.lapack.dpotrf(unit[:, None] * K * unit)
+    return float(np.min(factor.diagonal())) if info == 0 else 0.0
 
 
 def _full_jacobians(h: Nonsmooth, shape: Shape) -> list[Shape]:

@@ -41,13 +41,13 @@ def dense_cholesky(K: np.ndarray) -> Solve:
     raise np.linalg.LinAlgError("K is not positive definite: f is not convex")
 
 
-def banded_cholesky(bands: np.ndarray) -> Solve:
-    """The same for bands[k, j] = K[j + k, j]."""
-    top = float(bands[0].max(initial=0.0)) or 1.0
+def banded_cholesky(made: Callable[[], np.ndarray]) -> Solve:
+    """The same for bands[k, j] = K[j + k, j], made for every try as it overwrites them; the first one mostly works."""
     for ridge in RIDGES:
-        shifted = bands.copy()
-        shifted[0] += ridge * np.maximum(bands[0], ridge * top)
-        factor, info = scipy.linalg.lapack.dpbtrf(shifted, lower=1, overwrite_ab=1)
+        bands = made()
+        top = float(bands[0].max(initial=0.0)) or 1.0
+        bands[0] += ridge * np.maximum(bands[0], ridge * top)
+        factor, info = scipy.linalg.lapack.dpbtrf(bands, lower=1, overwrite_ab=1)
         if info == 0:
             return lambda g: scipy.linalg.lapack.dpbtrs(factor, g, lower=1)[0]
     raise np.linalg.LinAlgError("K is not positive definite: f is not convex")

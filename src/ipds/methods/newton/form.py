@@ -393,7 +393,7 @@ def _equilibrated(
     E, root = np.ones(rows), np.maximum(curvature, 0.0)
     if isinstance(G, scipy.sparse.linalg.LinearOperator):
         return E, C
-    square: Any = None if G is None else G.multiply(G).tocsr() if scipy.sparse.issparse(G) else G * G
+    square: Any = None if G is None else G.power(2) if scipy.sparse.issparse(G) else G * G
     transposed = None if square is None else square.T.tocsr() if scipy.sparse.issparse(square) else square.T
     members = np.concatenate(together) if together else np.empty(0, int)
     counts = np.array([len(t) for t in together], dtype=int)
@@ -447,16 +447,18 @@ def _powers(units: np.ndarray) -> np.ndarray:
 
 def _times(E: np.ndarray, G: Any, C: np.ndarray) -> Any:
     if scipy.sparse.issparse(G):
-        return scipy.sparse.csr_array(scipy.sparse.diags_array(E) @ G @ scipy.sparse.diags_array(C))
+        rows = scipy.sparse.csr_array(G)
+        data = np.repeat(E, np.diff(rows.indptr)) * rows.data * C[rows.indices]
+        return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
     return E[:, None] * G * C
 
 
 def _norm(G: Any, n: int) -> float:
     """‖G‖ by a few power iterations: a unit, so that a rough value will do."""
-    x = np.random.default_rng(0).standard_normal(n)
+    x, transposed = np.random.default_rng(0).standard_normal(n), G.T
     for _ in range(POWERS):
         size = norm(x)
         if size == 0:
             return 0.0
-        x = G.T @ (G @ (x / size))
+        x = transposed @ (G @ (x / size))
     return math.sqrt(norm(x))

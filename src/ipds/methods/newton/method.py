@@ -7,7 +7,8 @@
                     v ← v - K⁻¹(∇f(v) + Mᵀ(y + β(M v + c - u)))
                     u ← prox_H(M v + c + y/β, 1/β),  y ← y + β(M v + c - u)     (s = y/β in the code)
                 after each, β moves to where the equation and stationarity are equally far
-    interior    where all of H has kinks, bounds or norms: interior-point steps (`interior`)
+    interior    where all of H has kinks, bounds or norms: interior-point steps (`interior`); as the gap falls, steps on
+                the face that they predict are tried, and end at the solution where that is the right one
     semismooth  else: Newton steps on the augmented Lagrangian (`semismooth`), or, where no Jacobian is known,
                 further rounds
 
@@ -30,6 +31,7 @@ from ...theory.state import State
 from ..base import Method
 from . import returning, semismooth
 from .algebra import System
+from .cost import Cost
 from .form import Form, read
 from .inside import Inside
 from .interior import Interior, Point
@@ -55,8 +57,10 @@ ROUNDING = 1e-13
 NONE_LEFT = 1e-24
 """A relative gap that is none at all: interior-point steps end there. The residual of stationarity is rounding long
 before, but products of zeros with what holds them may be small while one of the factors is not."""
-WORTH = 1e-3
-"""Interior points are worth a check from this relative residual and gap on: until then it could only say no."""
+WORTH = 1e-5
+"""Interior points are worth a check from this relative residual and gap on: certificates are near the root of it."""
+SETTLED, AGAIN = 1e-3, 0.03
+"""Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
 MET = 1e-5
 """Relative residual of the equation above which a state does not end a run, however little its rows weigh: those of
 constraints may be small beside what they add up, and sweeps leave them last."""
@@ -78,7 +82,7 @@ class Carry(NamedTuple):
     point: Point
     """Of the interior-point steps."""
     centre: np.ndarray
-    """v_k of the augmented Lagrangian."""
+    """v_k of the augmented Lagrangian; v of the interior point while its face is tried."""
     multiplier: np.ndarray
     """y_k of the augmented Lagrangian."""
     taken: int
@@ -89,6 +93,8 @@ class Carry(NamedTuple):
     """Smallest relative gap in them."""
     stalled: int
     """Interior-point steps since the last that was the smallest in one of both."""
+    trusted: float
+    """Gap from which on the face that interior points predict is tried next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +118,8 @@ class NewtonALM(Method):
 
     name = "NewtonALM"
     presolves = True
+    cost: Cost | None = None
+    """What the steps on the problem at hand were predicted to cost, where "auto" has asked."""
 
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""
@@ -147,6 +155,8 @@ class NewtonALM(Method):
         found = None
         if carry.left > ROUNDING:
             found = returning.settle(form, setup.system, carry.v, carry.y, beta, setup.curvature, goal)
+        if found is None and math.isfinite(carry.gap):
+            return self._interior(setup, carry._replace(phase=INTERIOR, v=carry.centre))
         if found is None:
             return self._warm(setup, carry._replace(phase=WARM, left=math.inf))
         v, u, y = found
@@ -197,7 +207,23 @@ class NewtonALM(Method):
         stalled = 0 if left < carry.left or gap < carry.gap else carry.stalled + 1
         left, gap = min(left, carry.left), min(gap, carry.gap)
         carry = carry._replace(v=v, u=u, y=y, point=point, left=left, gap=gap, stalled=stalled)
-        return self._to_semismooth(setup, carry) if stalled > PATIENCE else carry
+        if stalled > PATIENCE:
+            return self._to_semismooth(setup, carry)
+        has_flat_faces = not form.terms.label.size  # those of norms bend
+        return self._on_predicted_face(setup, carry) if gap <= carry.trusted and has_flat_faces else carry
+
+    def _on_predicted_face(self, setup: Setup, carry: Carry) -> Carry:
+        form, v, y = setup.form, carry.v, carry.y
+        carry = carry._replace(trusted=AGAIN * carry.gap)
+        with np.errstate(all="ignore"):
+            found = returning.settle(
+                form, setup.system, v, y, carry.beta, setup.curvature, ARRIVED, returning.FOUND
+            )
+        if found is None:
+            return carry
+        v, u, y = found
+        left = max(residuals(form, v, u, y)[:2])
+        return carry._replace(phase=RETURNING, centre=carry.v, v=v, u=u, y=y, left=left)
 
     def _to_semismooth(self, setup: Setup, carry: Carry) -> Carry:
         eps = min(carry.beta, CENTRE * setup.curvature) if setup.curvature > 0 else carry.beta
@@ -241,7 +267,7 @@ def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Car
     point = Point(*[np.zeros(0)] * 4)
     if setup.interior is not None:
         point = setup.interior.start(v, y, beta) if phase == INTERIOR else setup.interior.none
-    return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0)
+    return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, SETTLED)
 
 
 def _last_slope(problem: Problem, u: np.ndarray) -> Any:

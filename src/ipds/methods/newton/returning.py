@@ -1,4 +1,4 @@
-"""Newton steps on the face that a point and its multiplier predict: for starts near a solution.
+"""Newton steps on the face that a point and its multiplier predict: for points near a solution.
 
 (v, y) solves the problem where F = 0, with a pair (u, y) ∈ ∂H made by the prox at w = M v + c + y/β:
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,20 +30,41 @@ from .weights import Weights
 REGULAR = 1e8
 """1/δ, and the ratio of the curvature to ε: half of the digits, which refinement gives back."""
 REFINEMENTS = 3
-TRIES, MOST = 4, 10
-"""Steps that need not come nearer, where f is curved, and steps at most."""
+
+
+class Trust(NamedTuple):
+    """How far a prediction is followed."""
+
+    near: float
+    """The first step must end with residuals below this."""
+    shrink: float
+    """And every other one with this part of them, but for some."""
+    tries: int
+    """Steps that need not, where f is curved."""
+    most: int
+    """Steps at most."""
+
+
+GIVEN = Trust(math.inf, 1.0, 4, 10)
+"""For a multiplier that was given: the right face is not found by descent, and residuals may grow at first."""
+FOUND = Trust(0.1, 0.3, 0, 4)
+"""For interior points, which predict the face ever better: a wrong one shows at once, by residuals near 1."""
 
 
 def settle(
-    form: Form, system: System, v: np.ndarray, y: np.ndarray, beta: float, curvature: float, goal: float
+    form: Form,
+    system: System,
+    v: np.ndarray,
+    y: np.ndarray,
+    beta: float,
+    curvature: float,
+    goal: float,
+    trust: Trust = GIVEN,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(v, u, y) with relative residuals of at most `goal`, after a few steps from (v, y); None where they lead nowhere.
-
-    The right face is not found by descent: residuals may grow at first. Where f is not curved at all, they must not.
-    """
-    last = math.inf
+    """(v, u, y) with relative residuals of at most `goal` after a few steps from (v, y); None where they lead away."""
+    last = trust.near
     u, y = pair(form, v, y, beta)
-    for taken in range(1, MOST + 1):
+    for taken in range(1, trust.most + 1):
         raise_if_late()
         weights = form.terms.weights(u + y / beta, beta)
         if weights is None or weights.low or weights.blocks:  # W would be a full matrix
@@ -52,9 +74,9 @@ def settle(
         left = max(residuals(form, v, u, y)[:2])
         if left <= goal:
             return v, u, y
-        if not (left < last or (left < 1 and taken <= TRIES and curvature > 0)):
+        if not (left < last or (left < 1 and taken <= trust.tries and curvature > 0)):
             return None
-        last = left
+        last = trust.shrink * left
     return None
 
 

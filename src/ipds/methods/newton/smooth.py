@@ -140,9 +140,9 @@ def _diagonal_or(Q: Any) -> Any:
     if Q is None:
         return None
     if scipy.sparse.issparse(Q):
-        diagonal = np.asarray(Q.diagonal(), float)
-        off = scipy.sparse.csr_array(Q - scipy.sparse.diags_array(diagonal))
-        return scipy.sparse.csr_array(Q, dtype=float) if np.any(off.data) else diagonal
+        coo = Q.tocoo()
+        is_diagonal = not np.any(coo.data[coo.row != coo.col])
+        return np.asarray(Q.diagonal(), float) if is_diagonal else scipy.sparse.csr_array(Q, dtype=float)
     return np.asarray(Q, float)
 
 
@@ -218,7 +218,7 @@ class SmoothPart:
             if A is not None:
                 total += _diagonal(A, self.n)
         if self.R is not None:
-            squares = self.R.multiply(self.R) if scipy.sparse.issparse(self.R) else None
+            squares = self.R.power(2) if scipy.sparse.issparse(self.R) else None
             total += squares.T @ D if squares is not None else np.einsum("ij,ij,i->j", self.R, self.R, D)
         return total
 

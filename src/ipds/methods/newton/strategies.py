@@ -188,8 +188,12 @@ class Sparse:
             lower = coo.row >= coo.col
             data, row, column = coo.data[lower], coo.row[lower], coo.col[lower]
         row, column = self.place[row], self.place[column]
-        bands = np.zeros((self.width + 1, self.n), order="F")
-        bands[np.abs(row - column), np.minimum(row, column)] = data
+
+        def bands() -> np.ndarray:
+            made = np.zeros((self.width + 1, self.n), order="F")
+            made[np.abs(row - column), np.minimum(row, column)] = data
+            return made
+
         solve = banded_cholesky(bands)
         return (lambda g: solve(g[self.order])[self.place]), None
 
