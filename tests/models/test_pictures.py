@@ -83,6 +83,23 @@ def test_samples_are_coloured_by_labels() -> None:
         model.plot(labels=[1, 2, 3])
 
 
+def test_bars_compare_features_and_not_their_units() -> None:
+    units = np.array([1.0, 1e4, 1.0, 1e-3, 1.0])
+    for model in (RobustSparseRegressor(2), OverlappingGroupLasso(alpha=0.05)):
+        plain, scaled = (
+            [bar.get_width() for bar in model.fit(data, Y).plot().axes[2].patches] for data in (X, X * units)
+        )
+        if isinstance(model, OverlappingGroupLasso):  # scaled only where units differ
+            plain = list(
+                model.set_params(standardize=True).fit(X, Y).coef_[model.coef_ != 0]
+                * X.std(axis=0)[model.coef_ != 0]
+            )
+        np.testing.assert_allclose(scaled, plain, rtol=1e-4)
+    wide = DualPCP(1, standardize=True).fit(X * units)
+    picture = wide.plot().axes[1].images[0].get_array()
+    assert np.linalg.norm(picture) == pytest.approx(1.0)
+
+
 def test_the_data_is_not_pickled_with_the_model() -> None:
     model = pickle.loads(pickle.dumps(FusedLasso(0.05).fit(X, Y)))
     with pytest.raises(ValueError, match="pass X and y"):

@@ -42,7 +42,7 @@ def picture(model: Any, X: Any, y: Any, labels: Any, names: list[str] | None) ->
         panels = intensities(model, X, y, names)
     else:
         panels = regression(model, X, y, names)
-    return _drawn(model, panels)
+    return _drawn(model, panels, names)
 
 
 def regression(model: Any, X: Any, y: Any, names: list[str] | None) -> dict[str, Draw]:
@@ -55,6 +55,8 @@ def regression(model: Any, X: Any, y: Any, names: list[str] | None) -> dict[str,
 
     def against(ax: Axes) -> None:
         _two_kinds(ax, observed, fitted, wrong)
+        if wrong.any():
+            ax.legend(frameon=False)
         ends = [min(fitted.min(), observed[~wrong].min()), max(fitted.max(), observed[~wrong].max())]
         ax.plot(ends, ends, color=GREY, lw=1, zorder=0)
         ax.set(xlabel="observed", ylabel="fitted", title="fitted against observed")
@@ -70,18 +72,27 @@ def regression(model: Any, X: Any, y: Any, names: list[str] | None) -> dict[str,
 
 
 def classification(model: Any, X: Any, y: Any, names: list[str] | None) -> dict[str, Draw]:
-    """The score of every sample by its class, and the coefficients."""
+    """The score of every sample by its class (of several: its lead over the best other class), and the coefficients."""
     score, kinds = np.asarray(model.decision_function(X)), np.asarray(y).ravel()
-    if score.ndim == 2:  # several classes: that of the sample's own
-        score = score[np.arange(len(kinds)), np.searchsorted(model.classes_, kinds)]
+    label = "score"
+    if score.ndim == 2:
+        own = np.searchsorted(model.classes_, kinds)[:, None]
+        others = np.where(np.arange(score.shape[1]) == own, -np.inf, score).max(axis=1)
+        score = np.take_along_axis(score, own, axis=1)[:, 0] - others
+        label = "score of its class less the best other"
 
     def scores(ax: Axes) -> None:
-        for k, name in enumerate(model.classes_):
-            ax.hist(score[kinds == name], bins=30, alpha=0.7, color=_colour(k), label=str(name))
-        ax.set(xlabel="score", ylabel="samples", title="scores by class")
+        parts = [score[kinds == name] for name in model.classes_]
+        colours = [_colour(k) for k in range(len(parts))]
+        ax.hist(parts, bins=30, stacked=True, color=colours, label=[str(name) for name in model.classes_])
+        ax.axvline(0.0, color=GREY, lw=1, ls="--")
+        ax.set(xlabel=label, ylabel="samples", title="scores by class")
         ax.legend(frameon=False)
 
-    return {"scores": scores, "weights": _weights(model, "coefficients", names)}
+    return {
+        "scores": scores,
+        "weights" if model.coef_.ndim == 1 else "matrix": _weights(model, "coefficients", names),
+    }
 
 
 def signal(ax: Axes, observed: Any, fitted: Any) -> None:
@@ -101,11 +112,9 @@ def trend(ax: Axes, model: Any, X: Any, y: Any, names: list[str] | None) -> None
     ax.plot(at, observed, ".", ms=3, color=GREY, label="observed")
     ax.plot(line, model.predict(line), color=RED, lw=1.8, label="trend")
     if len(model.knots_):
-        ax.plot(model.knots_, model.predict(model.knots_), "o", ms=4, mfc="none", color=BLUE, label="knots")
-    ax.set(
-        xlabel=names[0] if names else "position",
-        title=f"signal and trend: knots at {len(model.knots_)} places",
-    )
+        ax.plot(model.knots_, model.predict(model.knots_), "o", ms=3.5, color=plot.COLOURS[5], label="knots")
+    count = f"{len(model.knots_)} knot{'s' * (len(model.knots_) != 1)}"
+    ax.set(xlabel=names[0] if names else "position", title=f"signal and trend: {count}")
     ax.legend(frameon=False)
 
 
@@ -148,7 +157,7 @@ def components(model: Any, X: Any, labels: Any, names: list[str] | None) -> dict
         ax.set(xlabel=f"component 1 ({ratio[0]:.0%} of the variance)", title="scores")
         ax.set_ylabel(f"component 2 ({ratio[1]:.0%})" if len(ratio) > 1 else "")
 
-    return {"samples": samples, "loadings": loadings}
+    return {"samples": samples, "matrix": loadings}
 
 
 def subspace(model: Any, labels: Any, names: list[str] | None) -> dict[str, Draw]:
@@ -165,10 +174,10 @@ def subspace(model: Any, labels: Any, names: list[str] | None) -> dict[str, Draw
         ax.legend(frameon=False)
 
     def normals(ax: Axes) -> None:
-        plot.loadings(model.normals_, features=names, ax=ax)
-        ax.set_title("normals")
+        plot.loadings(model.normals_ * model.feature_scales_, features=names, ax=ax)
+        ax.set(title="normals", ylabel="normal")
 
-    return {"distances": distances, "normals": normals}
+    return {"distances": distances, "matrix": normals}
 
 
 def intensities(model: Any, X: Any, y: Any, names: list[str] | None) -> dict[str, Draw]:
@@ -184,13 +193,17 @@ def intensities(model: Any, X: Any, y: Any, names: list[str] | None) -> dict[str
 
 
 def _weights(model: Any, title: str, names: list[str] | None) -> Draw:
-    """Coefficients by name: bars where they can be read, else stems."""
+    """Coefficients by name, per standard deviation where features were scaled: bars, or stems where they are many."""
 
     def draw(ax: Axes) -> None:
-        values = np.asarray(model.coef_)
+        values, unit = np.asarray(model.coef_), ""
+        if getattr(model, "standardize_", False):  # in the units of X the bars would compare units
+            values, unit = values * model.feature_scales_, "per standard deviation of the feature"
         if values.ndim == 2:
             plot.loadings(values, features=names, ax=ax)
             ax.set(title=title, ylabel="class")
+            ax.set_yticks(range(len(values)), [str(name) for name in model.classes_])
+            ax.images[0].colorbar.set_label(unit)
             return
         used = np.flatnonzero(values)
         if len(values) > plot.NAMED or not len(used):
@@ -199,16 +212,20 @@ def _weights(model: Any, title: str, names: list[str] | None) -> Draw:
             return
         texts = [f"x{j}" if names is None else names[j] for j in used]
         ax.barh(texts, values[used], color=np.where(values[used] > 0, BLUE, RED))
+        ax.invert_yaxis()  # read from the top
         ax.axvline(0.0, color=GREY, lw=0.8)
-        ax.set_title(f"{title}: {len(used)} of {len(values)} used")
+        ax.set(title=f"{title}: {len(used)} of {len(values)} used", xlabel=unit)
 
     return draw
 
 
-def _drawn(model: Any, panels: dict[str, Draw]) -> Figure:
+def _drawn(model: Any, panels: dict[str, Draw], names: list[str] | None) -> Figure:
     """The panels side by side, and the certificate as a small one."""
-    widths = [*([1.0] * len(panels)), 0.45]
-    figure, axes = plot.grid(1, len(widths), (4.3 * len(panels) + 2.0, 3.8), width_ratios=widths)
+    wide = 6.5 if len(panels) == 1 else 4.3
+    widths = [*([wide] * len(panels)), 2.0]
+    below = max([0, *(len(name) for name in names or ())]) if "matrix" in panels else 0
+    size = (wide * len(panels) + 2.0, 3.8 + 0.075 * below)
+    figure, axes = plot.grid(1, len(widths), size, width_ratios=widths)
     for ax, draw in zip(axes[0], panels.values(), strict=False):
         draw(ax)
     small = axes[0, -1]
@@ -233,7 +250,6 @@ def _two_kinds(ax: Axes, x: np.ndarray, y: np.ndarray, wrong: np.ndarray) -> Non
     ax.plot(x[right], y[right], ".", ms=4, color=BLUE, label="samples")
     if wrong.any():
         ax.plot(x[wrong], y[wrong], "x", ms=5, color=RED, label=f"{int(wrong.sum())} outliers")
-        ax.legend(frameon=False)
 
 
 def _by_label(ax: Axes, x: np.ndarray, y: np.ndarray, labels: Any) -> None:

@@ -65,7 +65,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     ----------
     coef_, intercept_ : of the linear model. sparsity_ : s in force. support_ : indices of nonzero coefficients.
     residuals_ : y less the prediction, of the training samples. outliers_ : indices of those that are outliers.
-    sample_weight_ : their weights.
+    sample_weight_ : their weights. feature_scales_ : what the columns were divided by.
     scale_ : robust standard deviation of the noise.
     selection_ : dict s -> criterion (smaller is better), where s was chosen.
     result_, n_iter_ : of the last solve.
@@ -151,6 +151,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         given = self._validated(X, y, sample_weight)
         samples = given if is_dask(X) else given.merged()
         design = self._standardised(samples)
+        self.feature_scales_ = design.scales
         self.sparsity_ = chosen_size(self, samples, design)
         self.coef_, self.intercept_ = self._fitted(samples, self.sparsity_, design)
         inlier = self._inliers(given)
