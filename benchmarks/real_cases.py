@@ -116,11 +116,7 @@ def classification(name: str) -> list[Row]:
         "**ours** (loss=logistic)": lambda: models.OverlappingGroupLasso(loss="logistic"),
         "LogisticRegressionCV(l1, saga), scaled": lambda: scaled(
             linear_model.LogisticRegressionCV(
-                l1_ratios=[1.0],
-                solver="saga",
-                max_iter=5000,
-                scoring="neg_log_loss",
-                use_legacy_attributes=False,
+                l1_ratios=[1.0], solver="saga", scoring="neg_log_loss", use_legacy_attributes=False
             )
         ),
         "LogisticRegression(), scaled": lambda: scaled(linear_model.LogisticRegression()),

@@ -125,14 +125,19 @@ def schedule(result: Result, *, x: str = "iteration", ax: Axes | None = None) ->
     return ax
 
 
-def loadings(components: Any, *, features: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-    """Heat map of (components, features); white is zero. `features` names the columns, up to 40 of them."""
+def loadings(
+    components: Any, *, features: Sequence[str] | None = None, label: str = "loading", ax: Axes | None = None
+) -> Axes:
+    """Heat map of (components, features); white is zero.
+
+    `features` names the columns, up to 40 of them; `label` says what the colours are.
+    """
     values = _matrix("components", components)
     rows, columns = values.shape
     ax = _axes(ax, (min(14.0, max(4.0, 0.22 * columns + 1.5)), max(1.8, 0.3 * rows + 1.0)))
     top = float(np.abs(values).max()) or 1.0
     picture = ax.imshow(values, cmap="RdBu_r", vmin=-top, vmax=top, aspect="auto", interpolation="nearest")
-    ax.figure.colorbar(picture, ax=ax, label="loading")
+    ax.figure.colorbar(picture, ax=ax, label=label)
     ax.set_yticks(range(rows), [str(k + 1) for k in range(rows)])
     ax.set_ylabel("component")
     _name_features(ax, features, columns)

@@ -2,17 +2,19 @@
 
 from ._base import Estimator
 from ._path import Path
+from ._pca_path import SparsePCAPath
 from ._summary import Summary
 from .dual_pcp import DualPCP
 from .fused_lasso import FusedLasso
 from .group_lasso import OverlappingGroupLasso
 from .phase_retrieval import SparsePhaseRetrieval
 from .quantile import SparseQuantileRegressor
-from .robust_low_rank import RobustLowRank, Separation, separate_video
+from .robust_low_rank import RobustLowRank
 from .robust_regression import RobustSparseRegressor
 from .saving import load_model, save_model
-from .sparse_pca import SparsePCA, SparsePCAPath
+from .sparse_pca import SparsePCA
 from .trend_filter import TrendFilter
+from .video import Separation, separate_video
 
 __all__ = [
     "DualPCP",

@@ -270,17 +270,16 @@ class Estimator(BaseEstimator):
         last = getattr(self, "result_", None)
         return self.warm_start and last is not None and _fits(problem, last)
 
-    def _sharpen(
-        self, problem: Problem, most: int, x0: Sequence[Any] | None = None, tol: float = 1e-7
-    ) -> None:
-        """Solve again to a finer tolerance in `most` iterations; keep what that gives if it is certified."""
-        if self._interrupted:
+    def _sharpen(self, problem: Problem, most: int, tol: float = 1e-7) -> None:
+        """Solve on from the solution to a finer tolerance in `most` iterations; keep that if it is certified."""
+        before = self.result_
+        if self._interrupted or before.certificate.relative <= tol:
             return
         finer = copy(self)
         finer.tol = min(tol, self.tol)
-        result = finer._solve(problem, x0, trial=most)
+        result = finer._solve(problem, before.x, before.z, trial=most)
         if result.success:
-            self.result_, self.n_iter_ = result, result.nit
+            self.result_, self.n_iter_ = result, before.nit + result.nit
 
     def _count(self, name: str, value: Any, top: int, what: str) -> int:
         """`value` as an integer in 1..top, or an error that names the argument and the limit."""

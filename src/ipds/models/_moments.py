@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from sklearn.utils import check_random_state
 
 from ..functions.row_covariance import RowCovariance
 
@@ -76,3 +78,33 @@ def rotated(X: Any, Y: np.ndarray) -> np.ndarray:
     """The principal axes of the scores within the span of Y."""
     S = scores(X, Y, mean(X))
     return Y @ np.linalg.eigh(S.T @ S)[1][:, ::-1]
+
+
+def leading(X: Any, r: int, random_state: Any) -> np.ndarray:
+    """Leading principal components, as columns: the start."""
+    (m, d), centre = X.shape, mean(X)
+    if d <= 1000:
+        return np.linalg.eigh(gram(X))[1][:, ::-1][:, :r].copy()
+    if m <= 1000 and not sp.issparse(X) and not isinstance(X, RowCovariance):
+        V = np.linalg.svd(X - centre, full_matrices=False)[2][:r].T
+    elif r >= min(m, d):
+        raise ValueError(
+            f"SparsePCA: n_components must be below min(samples, features) = {min(m, d)} for X of this size, "
+            f"got {r}"
+        )
+    else:
+        rng = check_random_state(0 if random_state is None else random_state)
+        v0 = rng.standard_normal(min(m, d))
+        if isinstance(X, RowCovariance):
+            C = spla.LinearOperator((d, d), matvec=lambda v: np.asarray(X.apply(v.ravel())), dtype=float)
+            return spla.eigsh(C, k=r, v0=np.resize(v0, d), tol=1e-6)[1][:, ::-1]
+        centred = spla.LinearOperator(
+            X.shape,
+            matvec=lambda v: X @ v.ravel() - centre @ v.ravel(),
+            rmatvec=lambda w: X.T @ w.ravel() - centre * w.sum(),
+            dtype=float,
+        )
+        V = spla.svds(centred, k=r, v0=v0, tol=1e-3)[2][::-1].T
+    if V.shape[1] < r:  # fewer samples than components: complete the basis
+        V = np.linalg.qr(np.hstack([V, np.eye(d, r)]))[0][:, :r]
+    return V

@@ -200,10 +200,9 @@ def _weights(model: Any, title: str, names: list[str] | None) -> Draw:
         if getattr(model, "standardize_", False):  # in the units of X the bars would compare units
             values, unit = values * model.feature_scales_, "per standard deviation of the feature"
         if values.ndim == 2:
-            plot.loadings(values, features=names, ax=ax)
+            plot.loadings(values, features=names, label=unit, ax=ax)
             ax.set(title=title, ylabel="class")
             ax.set_yticks(range(len(values)), [str(name) for name in model.classes_])
-            ax.images[0].colorbar.set_label(unit)
             return
         used = np.flatnonzero(values)
         if len(values) > plot.NAMED or not len(used):

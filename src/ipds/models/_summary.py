@@ -10,7 +10,7 @@ SHOWN = 8
 """Terms of a row that are shown, the largest first."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """A fit in brief: `print(model.summary)`, or its parts by name; `as_dict()` for JSON.
 
@@ -49,7 +49,7 @@ class Summary:
         rows += [(row, _largest(terms)) for row, terms in self.terms.items()]
         return rows + [("note", text) for text in self.notes]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = self.rows()
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)

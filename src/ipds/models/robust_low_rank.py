@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg as spla
@@ -17,10 +17,7 @@ from ..problem import Block, Problem
 from ._base import Estimator, fitting
 from ._dask import features_of, is_dask, require_finite
 from ._lad import least_absolute_deviations
-
-COLUMNS, HIDDEN, MOST, EXACT, TRIAL = 500, 0.1, 8, 1e-2, 300
-"""Of the choice of the rank: columns at most, share of entries hidden, largest rank, the share of the median size that
-counts as no error, iterations of a solve at most."""
+from ._rank import chosen_rank
 
 
 class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -47,7 +44,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     components_ : (s, d), orthonormal rows that span the row space of V. singular_values_ : of V.
     result_, n_iter_ : of the solve.
 
-    Where most entries are fitted exactly (gross errors, no noise) a second solve takes the certificate down to 1e-7 if
+    Where most entries are fitted exactly (gross errors, no noise) the solve goes on to a certificate of 1e-7 if
     four times the iterations suffice for it; with noise that would be labour in vain.
     X may be a Dask array cut by rows, without missing entries; `low_rank_` and `residual_` are Dask arrays then.
     X may be a video or a stack of images (frames, height, width): `low_rank_`, `residual_` and what `inverse_transform`
@@ -106,7 +103,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         model = self._aside()
         X, observed = model._validated(*model._flat(X, mask))
         X = X / model._units(X)
-        model.rank_ = model._chosen_rank(X, observed)
+        model.rank_ = chosen_rank(model, X, observed)
         return model._problem(X, observed)
 
     @threads_for_data
@@ -118,7 +115,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         """
         X, observed = self._validated(*self._flat(X, mask))
         self.feature_scales_ = scales = self._units(X)
-        self.rank_ = self._chosen_rank(X / scales, observed)
+        self.rank_ = chosen_rank(self, X / scales, observed)
         problem = self._problem(X / scales, observed)
         result = self._solve(problem)
         if (
@@ -151,33 +148,6 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     def _frames(self, rows: Any) -> Any:
         return rows.reshape(len(rows), *self.frame_shape_)
 
-    def _chosen_rank(self, X: Any, observed: np.ndarray | None) -> int:
-        """rank as given, or by the error on entries that are hidden."""
-        top = min(X.shape)
-        if self.rank != "auto":
-            return self._count("rank", self.rank, top, "the shorter side of the matrix")
-        if observed is None:
-            raise ValueError(
-                "RobustLowRank: with Dask arrays rank must be a number; choose it on a sample of the rows"
-            )
-        rng = np.random.default_rng(0)
-        columns = np.sort(rng.choice(X.shape[1], min(X.shape[1], COLUMNS), replace=False))
-        X, observed = X[:, columns], observed[:, columns]
-        hidden = observed & (rng.random(X.shape) < HIDDEN)
-        seen = observed & ~hidden
-        if not (hidden.any() and seen.any(axis=0).all() and seen.any(axis=1).all()):
-            return 1  # too few entries to hide any
-        trial, errors = self._aside(), [float(np.median(np.abs(X[hidden])))]
-        for rank in range(1, min(MOST, top - 1) + 1):
-            trial.rank_ = rank
-            V = np.asarray(self._solve(trial._problem(X, seen), trial=TRIAL, tol=1e-3).x[0])
-            errors.append(float(np.median(np.abs(X - V)[hidden])))
-            if errors[-1] > 0.9 * errors[-2] or errors[-1] <= EXACT * errors[0] or self._out_of_time:
-                break
-        best = max(1, len(errors) - 1 - (errors[-1] > 0.9 * errors[-2]))
-        self._note(f"rank {best} was chosen by the error on hidden entries")
-        return best
-
     @fitting
     def fit_measurements(self, G: Any, z: Any, shape: tuple[int, int]) -> RobustLowRank:
         """Fit from linear measurements z = G(V) with gross errors: min ‖G(V) - z‖₁ over rank V ≤ s.
@@ -209,7 +179,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         start = Rank(s).prox(operator.adjoint(z) / operator.norm() ** 2, 1.0)
         result = self._solve(problem, [start, z - operator.apply(start)])
         if np.mean(result.x[1] == 0) > 0.5:
-            self._sharpen(problem, 4 * result.nit, [start, z - operator.apply(start)])
+            self._sharpen(problem, 4 * result.nit)
         V = np.asarray(self.result_.x[0])
         self.n_features_in_ = shape[1]
         self.feature_scales_ = np.ones(shape[1])
@@ -313,33 +283,6 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         rows = rows[: self.rank_]
         signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])
         self.components_, self.singular_values_ = rows * signs[:, None], sigma[: self.rank_]
-
-
-class Separation(NamedTuple):
-    """Background and foreground of a video, each of shape (frames, height, width), and the fitted model."""
-
-    background: np.ndarray
-    foreground: np.ndarray
-    model: RobustLowRank
-
-
-def separate_video(frames: Any, rank: int = 1, **options: Any) -> Separation:
-    """Split a video (frames, height, width) into a background of low rank and what moves in front of it.
-
-    `options` are those of `RobustLowRank`; its default here is tol=1e-3, which is below what the eye sees.
-
-    >>> frames = np.ones((6, 4, 4)); frames[2, 1, 1] = 9
-    >>> background, foreground, _ = separate_video(frames)
-    >>> float(foreground[2, 1, 1].round(3)), float(background.std().round(3))
-    (8.0, 0.0)
-    """
-    frames = np.asarray(frames)
-    if frames.ndim != 3:
-        raise ValueError(
-            f"separate_video: frames must have shape (frames, height, width), got {frames.shape}"
-        )
-    model = RobustLowRank(rank, **{"tol": 1e-3, **options}).fit(frames.reshape(len(frames), -1).astype(float))
-    return Separation(model.low_rank_.reshape(frames.shape), model.residual_.reshape(frames.shape), model)
 
 
 def _coefficients(X: np.ndarray, W: np.ndarray, scales: np.ndarray) -> np.ndarray:

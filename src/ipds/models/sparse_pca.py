@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
-import scipy.sparse.linalg as spla
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import threads_for_data
@@ -24,13 +20,12 @@ from . import _moments as moments
 from ._base import Estimator, fitting
 from ._dask import features_of, is_dask
 from ._orthonormal import ColumnCardinality, orthonormal_on_support
+from ._pca_path import SHARE, TRIAL, SparsePCAPath, chosen_alpha, walked
 from ._scaling import scaled
 
 FORMULATIONS = ("variance", "reconstruction")
-LIGHT, TRIAL = 0.2, 1500
-"""Weight of the penalty in the first stage of the ℓ0 variant, and iterations of trial solves at most."""
-SHARE, MOST, ALPHAS = 0.9, 8, 10
-"""Of what is chosen: the share of variance to explain, components at most, alphas tried."""
+LIGHT, MOST = 0.2, 8
+"""Weight of the penalty in the first stage of the ℓ0 variant, and components at most that are taken unasked."""
 WIDE, FEW = 2000, 0.25
 """Features beyond which a first solve takes only those that matter, and the largest share of them that is worth it."""
 
@@ -135,7 +130,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         model = self._aside()
         X = model._validated(X)
         start = model._started(X)
-        model.alpha_ = model._chosen_alpha(X, start)
+        model.alpha_ = chosen_alpha(model, X, start)
         return model._problem(X, start.shape[1], start)
 
     @threads_for_data
@@ -145,7 +140,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         X = self._validated(X)
         start = self._started(X)
         self.n_components_ = r = start.shape[1]
-        self.alpha_ = self._chosen_alpha(X, start)
+        self.alpha_ = chosen_alpha(self, X, start)
         problem = self._problem(X, r, start)
         x0: Any = [start, start]
         z0 = None
@@ -205,20 +200,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Upwards from PCA, because single features stay locally optimal far below `alpha_max`: a path downwards would
         not leave them.
         """
-        order = np.argsort(alphas)
-        model = clone(self).set_params(warm_start=True)
-        found: dict[int, SparsePCA] = {}
-        for i in order:
-            model.set_params(alpha=float(alphas[i])).fit(X)
-            found[int(i)] = model
-            model = _continued(model)
-        models = [found[i] for i in range(len(alphas))]
-        return SparsePCAPath(
-            np.asarray(alphas, dtype=float),
-            np.array([m.components_ for m in models]),
-            np.array([m.explained_variance_ratio_ for m in models]),
-            np.array([np.count_nonzero(m.components_, axis=1) for m in models]),
-        )
+        return walked(self, X, alphas)
 
     @property
     def _n_features_out(self) -> int:
@@ -246,7 +228,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         m, d = X.shape
         share = SHARE if self.n_components is None else self.n_components
         if not isinstance(share, float) or not 0 < share < 1:
-            return self._leading(X, self._count("n_components", self.n_components, d, "features"))
+            return moments.leading(
+                X, self._count("n_components", self.n_components, d, "features"), self.random_state
+            )
         most = (
             min(m, d)
             if d <= 1000
@@ -256,7 +240,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         )
         if self.n_components is None:
             most = min(most, MOST)
-        V = self._leading(X, max(1, most))
+        V = moments.leading(X, max(1, most), self.random_state)
         scores = moments.scores(X, V, moments.mean(X))
         held = np.cumsum(np.einsum("ij,ij->j", scores, scores)) / max(
             X.shape[0] * float(moments.variances(X).sum()), 1e-300
@@ -269,57 +253,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 UserWarning,
             )
         return V[:, :r]
-
-    def _chosen_alpha(self, X: Any, start: np.ndarray) -> float:
-        """alpha as given, or the one that the rule asked for prefers."""
-        if self.sparsity is not None and isinstance(self.alpha, str):
-            return 0.0  # the ℓ1 norm is not used
-        if not isinstance(self.alpha, str):
-            return self._nonnegative("alpha", self.alpha)
-        if self.alpha not in ("auto", "bic", "cv"):
-            raise TypeError(f"SparsePCA: alpha must be a number, 'auto', 'bic' or 'cv', got {self.alpha!r}")
-        top = moments.largest_covariance(X)
-        if not top > 0:  # no two features vary together: single features are the answer
-            return 0.0
-        alphas = top * np.geomspace(0.01, 1.0, ALPHAS)
-        if self.alpha == "cv":
-            place = self._by_cv(X, start, alphas)
-        else:
-            found = list(self._upwards(X, start, alphas))
-            held, best = np.array([moments.held(X, V) for V in found]), moments.held(X, start)
-            if self.alpha == "auto":
-                place = max(0, int(np.count_nonzero(np.minimum.accumulate(held) >= SHARE * best)) - 1)
-            else:
-                m, counts = X.shape[0], np.array([np.count_nonzero(V) for V in found])
-                place = int(np.argmin((1 - held) / max(1 - best, 1e-12) + counts * np.log(m) / m))
-        self._note(f"alpha = {alphas[place]:.3g} was chosen by the rule {self.alpha!r}")
-        return float(alphas[place])
-
-    def _upwards(self, X: Any, start: np.ndarray, alphas: np.ndarray) -> Iterator[np.ndarray]:
-        """Loadings for rising alphas, each from those before."""
-        model, x0, z0 = self._aside(), [start, start], None
-        for alpha in alphas:
-            model.alpha_ = float(alpha)
-            result = self._solve(model._problem(X, start.shape[1], start), x0, z0, trial=TRIAL, tol=1e-3)
-            x0, z0 = list(result.x), result.z
-            yield np.asarray(result.x[1])
-            if self._out_of_time:
-                return
-
-    def _by_cv(self, X: Any, start: np.ndarray, alphas: np.ndarray) -> int:
-        if isinstance(X, RowCovariance):
-            raise ValueError(
-                "SparsePCA: alpha='cv' is not supported with Dask arrays; take 'auto' or a number"
-            )
-        table = [
-            [moments.held(X[test], V, moments.mean(X[train])) for V in self._upwards(X[train], start, alphas)]
-            for train, test in check_cv(self.cv).split(np.empty((X.shape[0], 1)))
-        ]
-        reached = min(map(len, table))
-        held = np.array([row[:reached] for row in table])
-        mean, error = held.mean(axis=0), held.std(axis=0) / np.sqrt(len(held))
-        best = int(np.argmax(mean))
-        return int(np.flatnonzero(mean >= mean[best] - error[best])[-1])
 
     def _problem(self, X: Any, r: int, start: np.ndarray, weight: float = 1.0) -> Problem:
         d = X.shape[1]
@@ -358,35 +291,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         z[few] = found.z
         return [Y, V], z
 
-    def _leading(self, X: Any, r: int) -> np.ndarray:
-        """Leading principal components, as columns: the start."""
-        (m, d), mean = X.shape, moments.mean(X)
-        if d <= 1000:
-            return np.linalg.eigh(moments.gram(X))[1][:, ::-1][:, :r].copy()
-        if m <= 1000 and not sp.issparse(X) and not isinstance(X, RowCovariance):
-            V = np.linalg.svd(X - mean, full_matrices=False)[2][:r].T
-        elif r >= min(m, d):
-            raise ValueError(
-                f"SparsePCA: n_components must be below min(samples, features) = {min(m, d)} for X of this size, "
-                f"got {r}"
-            )
-        else:
-            rng = check_random_state(0 if self.random_state is None else self.random_state)
-            v0 = rng.standard_normal(min(m, d))
-            if isinstance(X, RowCovariance):
-                C = spla.LinearOperator((d, d), matvec=lambda v: np.asarray(X.apply(v.ravel())), dtype=float)
-                return spla.eigsh(C, k=r, v0=np.resize(v0, d), tol=1e-6)[1][:, ::-1]
-            centred = spla.LinearOperator(
-                X.shape,
-                matvec=lambda v: X @ v.ravel() - mean @ v.ravel(),
-                rmatvec=lambda w: X.T @ w.ravel() - mean * w.sum(),
-                dtype=float,
-            )
-            V = spla.svds(centred, k=r, v0=v0, tol=1e-3)[2][::-1].T
-        if V.shape[1] < r:  # fewer samples than components: complete the basis
-            V = np.linalg.qr(np.hstack([V, np.eye(d, r)]))[0][:, :r]
-        return V
-
     def _orthonormal(self, Y: np.ndarray, V: np.ndarray) -> np.ndarray:
         found = orthonormal_on_support(V)
         if found is None:
@@ -421,19 +325,3 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _terms(self) -> dict[str, dict[str, float]]:
         return {f"component {k + 1}": self._named(row) for k, row in enumerate(self.loadings_)}
-
-
-class SparsePCAPath(NamedTuple):
-    """Fits along `alphas`: components (alphas, components, features); ratios, nonzeros (alphas, components)."""
-
-    alphas: np.ndarray
-    components: np.ndarray
-    explained_variance_ratio: np.ndarray
-    nonzeros: np.ndarray
-
-
-def _continued(model: SparsePCA) -> SparsePCA:
-    """A copy that starts where `model` ended."""
-    following: SparsePCA = clone(model)
-    following.result_ = model.result_
-    return following
