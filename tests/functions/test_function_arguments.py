@@ -27,6 +27,7 @@ from ipds.functions import (
     GroupL2,
     HalfSpace,
     Huber,
+    IsotropicTotalVariation,
     L1Ball,
     L2Ball,
     LHalf,
@@ -57,7 +58,7 @@ NAN, INF = math.nan, math.inf
 ONE_WEIGHT = (L1, L0, LHalf, LTwoThirds, CappedL1, LogSum, MCP, SCAD, ElasticNet, Huber, L21)
 
 VALID: list[tuple[Any, tuple[Any, ...]]] = [
-    *((cls, ()) for cls in (Zero, *ONE_WEIGHT, L2, Linf, Nuclear, TotalVariation1D)),
+    *((cls, ()) for cls in (Zero, *ONE_WEIGHT, L2, Linf, Nuclear, TotalVariation1D, IsotropicTotalVariation)),
     *(
         (cls, ())
         for cls in (Box, NonNegative, Simplex, L1Ball, L2Ball, LinfBall, Sphere, Binary, Stiefel, PSD)
@@ -99,11 +100,11 @@ VALID: list[tuple[Any, tuple[Any, ...]]] = [
 INVALID: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     *(
         (cls, (-1.0,), ValueError, "finite and ≥ 0")
-        for cls in (*ONE_WEIGHT, L2, Linf, Nuclear, TotalVariation1D)
+        for cls in (*ONE_WEIGHT, L2, Linf, Nuclear, TotalVariation1D, IsotropicTotalVariation)
     ),
     *(
         (cls, (NAN,), ValueError, "finite and ≥ 0")
-        for cls in (*ONE_WEIGHT, L2, Linf, Nuclear, TotalVariation1D)
+        for cls in (*ONE_WEIGHT, L2, Linf, Nuclear, TotalVariation1D, IsotropicTotalVariation)
     ),
     *((cls, (INF,), ValueError, "finite and ≥ 0") for cls in ONE_WEIGHT),
     *((cls, ("1",), TypeError, "got str") for cls in ONE_WEIGHT),

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import array_api_strict
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from ipds.functions import (
     ElasticNet,
     GroupL2,
     Huber,
+    IsotropicTotalVariation,
     LHalf,
     Linf,
     LogSum,
@@ -34,6 +36,7 @@ from ipds.functions import (
     check_prox,
 )
 from ipds.functions.checking import STEPS
+from ipds.operators import Gradient
 
 WEIGHTS = np.array([0.3, 0.0, 2.0, 1.0])
 ENTRYWISE: list[Nonsmooth] = [
@@ -372,6 +375,42 @@ def test_total_variation_certificate() -> None:
             assert abs(np.sum(v - u)) < 1e-9 * max(1.0, np.abs(v).sum())
             assert np.all(np.abs(w) <= 0.7 * (1 + 1e-9))
             assert np.allclose(w[jump != 0], 0.7 * np.sign(jump[jump != 0]))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 6), (7, 5), (20, 16)])
+def test_isotropic_total_variation_to_rounding(shape: tuple[int, int]) -> None:
+    """As low as an independent solver gets, stationary to rounding, and flat where all is one region."""
+    rng = np.random.default_rng(shape)
+    v = np.repeat(rng.standard_normal(shape[0]), shape[1]).reshape(shape) + 0.3 * rng.standard_normal(shape)
+    for t in (1e-3, 0.1, 0.5, 1e3):
+        u = IsotropicTotalVariation(2.0).prox(v, t / 2)
+        D = Gradient(shape)
+        X = cp.Variable(v.size)
+        rows = cp.reshape(D.as_matrix(shape) @ X, (v.size, 2), order="C")
+        target = 0.5 * cp.sum_squares(X - v.ravel()) + t * cp.sum(cp.norm(rows, axis=1))
+        best = cp.Problem(cp.Minimize(target)).solve(solver=cp.CLARABEL, tol_gap_rel=1e-12, tol_gap_abs=1e-12)
+        value = 0.5 * np.sum((u - v) ** 2) + IsotropicTotalVariation(t)(u)
+        assert value <= best + 1e-9 * max(1.0, abs(best))
+        assert np.mean(u) == pytest.approx(np.mean(v), abs=1e-12)
+        for _ in range(50):  # a stationary point to rounding: no direction descends
+            d = rng.standard_normal(shape) * 10 ** rng.uniform(-9, -2)
+            other = 0.5 * np.sum((u + d - v) ** 2) + IsotropicTotalVariation(t)(u + d)
+            assert other >= value * (1 - 1e-14)
+    assert np.ptp(IsotropicTotalVariation(2.0).prox(v, 1e3)) <= 1e-12  # all one region
+    np.testing.assert_array_equal(IsotropicTotalVariation(0.0).prox(v, 1.0), v)
+    with pytest.raises(ValueError, match="acts on images, got shape"):
+        IsotropicTotalVariation(1.0).prox(np.zeros(3), 1.0)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (1, 5), (1, 1)])
+def test_isotropic_total_variation_in_dtypes_and_libraries(shape: tuple[int, int]) -> None:
+    h, rng = IsotropicTotalVariation(0.3), np.random.default_rng(0)
+    x, y = rng.standard_normal((2, *shape))
+    check_prox(h, shape, steps=(0.3, 3.0), points=[3 * x])
+    check_prox(h, shape, steps=(0.5,), points=[y], xp=array_api_strict, dtype="float32")
+    assert abs(h(x) - h(y)) <= h.lipschitz(shape) * np.linalg.norm(x - y)
+    assert h(y) >= h(x) + np.vdot(h.subgradient(x), y - x) - 1e-12
+    assert h.recession(x) == h(x)
 
 
 def test_norms_by_duality() -> None:

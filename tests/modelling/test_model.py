@@ -13,6 +13,7 @@ from ipds.functions import (
     Box,
     Cardinality,
     HuberLoss,
+    IsotropicTotalVariation,
     Jumps,
     LeastSquares,
     Linear,
@@ -30,7 +31,18 @@ from ipds.functions import (
     Zero,
     smooth,
 )
-from ipds.modelling import diff, huber, logistic, norm1, norm2, nuclear, quad_form, sum_squares, term
+from ipds.modelling import (
+    diff,
+    huber,
+    logistic,
+    norm1,
+    norm2,
+    nuclear,
+    quad_form,
+    sum_squares,
+    term,
+    total_variation,
+)
 from ipds.operators import FiniteDifference, Identity, Matrix
 
 rng = np.random.default_rng(0)
@@ -325,3 +337,27 @@ def test_other_counts_keep_their_equation():
     both = minimize(sum_squares(x - 1) + Cardinality(3)(x) + L0(1.0)(diff(x)))  # no joint prox
     values = {x: np.array([0.0, 1, 1, 0, 0, 2, 0])}
     assert sum(b.h(v) for b, v in zip(both.blocks, both.point(values), strict=True)) == 4.0
+
+
+def test_isotropic_total_variation_is_split_by_pixels():
+    """The class and the atom are one function: norms of the rows of a gradient, which have a prox."""
+    V = np.random.default_rng(0).standard_normal((5, 4))
+    X = Variable((5, 4), name="X")
+    named = minimize(0.5 * sum_squares(X - V) + 2.0 * IsotropicTotalVariation(0.15)(X))
+    atom = minimize(0.5 * sum_squares(X - V) + 0.3 * total_variation(X))
+    assert named.blocks[-1].shape == atom.blocks[-1].shape
+    a, b = named.solve(tol=1e-7), atom.solve(tol=1e-7)
+    np.testing.assert_allclose(a.value(X), b.value(X), atol=1e-6)
+    np.testing.assert_allclose(a.value(X), IsotropicTotalVariation(0.3).prox(V, 1.0), atol=1e-5)
+    assert a.fun == pytest.approx(
+        0.5 * np.sum((a.value(X) - V) ** 2) + IsotropicTotalVariation(0.3)(a.value(X))
+    )
+
+
+def test_isotropic_total_variation_of_a_block():
+    V = np.random.default_rng(1).standard_normal((4, 3))
+    h = IsotropicTotalVariation(0.2)
+    stated = Problem([Block(f=LeastSquares(1.0, V), A=-1.0, shape=(4, 3)), Block(h=h, shape=(4, 3))])
+    result = solve(stated, method="accelerated")
+    assert result.success
+    np.testing.assert_allclose(result.x[0], h.prox(V, 1.0), atol=1e-4)

@@ -22,6 +22,7 @@ from ipds.operators import (
     Gradient,
     Grouping,
     Identity,
+    Kronecker,
     Matrix,
     Operator,
     Permute,
@@ -132,6 +133,10 @@ CASES = {
     "right only": (TwoSided(1.0, SPARSE.T), (2, 6)),
     "two-sided isometry": (TwoSided(DCT(), -2.0), (3, 4)),
     "transposed two-sided": (TwoSided(M, N.T).T, (4, 6)),
+    "Kronecker": (Kronecker(M, N), (18,)),
+    "Kronecker of a matrix": (Kronecker(M, N), (6, 3)),
+    "sparse Kronecker": (Kronecker(SPARSE, M), (36,)),
+    "transposed Kronecker": (Kronecker(M, N).T, (4 * N.shape[0],)),
     "Toeplitz": (Toeplitz([1.0, 2.0, -3.0]), (3,)),
     "wide Toeplitz": (Toeplitz([1.0, 2.0], [1.0, 5.0, 6.0, -7.0]), (4, 2)),
     "tall Toeplitz": (Toeplitz([3.0, 1.0, -1.0, 2.0], [3.0]), (1,)),
@@ -190,7 +195,10 @@ def test_gram_where_stated(op, shape):
 def test_matrix_where_explicit(op, shape):
     matrix = op.as_matrix(shape)
     if matrix is None:  # known by its products only
-        assert any(kind in repr(op) for kind in ("DCT", "Convolution", "Flattened", "Wavelet", "TwoSided"))
+        assert any(
+            kind in repr(op)
+            for kind in ("DCT", "Convolution", "Flattened", "Wavelet", "TwoSided", "Kronecker")
+        )
         return
     assert sp.issparse(matrix) or type(matrix) is np.ndarray
     plain = matrix.toarray() if sp.issparse(matrix) else matrix
@@ -272,6 +280,7 @@ def test_inputs_are_left_alone(op, shape):
         (SumOver((3, 4)), (3, 4)),
         (Gradient((3, 4)), (3, 4)),
         (TwoSided(M.astype(np.float32), 2.0), (6, 2)),
+        (Kronecker(M.astype(np.float32), N.astype(np.float32)), (18,)),
         (Toeplitz(np.ones(3, dtype=np.float32)), (3,)),
         (Wavelet(8, "db2"), (8,)),
         (2.0 * DCT() @ FiniteDifference(), (5,)),
@@ -311,6 +320,7 @@ def test_float32_stays_float32(op, shape):
         (lambda xp: SumOver((2, 3)), (2, 3)),
         (lambda xp: Gradient((3, 4, 2), (0, 1)), (3, 4, 2)),
         (lambda xp: TwoSided(xp.asarray(M), SPARSE.T), (6, 6)),
+        (lambda xp: Kronecker(xp.asarray(M), xp.asarray(N)), (18,)),
         (lambda xp: Toeplitz([1.0, 2.0], [1.0, 3.0, 4.0]), (3, 2)),
         (lambda xp: Wavelet((4, 8), "haar"), (4, 8)),
         (lambda xp: (Matrix(xp.asarray(M)) + Matrix(xp.asarray(M))) @ (2.0 * Matrix(xp.asarray(N))), (3,)),
@@ -561,3 +571,14 @@ def test_invalid_arguments(call, error, fragment):
     with pytest.raises(error) as caught:
         call()
     assert fragment in str(caught.value)
+
+
+def test_kronecker_is_that_of_numpy():
+    whole = np.kron(M, N)
+    np.testing.assert_allclose(dense(Kronecker(M, N), (18,)), whole, atol=1e-14)
+    np.testing.assert_allclose(dense(Kronecker(M, N), (6, 3)), whole, atol=1e-14)
+    assert Kronecker(M, N).natural_shape() == (18,)
+    with pytest.raises(ValueError, match="as A and B have columns together, 6 x 3, got 7"):
+        Kronecker(M, N).output_shape((7,))
+    with pytest.raises(ValueError, match="nothing is mapped"):
+        Kronecker(M, N).adjoint(np.ones(5))

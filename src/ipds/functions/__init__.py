@@ -15,6 +15,7 @@ from .exponential import Exponential, LogisticLoss
 from .exponential_cone import ExponentialCone
 from .folded import MCP, SCAD
 from .groups import L2, L21, GroupL2
+from .isotropic import IsotropicTotalVariation
 from .jumps import Jumps
 from .kinks import Groups, Kinks
 from .log_det import LogDet
@@ -68,6 +69,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "HuberLoss",
+    "IsotropicTotalVariation",
     "Jumps",
     "KBinary",
     "KLDivergence",

@@ -14,6 +14,7 @@ from ..functions import (
     L2,
     L21,
     Box,
+    IsotropicTotalVariation,
     Jumps,
     Linf,
     Nonsmooth,
@@ -23,11 +24,12 @@ from ..functions import (
     Sum,
     TotalVariation1D,
 )
+from ..operators import Gradient
 from .constants import plain
 from .constraints import Constraint
 from .expressions import Expression
 
-_PROPORTIONAL = (L0, Jumps, L1, L2, L21, Linf, Nuclear, TotalVariation1D)
+_PROPORTIONAL = (L0, Jumps, L1, L2, L21, Linf, Nuclear, TotalVariation1D, IsotropicTotalVariation)
 """Functions λ·g with λ in `lam`: their multiples are of the same kind."""
 
 
@@ -45,8 +47,14 @@ def precomposed(h: Nonsmooth, a: float, c: Any) -> Nonsmooth:
     return h if a == 1.0 and plain(c) and c == 0.0 else Precomposed(h, a, c)
 
 
-def counted_jumps(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
-    """(Jumps, x) for L0 of the differences of a variable x along its first axis: no equation is needed; else (h, e)."""
+def rewritten(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
+    """The same term with a better prox, where there is one; else (h, e).
+
+    (Jumps, x) for L0 of the differences of a variable x along its first axis: no equation is needed. The norms of the
+    rows of a gradient for isotropic total variation: these have a formula.
+    """
+    if type(h) is IsotropicTotalVariation and e.ndim == 2:
+        return L21(h.lam), Gradient(e.shape) @ e
     if type(h) is not L0 or not plain(h.lam) or len(e.maps) != 1 or np.any(to_numpy(np.asarray(e.constant))):
         return h, e
     ((x, map_),) = e.maps.items()

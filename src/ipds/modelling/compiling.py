@@ -32,7 +32,7 @@ from .assembling import (
     unfolded_shape,
 )
 from .bounds import box_of, multiple_of_variable
-from .combining import counted_jumps, joint, precomposed, rows_set, times, zero_set
+from .combining import joint, precomposed, rewritten, rows_set, times, zero_set
 from .consistency import require_solvable
 from .constants import unfolded
 from .constraints import Constraint
@@ -112,7 +112,7 @@ class _Draft:
     def _place_nonsmooth(self, term: Term) -> None:
         assert isinstance(term.function, Nonsmooth)
         own = times(term.function, term.coefficient)
-        h, e = counted_jumps(own, term.expression)
+        h, e = rewritten(own, term.expression)
         on = multiple_of_variable(e)
         if on is not None and (h.is_set or not h.is_convex or self._holds_nonconvex(on[0])):
             holding = self.holdings[on[0]]

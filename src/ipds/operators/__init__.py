@@ -6,7 +6,7 @@ from .checking import check_adjoint
 from .differences import FiniteDifference
 from .gradient import Gradient
 from .maps import Diagonal, Identity, Matrix
-from .products import Toeplitz, TwoSided
+from .products import Kronecker, Toeplitz, TwoSided
 from .rows import RowMatrix
 from .sampling import Grouping, Sampling
 from .stacking import FlatStack, Reshape, Segment, Stack, ZeroMap
@@ -25,6 +25,7 @@ __all__ = [
     "Gradient",
     "Grouping",
     "Identity",
+    "Kronecker",
     "Matrix",
     "Operator",
     "Permute",

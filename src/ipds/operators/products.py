@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, all_finite, asarray, to_numpy
+from .._arrays import Array, Shape, all_finite, asarray, namespace, to_numpy
 from . import spectrum
 from .base import Operator
+from .maps import Matrix
 from .wrapping import as_operator
 
 
@@ -73,6 +74,74 @@ class TwoSided(Operator):
 
     def __repr__(self) -> str:
         return f"TwoSided({self.left!r}, {self.right!r})"
+
+
+class Kronecker(TwoSided):
+    """x ↦ (A ⊗ B) x, the product with `numpy.kron(A, B)`, which is not multiplied out: A X Bᵀ with X = x row by row.
+
+    Blocks are vectors, of as many entries as A and B have columns together, or matrices X; what comes out is one, too.
+    `A` and `B` are matrices (dense or sparse) or operators on the first axis; for vectors, matrices.
+
+    >>> A, B = np.array([[1.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> Kronecker(A, B).apply(np.array([1.0, 2.0, 3.0, 4.0]))
+    array([ 7., 17.])
+    >>> np.kron(A, B) @ np.array([1.0, 2.0, 3.0, 4.0])
+    array([ 7., 17.])
+    """
+
+    def __init__(self, A: Any, B: Any):
+        super().__init__(A, as_operator(B).T)
+
+    def _grid(self, shape: Shape) -> Shape:
+        """Of X, for blocks of `shape`."""
+        if len(shape) != 1:
+            return shape
+        columns = [op.matrix.shape[1] for op in (self.left, self._across) if isinstance(op, Matrix)]
+        if len(columns) < 2:
+            raise ValueError("Kronecker: acts on vectors where A and B are matrices; elsewhere on matrices X")
+        if math.prod(columns) != shape[0]:
+            raise ValueError(
+                f"Kronecker: vectors have as many entries as A and B have columns together, "
+                f"{' x '.join(map(str, columns))}, got {shape[0]}"
+            )
+        return columns[0], columns[1]
+
+    def natural_shape(self) -> Shape | None:
+        natural = super().natural_shape()
+        return None if natural is None else (math.prod(natural),)
+
+    def output_shape(self, shape: Shape) -> Shape:
+        out = super().output_shape(self._grid(shape))
+        return (math.prod(out),) if len(shape) == 1 else out
+
+    def input_shape(self, shape: Shape) -> Shape:
+        if len(shape) != 1:
+            return super().input_shape(shape)
+        wide = [op.matrix.shape[1] for op in (self.left, self._across) if isinstance(op, Matrix)]
+        if self.output_shape((math.prod(wide),)) != tuple(shape):
+            raise ValueError(f"Kronecker: nothing is mapped to vectors of shape {tuple(shape)}")
+        return (math.prod(wide),)
+
+    def apply(self, x: Array) -> Array:
+        if x.ndim != 1:
+            return super().apply(x)
+        xp = namespace(x)
+        return xp.reshape(super().apply(xp.reshape(x, self._grid(tuple(x.shape)))), (-1,))
+
+    def adjoint(self, y: Array) -> Array:
+        if y.ndim != 1:
+            return super().adjoint(y)
+        xp, grid = namespace(y), self._grid(self.input_shape(tuple(y.shape)))
+        return xp.reshape(super().adjoint(xp.reshape(y, super().output_shape(grid))), (-1,))
+
+    def extremes(self, shape: Shape) -> tuple[float, float]:
+        return super().extremes(self._grid(shape))
+
+    def as_matrix(self, shape: Shape) -> Any:
+        return super().as_matrix(self._grid(shape))
+
+    def __repr__(self) -> str:
+        return f"Kronecker({self.left!r}, {self._across!r})"
 
 
 class Toeplitz(Operator):
