@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import Array, from_numpy, namespace, norm, to_numpy
+from ..._arrays import Array, norm
 from ...problem import Problem
 from ...theory.state import State
 from ..base import Method
@@ -33,8 +33,8 @@ from . import returning, semismooth
 from .algebra import System
 from .cost import Cost
 from .form import Form, read
-from .inside import Inside
 from .interior import Interior, Point
+from .passage import Pair, placed, state_of
 from .returning import residuals
 from .weights import Weights
 
@@ -61,9 +61,6 @@ WORTH = 1e-5
 """Interior points are worth a check from this relative residual and gap on: certificates are near the root of it."""
 SETTLED, AGAIN = 1e-3, 0.03
 """Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
-MET = 1e-5
-"""Relative residual of the equation above which a state does not end a run, however little its rows weigh: those of
-constraints may be small beside what they add up, and sweeps leave them last."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
@@ -124,7 +121,7 @@ class NewtonALM(Method):
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""
         form = read(problem, x0)
-        v, y = _placed(problem, form, x0, z0)
+        v, y = placed(problem, form, x0, z0)
         curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
         beta = _first_weight(form, v, curvature)
         weights = form.terms.weights(form.apply(v) + form.c, beta)
@@ -147,7 +144,9 @@ class NewtonALM(Method):
         if not (np.isfinite(moved.v).all() and np.isfinite(moved.y).all()):
             moved = carry  # an unbounded problem, at the end of the numbers
         carry = moved._replace(t=carry.t + 1)
-        return carry, snapshot(setup, carry)
+        due = carry.phase != INTERIOR or max(carry.left, carry.gap) <= WORTH
+        pair = Pair(carry.v, carry.u, carry.y, carry.beta)
+        return carry, state_of(setup.problem, setup.form, setup.like, pair, carry.t, due)
 
     def _returning(self, setup: Setup, carry: Carry) -> Carry:
         form, beta = setup.form, carry.beta
@@ -270,34 +269,6 @@ def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Car
     return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, SETTLED)
 
 
-def _last_slope(problem: Problem, u: np.ndarray) -> Any:
-    """∇f_n at a flat u, 0 where there is no f_n."""
-    last = problem.blocks[-1]
-    return 0.0 if last.f is None else np.ravel(to_numpy(last.f.grad(u.reshape(last.shape))))
-
-
-def _placed(problem: Problem, form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
-    """(v, y) of a starting point, in the units of the form; a given z also says what a block's own h has for y."""
-    v = form.inward(np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]))
-    for part in form.smooth.parts:
-        if isinstance(part.f, Inside):
-            ones = float(np.linalg.norm(form.apply(1 / form.C)[: form.general]))
-            unit = float(np.linalg.norm(form.c)) / ones if ones > 0 and np.any(form.c) else 1.0
-            v[part.place] = part.f.start(form.C[part.place] * v[part.place], unit) / form.C[part.place]
-    z, y = np.ravel(to_numpy(z0)).astype(float), np.zeros(form.m)
-    last = form.source < z.size
-    if np.any(z):
-        u = np.zeros(z.size)
-        u[form.source[last]] = ((form.apply(v) + form.c) / form.E)[last]
-        y[last] = (-form.scale * z - _last_slope(problem, u))[form.source[last]] / form.E[last]
-        force = -(form.smooth.gradient(v) + form.adjoint(y)) / form.C
-        for place, own in form.blocks:
-            if own is not None:
-                rows = (form.source >= own.start) & (form.source < own.stop)
-                y[rows] = force[place][form.source[rows] - own.start] / form.E[rows]
-    return v, y
-
-
 def _uniform(form: Form, beta: float) -> Weights:
     """W = βI."""
     terms = form.terms
@@ -338,82 +309,3 @@ def _first_weight(form: Form, v: np.ndarray, curvature: float) -> float:
     sizes += [np.linalg.norm(bound[np.isfinite(bound)]) for bound in (e.lower, e.upper)]
     slope, size = float(np.linalg.norm(slopes)), float(np.linalg.norm(sizes))
     return slope / size if slope > 0 and size > 0 else 1.0
-
-
-def snapshot(setup: Setup, carry: Carry) -> State:
-    """The state in the problem's own units: every block with an h at a prox of it, s = (w - q)/step ∈ ∂h(q)."""
-    problem, form, beta = setup.problem, setup.form, carry.beta
-    u = carry.u
-    for _ in range(6):
-        w = u + carry.y / beta
-        q = form.terms.prox(w, beta)
-        v = _on_faces(form, carry.v, q, w, beta)
-        if form.smooth.is_finite(v):
-            break
-        u, beta = (
-            form.apply(carry.v) + form.c,
-            100 * beta,
-        )  # on a bound where f is not finite: nearer to v it is
-    product = form.apply(v) + form.c
-    met = norm(product - q) <= MET * max(norm(product), norm(q), norm(v))  # ‖M‖ = 1
-    rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
-    size = math.prod(problem.blocks[-1].shape)
-    own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
-    own[form.source], point[form.source] = q / form.E, w / form.E
-    step[form.source] = 1 / (beta * form.E**2)
-    v = form.outward(v)
-    x: list[Any] = []
-    points: list[Any] = []
-    for (place, rows_of), block, like in zip(form.blocks, problem.blocks, setup.like, strict=False):
-        own_rows = rows_of or slice(0, 0)
-        at = v[place] if rows_of is None else own[own_rows]
-        x.append(_like(at.reshape(block.shape), like))
-        if rows_of is None:
-            points.append((x[-1], 1.0))
-        else:
-            points.append(
-                (_like(point[own_rows].reshape(block.shape), like), _step(step[own_rows], block.shape, like))
-            )
-    shape, like = problem.blocks[-1].shape, setup.like[-2]
-    u, at = own[:size], point[:size]
-    slope = _last_slope(problem, u)
-    z = -((at - u) / step[:size] + slope) / form.scale
-    last = _like(u.reshape(shape), like)
-    points.append((_like(at.reshape(shape), like), _step(step[:size], shape, like)))
-    return State(
-        carry.t,
-        (*x, last),
-        last,
-        _like(z.reshape(problem.shape), setup.like[-1]),
-        carry.beta,
-        0.0,
-        (None,) * len(problem.blocks),
-        tuple(points),
-        due=carry.phase != INTERIOR or max(carry.left, carry.gap) <= WORTH,
-        settled=met,
-    )
-
-
-def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: float) -> np.ndarray:
-    """v with the entries that rows pick at the values of these rows: exact zeros and bounds in v as in u.
-
-    Where several rows pick one entry, those at a kink or a bound come before others.
-    """
-    v, first = v.copy(), form.general - form.terms.last.start
-    picked = (q - form.c)[form.general :]  # u = v + c there
-    held = form.terms.entries.held(w[form.terms.last], 1 / beta)[first:]
-    for rows in (~held, held):
-        v[form.M.index[rows]] = picked[rows]
-    return v
-
-
-def _step(step: np.ndarray, shape: tuple[int, ...], like: Array) -> Any:
-    """One number where all are the same."""
-    return float(step[0]) if step.size and np.all(step == step[0]) else _like(step.reshape(shape), like)
-
-
-def _like(x: np.ndarray, like: Array) -> Array:
-    """In the library and the precision of `like`."""
-    if type(like) is np.ndarray:
-        return x.astype(like.dtype) if like.dtype != x.dtype and np.issubdtype(like.dtype, np.floating) else x
-    return namespace(like).astype(from_numpy(x, like), like.dtype)

@@ -1,0 +1,135 @@
+"""From the problem's blocks to (v, y) of the form, and from (v, u, y) back to a state with exact zeros and bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._arrays import Array, from_numpy, namespace, norm, to_numpy
+from ...problem import Problem
+from ...theory.state import State
+from .form import Form
+from .inside import Inside
+
+MET = 1e-5
+"""Relative residual of the equation above which a state does not end a run, however little its rows weigh: those of
+constraints may be small beside what they add up, and sweeps leave them last."""
+
+
+def _last_slope(problem: Problem, u: np.ndarray) -> Any:
+    """∇f_n at a flat u, 0 where there is no f_n."""
+    last = problem.blocks[-1]
+    return 0.0 if last.f is None else np.ravel(to_numpy(last.f.grad(u.reshape(last.shape))))
+
+
+def placed(problem: Problem, form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
+    """(v, y) of a starting point, in the units of the form; a given z also says what a block's own h has for y."""
+    v = form.inward(np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]))
+    for part in form.smooth.parts:
+        if isinstance(part.f, Inside):
+            ones = float(np.linalg.norm(form.apply(1 / form.C)[: form.general]))
+            unit = float(np.linalg.norm(form.c)) / ones if ones > 0 and np.any(form.c) else 1.0
+            v[part.place] = part.f.start(form.C[part.place] * v[part.place], unit) / form.C[part.place]
+    z, y = np.ravel(to_numpy(z0)).astype(float), np.zeros(form.m)
+    last = form.source < z.size
+    if np.any(z):
+        u = np.zeros(z.size)
+        u[form.source[last]] = ((form.apply(v) + form.c) / form.E)[last]
+        y[last] = (-form.scale * z - _last_slope(problem, u))[form.source[last]] / form.E[last]
+        force = -(form.smooth.gradient(v) + form.adjoint(y)) / form.C
+        for place, own in form.blocks:
+            if own is not None:
+                rows = (form.source >= own.start) & (form.source < own.stop)
+                y[rows] = force[place][form.source[rows] - own.start] / form.E[rows]
+    return v, y
+
+
+class Pair(NamedTuple):
+    """Where a method stands: v, and (u, y) with y ∈ ∂H(u) as nearly as it knows."""
+
+    v: np.ndarray
+    u: np.ndarray
+    y: np.ndarray
+    beta: float
+    """The weight of the prox that makes the pair an exact one."""
+
+
+def state_of(problem: Problem, form: Form, likes: tuple[Array, ...], pair: Pair, t: int, due: bool) -> State:
+    """The state in the problem's own units: every block with an h at a prox of it, s = (w - q)/step ∈ ∂h(q).
+
+    `likes` are the starting blocks and z0: the state is of their library and precision.
+    """
+    u, beta = pair.u, pair.beta
+    for _ in range(6):
+        w = u + pair.y / beta
+        q = form.terms.prox(w, beta)
+        v = _on_faces(form, pair.v, q, w, beta)
+        if form.smooth.is_finite(v):
+            break
+        # on a bound where f is not finite: nearer to v it is
+        u, beta = form.apply(pair.v) + form.c, 100 * beta
+    product = form.apply(v) + form.c
+    met = norm(product - q) <= MET * max(norm(product), norm(q), norm(v))  # ‖M‖ = 1
+    rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
+    size = math.prod(problem.blocks[-1].shape)
+    own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
+    own[form.source], point[form.source] = q / form.E, w / form.E
+    step[form.source] = 1 / (beta * form.E**2)
+    v = form.outward(v)
+    x: list[Any] = []
+    points: list[Any] = []
+    for (place, rows_of), block, like in zip(form.blocks, problem.blocks, likes, strict=False):
+        own_rows = rows_of or slice(0, 0)
+        at = v[place] if rows_of is None else own[own_rows]
+        x.append(_like(at.reshape(block.shape), like))
+        if rows_of is None:
+            points.append((x[-1], 1.0))
+        else:
+            points.append(
+                (_like(point[own_rows].reshape(block.shape), like), _step(step[own_rows], block.shape, like))
+            )
+    shape, like = problem.blocks[-1].shape, likes[-2]
+    u, at = own[:size], point[:size]
+    slope = _last_slope(problem, u)
+    z = -((at - u) / step[:size] + slope) / form.scale
+    last = _like(u.reshape(shape), like)
+    points.append((_like(at.reshape(shape), like), _step(step[:size], shape, like)))
+    return State(
+        t,
+        (*x, last),
+        last,
+        _like(z.reshape(problem.shape), likes[-1]),
+        pair.beta,
+        0.0,
+        (None,) * len(problem.blocks),
+        tuple(points),
+        due=due,
+        settled=met,
+    )
+
+
+def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: float) -> np.ndarray:
+    """v with the entries that rows pick at the values of these rows: exact zeros and bounds in v as in u.
+
+    Where several rows pick one entry, those at a kink or a bound come before others.
+    """
+    v, first = v.copy(), form.general - form.terms.last.start
+    picked = (q - form.c)[form.general :]  # u = v + c there
+    held = form.terms.entries.held(w[form.terms.last], 1 / beta)[first:]
+    for rows in (~held, held):
+        v[form.M.index[rows]] = picked[rows]
+    return v
+
+
+def _step(step: np.ndarray, shape: tuple[int, ...], like: Array) -> Any:
+    """One number where all are the same."""
+    return float(step[0]) if step.size and np.all(step == step[0]) else _like(step.reshape(shape), like)
+
+
+def _like(x: np.ndarray, like: Array) -> Array:
+    """In the library and the precision of `like`."""
+    if type(like) is np.ndarray:
+        return x.astype(like.dtype) if like.dtype != x.dtype and np.issubdtype(like.dtype, np.floating) else x
+    return namespace(like).astype(from_numpy(x, like), like.dtype)
