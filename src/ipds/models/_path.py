@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
 
 from ..problem import Problem
 from ..result import Result
@@ -103,6 +102,8 @@ class Tuned(Estimator):
 
     def _folds(self, X: Any, target: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """(train, test) of each fold."""
+        from sklearn.model_selection import check_cv  # slow to load
+
         folds = min(self.cv, len(target)) if isinstance(self.cv, int) else self.cv
         return check_cv(folds, target, classifier=is_classifier(self)).split(X, target)
 
