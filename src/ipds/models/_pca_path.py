@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
 from ..functions.row_covariance import RowCovariance
 from . import _moments as moments
@@ -87,6 +86,8 @@ def _upwards(model: SparsePCA, X: Any, start: np.ndarray, alphas: np.ndarray) ->
 def _by_cv(model: SparsePCA, X: Any, start: np.ndarray, alphas: np.ndarray) -> int:
     if isinstance(X, RowCovariance):
         raise ValueError("SparsePCA: alpha='cv' is not supported with Dask arrays; take 'auto' or a number")
+    from sklearn.model_selection import check_cv  # slow to load
+
     table = [
         [moments.held(X[test], V, moments.mean(X[train])) for V in _upwards(model, X[train], start, alphas)]
         for train, test in check_cv(model.cv).split(np.empty((X.shape[0], 1)))

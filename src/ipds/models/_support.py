@@ -87,11 +87,8 @@ def chosen_size(model: RobustSparseRegressor, samples: Samples, design: Any) -> 
     if isinstance(given, str):
         candidates = _until_worse(criterion, candidates)
     scores = criterion(candidates)
-    if isinstance(given, str):  # between the neighbours of the best, every s
-        place = candidates.index(_best(scores))
-        low, high = candidates[max(0, place - 1)], candidates[min(len(candidates) - 1, place + 1)]
-        step = max(1, (high - low) // 16)
-        scores = criterion(sorted({*candidates, *range(low, high + 1, step)}))
+    if isinstance(given, str):
+        scores = _narrowed(criterion, candidates, scores)
     model.selection_ = {s: score for s, (score, _) in scores.items()}
     return _best(scores)
 
@@ -154,6 +151,19 @@ def _until_worse(criterion: Criterion, candidates: list[int]) -> list[int]:
         if min(scores[-2:]) > min(scores[:-2]):
             return candidates[:k]
     return candidates
+
+
+def _narrowed(criterion: Criterion, candidates: list[int], scores: Scores) -> Scores:
+    """Scores of more s around the best, with the gap to its neighbours halved until every s beside it is known."""
+    while True:
+        best = _best(scores)
+        place = candidates.index(best)
+        beside = candidates[max(0, place - 1)], candidates[min(len(candidates) - 1, place + 1)]
+        between = {(best + other) // 2 for other in beside} | {(best + other + 1) // 2 for other in beside}
+        if between <= set(candidates):
+            return scores
+        candidates = sorted({*candidates, *between})
+        scores = criterion(candidates)
 
 
 def _best(scores: Scores) -> int:

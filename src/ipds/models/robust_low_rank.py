@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import adopted, threads_for_data
 from ..functions import L1, Rank
+from ..functions.fixed_rank import near
 from ..functions.row_rank import joined, triangle
 from ..operators import Operator, Sampling, from_linear_operator
 from ..problem import Block, Problem
@@ -278,11 +279,19 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         self.low_rank_ = V
         # of a Dask array, the triangular factor on the driver has the same singular values and row space
         square = np.asarray(adopted(V, "V").reduce(triangle, joined)) if is_dask(V) else V
-        _, sigma, rows = np.linalg.svd(square, full_matrices=False)
+        sigma, rows = _leading(square, self.rank_)
         # the sign of a singular vector is arbitrary: the largest entry of each is positive
         rows = rows[: self.rank_]
         signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])
         self.components_, self.singular_values_ = rows * signs[:, None], sigma[: self.rank_]
+
+
+def _leading(V: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Singular values and right singular vectors of a matrix of at most the rank: of what its range shows, if thin."""
+    if 4 * rank < min(V.shape):
+        found = near(V, rank)
+        return found.sigma, found.V.T
+    return np.linalg.svd(V, full_matrices=False)[1:]
 
 
 def _coefficients(X: np.ndarray, W: np.ndarray, scales: np.ndarray) -> np.ndarray:

@@ -21,8 +21,8 @@ from ._lad import least_absolute_deviations, robust_scale, weighted_quantile
 from ._scaling import column_scales, unit_scales
 from ._support import Samples, chosen_size
 
-TRIAL = 500
-"""Iterations at most of a fit that only compares values of s."""
+TRIAL, COARSE = 100, 1e-3
+"""Iterations at most, and the tolerance at least, of a fit that only compares values of s."""
 
 
 class Design(NamedTuple):
@@ -259,7 +259,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     ) -> tuple[np.ndarray, float]:
         """(v, t) for one s."""
         X, y, c = samples
-        found = self._solve(self._problem(samples, design, s), trial=TRIAL if trial else None)
+        problem = self._problem(samples, design, s)
+        found = self._solve(problem, trial=TRIAL, tol=COARSE) if trial else self._solve(problem)
         v = np.asarray(found.x[0]) / design.scales
         support = np.flatnonzero(v)
         if self.refit is None:
