@@ -174,8 +174,9 @@ def abs_in_place(own: Array) -> Array:
     return np.abs(own, out=own) if type(own) is np.ndarray else abs(own)
 
 
-def product(x: Array, y: Array, room: Array | None) -> Array:
-    """x · y, in the place of `room` where that is a NumPy array of their shape and type."""
-    if room is None or not (_fits(room, x) and _fits(room, y)):
-        return x * y
-    return np.multiply(x, y, out=room)
+def put_in_place(own: Array, here: Array, x: Any) -> Array:
+    """x in the places `here`, else `own`, where `own` is a temporary of the caller's: in place in NumPy."""
+    if type(own) is not np.ndarray:
+        return namespace(own).where(here, x, own)
+    np.copyto(own, x, where=here)
+    return own

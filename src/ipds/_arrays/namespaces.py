@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import array_api_compat
@@ -124,7 +125,12 @@ def greatest(x: Any, y: Any) -> Any:
 
 def precision(x: Array) -> float:
     """Distance from 1 to the next number of the dtype of `x`."""
-    return float(namespace(x).finfo(x.dtype).eps)
+    return _precision(x.dtype) if type(x) is np.ndarray else float(namespace(x).finfo(x.dtype).eps)
+
+
+@lru_cache(maxsize=8)
+def _precision(dtype: np.dtype) -> float:
+    return float(np.finfo(dtype).eps)
 
 
 def all_finite(x: Array) -> bool:

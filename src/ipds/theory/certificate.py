@@ -23,7 +23,17 @@ from .._arrays import (
 )
 from ..operators import Identity
 from ..problem import Block, Problem
-from .entries import Carried, Forces, carried, has_price, over, pieces, sizes_of
+from .entries import (
+    Carried,
+    Forces,
+    carried,
+    force_of_f,
+    has_price,
+    is_one_piece,
+    over,
+    pieces,
+    sizes_of,
+)
 from .fixed import Fixed, fixed_of
 from .sizes import (
     BALANCE,
@@ -108,8 +118,9 @@ def certificate(
         block, pull = problem.blocks[i], problem.operators[i].adjoint(z)
         value, gradient = (0.0, None) if block.f is None else block.f.value_and_grad(q[i])
         rest = s[i] + pull if gradient is None else s[i] + pull + gradient
-        known = value, gradient, fixed.at_zero[i], curvature(block, q[i], gradient)
-        return Forces(block, q[i], *known, None, None, 1.0, rest, Carried(pull), None, fixed.widths[i])
+        return _forces(fixed, i, block, q[i], value, gradient, (None, 1.0), Carried(pull))._replace(
+            slopes=None, steep=None, rest=rest
+        )
 
     known = (None,) * len(q)
     return _certificate(fixed, fetch(_numbers(problem, fixed, q, z, forces, known)))
@@ -152,7 +163,6 @@ def _numbers_at(problem: Problem, state: State) -> list[Any]:
     q, known, j = state.q, list(state.products), state.last % len(state.x)
     known[j] = None  # that of x, not of x̆
     fixed = fixed_of(problem, q)
-
     return _numbers(problem, fixed, q, state.z, partial(_forces_at, problem, fixed, state, q), known)
 
 
@@ -168,9 +178,24 @@ def _forces_at(problem: Problem, fixed: Fixed, state: State, point: Sequence[Arr
     elif value is None:
         value = block.f(q)
     pull = carried(op, state.z, None if state.adjoints is None else state.adjoints[i])
-    v = None if block.h.is_manifold else v
-    known = value, gradient, fixed.at_zero[i], curvature(block, q, gradient), fixed.slopes[i]
-    return Forces(block, q, *known, v, step, None, pull, None, fixed.widths[i])
+    return _forces(fixed, i, block, q, value, gradient, (None if block.h.is_manifold else v, step), pull)
+
+
+def _forces(
+    fixed: Fixed,
+    i: int,
+    block: Block,
+    q: Array,
+    value: Any,
+    gradient: Array | None,
+    prox_point: tuple[Array | None, Any],
+    pull: Carried,
+) -> Forces:
+    """The forces on block i with what is fixed; `rest` is still to come."""
+    at_zero, curved = fixed.at_zero[i], curvature(block, q, gradient)
+    own = force_of_f(gradient, at_zero, curved) if is_one_piece(q) else None
+    known = block, has_price(block), q, value, gradient, at_zero, curved, fixed.slopes[i], fixed.steep[i]
+    return Forces(*known, *prox_point, None, pull, fixed.widths[i], own)
 
 
 def curvature(block: Block, q: Array, gradient: Array | None) -> Array | None:
@@ -208,7 +233,7 @@ def _numbers(
         larger = carried(fixed.absolute[i], z_felt)
         if not fixed.exact[i]:
             larger = Carried(maximum_in_place(larger.array, abs(acting[i].pull.array)))
-        numbers += balance_of(_at_rest(acting[i])._replace(larger=larger), energy)
+        numbers += balance_of(_at_rest(acting[i]), larger, energy)
     return numbers
 
 
@@ -281,7 +306,7 @@ def _of_rows(residual: Array, rows: Array, z: Array) -> list[Any]:
     share = lost = held = 0.0
     for r, R, size in pieces(residual, rows, z):
         r, size = abs(r), abs(size)
-        W = over(1.0, R) * r
+        W = over(r, R)
         share, lost, held = share + dot(W, W), lost + dot(size, r), held + dot(size, R)
     return [magnitude(residual), (share / count) ** 0.5 + units, lost + units * held, held]
 

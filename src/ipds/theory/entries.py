@@ -7,7 +7,8 @@ libraries are one piece. Nothing here branches on a number that comes out of an 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,22 +16,18 @@ import numpy as np
 from .._arrays import (
     Array,
     abs_in_place,
-    add_in_place,
     dot,
     greatest,
     is_array,
     magnitude,
     maximum_in_place,
-    multiply_in_place,
     namespace,
-    product,
     scalar,
-    subtract_in_place,
 )
 from ..functions import Zero
 from ..operators import Identity, Operator
 from ..problem import Block
-from .slopes import Slopes, nearest, steepest
+from .slopes import Slopes, nearest
 
 PIECE = 4096
 """Entries of a piece: a dozen arrays of this length are held at a time."""
@@ -56,6 +53,8 @@ class Forces(NamedTuple):
     """What acts on a block at q: arrays of one shape, some of them None."""
 
     block: Block
+    priced: bool
+    """Whether h adds to the objective (`has_price`)."""
     q: Array
     value: Any
     """f(q), 0 where there is no f."""
@@ -66,6 +65,8 @@ class Forces(NamedTuple):
     """∇²f(q) q of another f, where it is needed."""
     slopes: Slopes | None
     """∂h of a piecewise linear h: then s is the element of ∂h(q) nearest to -(∇f + Aᵀz)."""
+    steep: Any
+    """The largest |slope| of such an h in every entry; None where that is 0, or not known."""
     v: Array | None
     """Prox point: s = (v - q)/step; None where s = -Aᵀz, or where `rest` is given."""
     step: Any
@@ -73,25 +74,15 @@ class Forces(NamedTuple):
     """∇f + s + Aᵀz, where that says what s is (on a manifold)."""
     pull: Carried
     """Aᵀz."""
-    larger: Any
-    """|A|ᵀẑ, a `Carried`, with ẑ ≥ |z| (`sizes.felt`); None before that is known."""
     width: Any
     """How far apart two points of the domain can be in every entry; None where there is no bound."""
-
-
-class Piece(NamedTuple):
-    """The same for some entries, with what follows from it."""
-
-    q: Array
-    s: Array
-    rest: Array
-    """ρ = ∇f(q) + s + Aᵀz."""
     own: Array | None
-    """max(|∇f|, |∇²f q|)."""
-    larger: Array
-    """|A|ᵀẑ."""
-    force: Array
-    """T, the largest of |s|, `own` and `larger`."""
+    """`force_of_f`, where there is an f; of a block of many pieces only its pieces have it."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether s has no rounding of its own: no prox is behind it."""
+        return self.rest is not None or self.slopes is not None
 
 
 def has_price(block: Block) -> bool:
@@ -99,19 +90,24 @@ def has_price(block: Block) -> bool:
     return not (block.h.is_set or isinstance(block.h, Zero))
 
 
-def pieces(*arrays: Any) -> Iterator[list[Any]]:
+def is_one_piece(x: Array) -> bool:
+    """Whether `pieces` leaves arrays like x as they are, however they lie in memory."""
+    return type(x) is not np.ndarray or x.size <= PIECE
+
+
+def pieces(*arrays: Any) -> Iterator[Sequence[Any]]:
     """The arrays as they are, or, where they are large NumPy arrays, the same part of each after another.
 
     The first one is an array; the others may be numbers or None, which every piece shares.
     """
     first = arrays[0]
-    if type(first) is not np.ndarray or first.size <= PIECE:
-        yield list(arrays)
+    if is_one_piece(first):
+        yield arrays
         return
     long = [is_array(x) and x.ndim > 0 for x in arrays]
     held = [x for x, cut in zip(arrays, long, strict=True) if cut]
     if not all(type(x) is np.ndarray and x.flags.c_contiguous and x.size == first.size for x in held):
-        yield list(arrays)
+        yield arrays
         return
     flat = [x.reshape(-1) if cut else x for x, cut in zip(arrays, long, strict=True)]
     for begin in range(0, first.size, PIECE):
@@ -119,33 +115,47 @@ def pieces(*arrays: Any) -> Iterator[list[Any]]:
         yield [x[here] if cut else x for x, cut in zip(flat, long, strict=True)]
 
 
-def look(forces: Forces) -> Iterator[Piece]:
-    """The forces, piece by piece."""
-    f = forces
-    known = f.slopes or (None,) * len(Slopes._fields)
-    for q, g, g0, curved, v, step, rest, p, P, *slopes in pieces(
-        f.q, f.gradient, f.at_zero, f.curved, f.v, f.step, f.rest, f.pull.array, f.larger.array, *known
+def force_of_f(g: Array | None, g0: Array | None, curved: Array | None) -> Array | None:
+    """max(|∇f|, |∇²f q|): g = ∇f(q), g0 = ∇f(0) of a quadratic f, else ∇²f(q) q where that is known."""
+    if g is None:
+        return None
+    if g0 is not None:
+        return maximum_in_place(abs_in_place(g - g0), abs(g))
+    return abs(g) if curved is None else maximum_in_place(abs(curved), abs(g))
+
+
+def parts(forces: Forces, larger: Carried) -> Iterable[tuple[Forces, Carried]]:
+    """The forces and |A|ᵀẑ, piece by piece."""
+    return ((forces, larger),) if is_one_piece(forces.q) else _cut(forces, larger)
+
+
+def _cut(f: Forces, larger: Carried) -> Iterator[tuple[Forces, Carried]]:
+    fields = f.q, f.gradient, f.at_zero, f.curved, f.steep, f.v, f.step, f.rest, f.width
+    for q, g, g0, curved, steep, v, step, rest, width, p, P, *slopes in pieces(
+        *fields, f.pull.array, larger.array, *(f.slopes or ())
     ):
-        p = p if f.pull.scale == 1.0 else f.pull.scale * p
-        P = P if f.larger.scale == 1.0 else f.larger.scale * P
-        if f.slopes is not None:
-            y = -p if g is None else subtract_in_place(-p, g)
-            s = nearest(Slopes(*slopes), q, y)
-            left = s - y
-        elif v is not None:
-            s = multiply_in_place(v - q, inverse(step))
-            left = s + p if g is None else add_in_place(s + p, g)
-        elif rest is not None:
-            s, left = rest - p if g is None else subtract_in_place(rest - p, g), rest
-        else:
-            s, left = -p, 0.0 * p if g is None else g
-        force, own = maximum_in_place(abs(s), P), None
-        if g is not None:
-            own, bent = abs(g), curved if g0 is None else g - g0
-            if bent is not None:
-                own = maximum_in_place(own, abs(bent) if bent is curved else abs_in_place(bent))
-            force = maximum_in_place(force, own)
-        yield Piece(q, s, left, own, P, force)
+        known = Slopes(*slopes) if slopes else None
+        own, pull = force_of_f(g, g0, curved), Carried(p, f.pull.scale)
+        block, priced, value = f.block, f.priced, f.value
+        part = block, priced, q, value, g, g0, curved, known, steep, v, step, rest, pull, width, own
+        yield Forces(*part), Carried(P, larger.scale)
+
+
+def subgradient(forces: Forces) -> tuple[Array, Array]:
+    """s ∈ ∂h(q) and what is left, ρ = ∇f(q) + s + Aᵀz."""
+    q, g, v, rest = forces.q, forces.gradient, forces.v, forces.rest
+    p, scale = forces.pull
+    p = p if scale == 1.0 else scale * p
+    if forces.slopes is not None:
+        y = -p if g is None else -p - g
+        s = nearest(forces.slopes, q, y)
+        return s, s - y
+    if v is not None:
+        s = (v - q) * inverse(forces.step)
+        return s, s + p if g is None else s + p + g
+    if rest is not None:
+        return rest - p if g is None else rest - p - g, rest
+    return -p, 0.0 * p if g is None else g
 
 
 def inverse(step: Any) -> Any:
@@ -153,21 +163,19 @@ def inverse(step: Any) -> Any:
     return math.inf if type(step) is float and step == 0.0 else 1 / step
 
 
-def strongest(forces: Forces) -> Any:
+def strongest(forces: Forces, larger: Carried) -> Any:
     """The largest of |∇f|, |∇²f q| and |A|ᵀẑ on any entry."""
-    top = forces.larger.scale * largest(forces.larger.array)
+    top = larger.scale * largest(larger.array)
     if forces.gradient is None:
         return top
-    for g, g0, curved in pieces(forces.gradient, forces.at_zero, forces.curved):
-        second = curved if g0 is None else g - g0
-        for force in (g, second):
-            top = top if force is None else greatest(top, largest(abs(force)))
+    for part, _ in parts(forces, larger):
+        top = greatest(top, largest(part.own))
     return top
 
 
 def largest(x: Array) -> Any:
     """max x_i."""
-    return float(x.max()) if type(x) is np.ndarray else scalar(namespace(x).max(x))
+    return float(np.maximum.reduce(x, axis=None)) if type(x) is np.ndarray else scalar(namespace(x).max(x))
 
 
 def bent(forces: Forces) -> Any:
@@ -205,31 +213,35 @@ class Sums(NamedTuple):
         return Sums(*[math.hypot(a, b) for a, b in norms], *[a + b for a, b in sums])
 
 
-def weigh(forces: Forces, floor: Any) -> Sums:
-    """The sums; no force counts as less than `floor`."""
-    sums = Sums(*[0.0] * len(Sums._fields))
-    for piece, (_, width) in zip(look(forces), pieces(forces.q, forces.width), strict=True):
-        q, T = abs(piece.q), maximum_in_place(piece.force, floor)
-        far, force, rest = dot(T, q), magnitude(T), abs(piece.rest)
-        W, work = over(1.0, T), dot(rest, q)
-        whole = piece.q is forces.q
-        room = None if whole else T
-        more = Sums(
-            magnitude(rest),
-            force,
-            magnitude(W),
-            magnitude(product(rest, W, room)),
-            0.0 if piece.own is None else magnitude(product(piece.own, W, room)),
-            magnitude(product(piece.s, W, room)),
-            magnitude(product(piece.larger, W, room)),
-            far,
-            work,
-            work if width is None else _sum(product(rest, width, room)),
-        )
-        if whole:
-            return more
-        sums = sums.plus(more)
+def weigh(forces: Forces, larger: Carried, floor: Any) -> Sums:
+    """The sums; no force counts as less than `floor`. `weight` of an exact s, and the s of a set, play no part: 0."""
+    sums: Sums | None = None
+    for part, (P, scale) in parts(forces, larger):
+        more = _weighed(part, P if scale == 1.0 else scale * P, floor)
+        sums = more if sums is None else sums.plus(more)
+    assert sums is not None
     return sums
+
+
+def _weighed(part: Forces, larger: Array, floor: Any) -> Sums:
+    xp, own, width, size = namespace(part.q), part.own, part.width, abs(part.q)
+    s, rest = subgradient(part)
+    T = xp.maximum(abs(s), larger)
+    T = xp.maximum(T if own is None else xp.maximum(T, own), floor)
+    W, rest = over(1.0, T), abs(rest)
+    work = dot(rest, size)
+    return Sums(
+        magnitude(rest),
+        magnitude(T),
+        0.0 if part.is_exact else magnitude(W),
+        magnitude(rest * W),
+        0.0 if own is None else magnitude(own * W),
+        magnitude(s * W) if part.priced else 0.0,
+        magnitude(larger * W),
+        dot(T, size),
+        work,
+        work if width is None else _sum(rest * width),
+    )
 
 
 def sizes_of(forces: Forces, energy: Any) -> Array:
@@ -237,52 +249,56 @@ def sizes_of(forces: Forces, energy: Any) -> Array:
 
     F = max(|∇f|, |∇²f q|, |Aᵀz|, steepest slope of h). Where F is less than `VANISHING` of the largest one, X = |q|.
     """
-    share, top = energy / max(1, math.prod(forces.block.shape)), 0.0
-    for _, F in _felt_forces(forces):
-        top = greatest(top, largest(F))
-    sizes: Any = None
-    done = 0
-    for q, F in _felt_forces(forces):
-        X = maximum_in_place(masked(over(share, F), VANISHING * top < F), abs(q))
-        if q is forces.q:
+    share = energy / max(1, math.prod(forces.block.shape))
+    if is_one_piece(forces.q):
+        F = _felt_force(forces)
+        return _sizes(forces.q, F, share, largest(F))
+    top = max(largest(_felt_force(part)) for part, _ in parts(forces, forces.pull))
+    sizes, done = np.empty(forces.q.size, forces.q.dtype), 0
+    for part, _ in parts(forces, forces.pull):
+        X = _sizes(part.q, _felt_force(part), share, top)
+        if part.q is forces.q:
             return X
-        sizes = np.empty(forces.q.size, X.dtype) if sizes is None else sizes
-        sizes[done : done + q.size] = X
-        done += q.size
+        sizes[done : done + X.size] = X
+        done += X.size
     return sizes.reshape(forces.q.shape)
 
 
-def _felt_forces(forces: Forces) -> Iterator[tuple[Array, Array]]:
-    """q and F = max(|∇f|, |∇²f q|, |Aᵀz|, steepest slope of h), piece by piece."""
-    f = forces
-    steep = None if f.slopes is None else steepest(f.slopes)
-    for q, p, g, g0, curved, slope in pieces(f.q, f.pull.array, f.gradient, f.at_zero, f.curved, steep):
-        F = abs(p) if f.pull.scale == 1.0 else abs(f.pull.scale) * abs(p)
-        if g is not None:
-            F = maximum_in_place(F, abs(g))
-        bent = curved if g0 is None else g - g0
-        if bent is not None:
-            F = maximum_in_place(F, abs(bent))
-        yield q, F if slope is None else maximum_in_place(F, slope)
+def _felt_force(part: Forces) -> Array:
+    """F = max(|∇f|, |∇²f q|, |Aᵀz|, steepest slope of h)."""
+    xp, (p, scale) = namespace(part.q), part.pull
+    F = abs(p) if abs(scale) == 1.0 else abs(scale * p)
+    F = F if part.own is None else xp.maximum(F, part.own)
+    return F if part.steep is None else xp.maximum(F, part.steep)
+
+
+def _sizes(q: Array, F: Array, share: Any, top: Any) -> Array:
+    return namespace(q).maximum(over_large(share, F, VANISHING * top), abs(q))
 
 
 def _sum(x: Array) -> Any:
     return float(x.sum()) if type(x) is np.ndarray else scalar(namespace(x).sum(x))
 
 
-def masked(x: Array, seen: Array) -> Array:
-    """x where `seen`, else 0; for a temporary x."""
-    if type(x) is np.ndarray:
-        return np.multiply(x, seen, out=x)
-    xp = namespace(x)
-    return xp.where(seen, x, xp.zeros_like(x))
-
-
 def over(number: Any, x: Array) -> Array:
     """number/x entry by entry for x ≥ 0; very large, but finite, where x is 0."""
-    xp = namespace(x)
-    least = 1e6 * float(xp.finfo(x.dtype).smallest_normal)
     if type(x) is not np.ndarray:
-        return number / xp.clip(x, least, None)
-    large = np.maximum(x, least)
+        xp = namespace(x)
+        return number / xp.clip(x, _tiny(xp, x.dtype), None)
+    large = np.maximum(x, _tiny(np, x.dtype))
     return np.divide(number, large, out=large) if type(large) is np.ndarray else number / large
+
+
+def over_large(number: Any, x: Array, floor: Any) -> Array:
+    """number/x where x exceeds `floor` ≥ 0, else 0."""
+    if type(x) is not np.ndarray:
+        xp = namespace(x)
+        return xp.where(x > floor, over(number, x), xp.zeros_like(x))
+    least = max(floor, _tiny(np, x.dtype))
+    return np.divide(number, x, out=np.zeros(x.shape, x.dtype), where=x > least)
+
+
+@lru_cache(maxsize=8)
+def _tiny(xp: Any, dtype: Any) -> float:
+    """The least number that a division is safe with."""
+    return 1e6 * float(xp.finfo(dtype).smallest_normal)

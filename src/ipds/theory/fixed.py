@@ -15,7 +15,7 @@ from ..operators import Identity, Matrix, Operator, ZeroMap
 from ..operators.absolute import SMALL, absolute
 from ..problem import Block, Problem
 from .entries import has_price
-from .slopes import Slopes, slopes_of, uniform
+from .slopes import Slopes, slopes_of, steepest, uniform
 
 
 class Fixed(NamedTuple):
@@ -29,6 +29,8 @@ class Fixed(NamedTuple):
     """Whether |A_i| is exact, or an estimate that a product with A_i should be held against."""
     slopes: tuple[Slopes | None, ...]
     """∂h_i of the piecewise linear h_i."""
+    steep: tuple[Any, ...]
+    """The largest |slopes| of these h_i; None where they are 0 everywhere."""
     alone: tuple[float, ...]
     """What the cheapest block costs that satisfies the equation by itself; 0 for blocks that cannot."""
     homogeneous: Any
@@ -67,6 +69,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple(flat),
             exact,
             slopes,
+            tuple(map(steepest, slopes)),
             alone(problem, q),
             _homogeneous(problem),
             free,

@@ -43,13 +43,12 @@ from .._arrays import (
 )
 from .entries import (
     VANISHING,
+    Carried,
     Forces,
     bent,
-    has_price,
     inverse,
     largest,
-    masked,
-    over,
+    over_large,
     pieces,
     strongest,
     weigh,
@@ -103,7 +102,7 @@ class Balance(NamedTuple):
     span: Any
     """|ρ|ᵀw with the widths w of the domain, |ρ|ᵀ|q| where there are none; rounding added."""
     price: Any
-    spare: Any
+    whole: Any
     """The `Energy` of the block."""
 
 
@@ -112,15 +111,14 @@ BALANCE = len(Balance._fields)
 
 def energy_of(forces: Forces, alone: float) -> Energy:
     """How much of the objective a block holds."""
-    block = forces.block
-    price = abs(block.h(forces.q)) if has_price(block) else 0.0
+    price = abs(forces.block.h(forces.q)) if forces.priced else 0.0
     return Energy(abs(forces.value) + price, abs(bent(forces)) + alone)
 
 
 def rounding_of(forces: Forces) -> Any:
     """A bound on the error of ‖s‖: `ROUNDING` units of the sizes of what the prox computes with, over its step."""
     h, q, v, step = forces.block.h, forces.q, forces.v, forces.step
-    if forces.rest is not None or forces.slopes is not None:
+    if forces.is_exact:
         return 0.0
     if v is None:  # the prox point behind s = -Aᵀz
         v = add_scaled(q, -step * forces.pull.scale, forces.pull.array)
@@ -131,29 +129,30 @@ def rounding_of(forces: Forces) -> Any:
     return ROUNDING * precision(q) * size
 
 
-def balance_of(forces: Forces, energy: Energy) -> Balance:
-    """How well the forces of a block balance; they count from `VANISHING` of the largest on."""
-    rounding, sums = rounding_of(forces), weigh(forces, VANISHING * strongest(forces))
+def balance_of(forces: Forces, larger: Carried, energy: Energy) -> Balance:
+    """How well the forces of a block balance; they count from `VANISHING` of the largest on. `larger` is |A|ᵀẑ."""
+    rounding, sums = rounding_of(forces), weigh(forces, larger, VANISHING * strongest(forces, larger))
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
-    root = math.sqrt(count)
+    root, length = math.sqrt(count), magnitude(forces.q)
+    lost = rounding + units * sums.force
     return Balance(
         sums.rest,
-        rounding + units * sums.force,
+        lost,
         (sums.error + rounding / root * sums.weight) / root + units,
         sums.own / root,
-        sums.normal / root if has_price(forces.block) else 0.0,
+        sums.normal / root,
         sums.larger / root,
-        sums.work + rounding * magnitude(forces.q) + units * sums.far,
-        sums.span + (rounding + units * sums.force) * _distance(forces, root),
-        *energy,
+        sums.work + rounding * length + units * sums.far,
+        sums.span + lost * _distance(forces.width, length, root),
+        energy.price,
+        energy.whole,
     )
 
 
-def _distance(forces: Forces, root: float) -> Any:
+def _distance(width: Any, length: Any, root: float) -> Any:
     """‖w‖ with the widths w of the domain; ‖q‖ where there are none."""
-    width = forces.width
     if width is None:
-        return magnitude(forces.q)
+        return length
     return magnitude(width) if is_array(width) else root * width
 
 
@@ -165,7 +164,7 @@ def felt(z: Array, rows: Array, least: Any) -> Array:
     """
     share, floor = least / max(1, math.prod(z.shape)), NOISE * largest(rows)
     for R, size in pieces(rows, z):
-        own = add_in_place(masked(over(share, R), floor < R), abs(size))
+        own = add_in_place(over_large(share, R, floor), abs(size))
         if R is rows:
             return own
         R[...] = own
@@ -194,12 +193,12 @@ def verdict(fixed: Fixed, rows: float, lost: float, held: float, balances: Seque
     """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r| and `held` = |z|ᵀR belong to the equation."""
     if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
         return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, True)
-    total = sum([Energy(found.price, found.spare).whole for found in balances])
+    total = sum([found.whole for found in balances])
     blocks = tuple([_block(zero, found) for zero, found in zip(fixed.free, balances, strict=True)])
-    work = lost + sum(found.work for found in balances)
+    work = lost + sum([found.work for found in balances])
     least = max(smallest([found.price for found in balances]), ABSENT * held)
     work = max(ratio(work, total) if total > 0 else 0.0, LEAST * ratio(lost, least))
-    gap = lost + sum(found.span for found in balances)
+    gap = lost + sum([found.span for found in balances])
     bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
     return Verdict(rows, blocks, work, gap, bounded)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, asarray, is_array, namespace, precision, to_numpy
+from .._arrays import Array, asarray, is_array, namespace, precision, put_in_place, to_numpy
 from ..problem import Block
 
 SLACK = 4.0
@@ -54,11 +54,13 @@ def uniform(value: np.ndarray, block: Block, q: Array) -> Any:
     return asarray(np.ascontiguousarray(np.broadcast_to(value, block.shape)), q)
 
 
-def steepest(slopes: Slopes) -> Any:
-    """The largest |slope| of h in every entry, bounds aside."""
+def steepest(slopes: Slopes | None) -> Any:
+    """The largest |slope| of h in every entry, bounds aside; None where that is 0, or not known."""
+    if slopes is None:
+        return None
     left, right = abs(slopes.left), abs(slopes.right)
     if type(left) is float and type(right) is float:
-        return max(left, right)
+        return max(left, right) or None
     xp = namespace(left if is_array(left) else right)
     return xp.maximum(xp.asarray(left), xp.asarray(right))
 
@@ -71,9 +73,9 @@ def nearest(slopes: Slopes, q: Array, y: Array) -> Array:
         s = xp.full_like(q, left)
     else:
         s = xp.minimum(xp.maximum(y, left), right) if xp is np else xp.clip(y, left, right)
-        s = xp.where(q > above, right, xp.where(q < below, left, s))
-    if lower != -math.inf if type(lower) is float else True:
-        s = xp.where(q <= lower, xp.minimum(s, y), s)
-    if upper != math.inf if type(upper) is float else True:
-        s = xp.where(q >= upper, xp.maximum(s, y), s)
+        s = put_in_place(put_in_place(s, q < below, left), q > above, right)
+    if type(lower) is not float or lower != -math.inf:
+        s = put_in_place(s, q <= lower, xp.minimum(s, y))
+    if type(upper) is not float or upper != math.inf:
+        s = put_in_place(s, q >= upper, xp.maximum(s, y))
     return s
