@@ -83,6 +83,10 @@ class History(Mapping[str, np.ndarray]):
         for name, column in self._columns.items():
             self._columns[name] = [column[k] for k in rows]
 
+    def first(self, name: str) -> float:
+        """The oldest value of a column."""
+        return self._columns[name][0]
+
     def last(self, name: str) -> float:
         """The newest value of a column."""
         return self._columns[name][-1]

@@ -14,7 +14,7 @@ from ..theory.entries import has_price
 LITTLE = 1e-6
 """A penalty whose value is below this share of the objective's terms does not count."""
 STAYS = 0.5
-"""The equation stays where it is if its residual is still this share of what it was halfway."""
+"""The equation stays where it is if its residual never falls below this share of what it was in the first half."""
 UNSOLVED = (Status.STALLED, Status.MAX_ITER, Status.TIME_LIMIT)
 
 
@@ -44,8 +44,8 @@ def unsolved(history: Mapping[str, np.ndarray], rows: float, tol: float, status:
         return []
     half = len(history["iteration"]) // 2
     feasibility, objective, beta = (history[name] for name in ("feasibility", "objective", "beta"))
-    if rows > tol and feasibility[-1] > STAYS * feasibility[half]:
-        penalty = f"however large the penalty ({beta[-1]:.0e})" if beta[-1] > beta[half] else "all along"
+    if rows > tol and feasibility[half:].min() > STAYS * feasibility[1:half].min():
+        penalty = f"however large the penalty ({beta[-1]:.0e})" if beta[-1] > beta[0] else "all along"
         return [f"the equation stays {feasibility[-1]:.2g} from holding, {penalty}: it may have no solution"]
     if objective[-1] < 0 and objective[-1] < 2 * objective[half] < 4 * abs(objective[0]):
         return [f"the objective falls on and on ({objective[-1]:.3g} so far): it may have no lower bound"]

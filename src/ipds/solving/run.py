@@ -14,7 +14,7 @@ from ..theory.proofs import Proof, no_solution
 from ..theory.state import State, start_of
 from .history import History
 from .options import Options
-from .stopping import Check, Stagnation, Stopwatch
+from .stopping import Check, Stagnation, Stopwatch, out_of_reach
 
 FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE)
 """Ends that higher limits would not change."""
@@ -80,6 +80,8 @@ class Run:
             return
         self.record(check, Point.of(state, check), clock.seconds())
         self.status = self.limits(options) or self.watcher.status(check, state.z, options.tol)
+        if self.status is None and out_of_reach(self.history, certificate.rows):
+            self.status = Status.STALLED
         due = check.t % (PROOFS * options.check_every) == 0
         if due or self.status is not None:
             self.proof = no_solution(problem, state, certificate, options.tol)

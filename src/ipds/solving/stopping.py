@@ -8,9 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
 from .._arrays import Array, norm, precision
 from ..status import Status
 from ..theory.certificate import Certificate
+from .history import History
 
 GRACE = 5.0
 """Seconds that workers are given to answer once a solve has ended, before what they hold is left."""
@@ -67,6 +70,12 @@ class Check(NamedTuple):
         return math.isfinite(self.certificate.critical) and self.fun > -math.inf
 
 
+HUGE = 1e8
+"""A penalty that has grown by this factor can do no more for the equation."""
+AWAY = 1e-2
+"""An equation whose rows are off by more than this does not hold in any sense."""
+
+
 class Mark(NamedTuple):
     """What is remembered of a check to see whether anything has moved since."""
 
@@ -118,3 +127,19 @@ class Stagnation:
         better = check.certificate.relative < 0.98 * since.relative
         noise = max(1e-9, 50 * eps)
         return better or abs(check.fun - since.fun) > noise * max(abs(check.fun), abs(since.fun))
+
+
+def out_of_reach(history: History, rows: float) -> bool:
+    """Whether the equation comes no nearer to holding although the penalty has been `HUGE` for long.
+
+    The iterates may go on for ever all the same, from one point of a nonconvex set to the next.
+    """
+    huge = HUGE * history.first("beta")
+    if rows <= AWAY or history.last("beta") < huge:
+        return False
+    smaller = np.flatnonzero(history["beta"] < huge)
+    t, residual = (history[name][smaller[-1] + 1 :] for name in ("iteration", "feasibility"))
+    if len(t) < Stagnation.CHECKS or t[-1] - t[0] < Stagnation.ITERATIONS:
+        return False
+    half = len(t) // 2
+    return bool(residual[half:].min() >= 0.98 * residual[:half].min())

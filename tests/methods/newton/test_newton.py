@@ -5,6 +5,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse as sp
 from kinds import KINDS, Kind, differences, made
 
@@ -533,3 +534,41 @@ def test_columns_that_nearly_depend_on_each_other_go_to_newton(loss):
 
     assert first(G) == "AcceleratedIPDS"
     assert first(slanted) == "NewtonALM"
+
+
+class Shares:
+    """A set known by its prox alone: every row of X is ≥ 0 and adds up to a_i; of Xᵀ where `columns`."""
+
+    is_convex = is_set = True
+
+    def __init__(self, a, columns=False):
+        self.a, self.columns = a, columns
+
+    def __call__(self, X):
+        X = X.T if self.columns else X
+        return 0.0 if X.min() >= -1e-12 and np.abs(X.sum(1) - self.a).max() < 1e-9 else np.inf
+
+    def prox(self, V, step):
+        V = V.T if self.columns else V
+        ordered = np.sort(V, 1)[:, ::-1]
+        excess = (np.cumsum(ordered, 1) - self.a[:, None]) / np.arange(1, V.shape[1] + 1)
+        last = (ordered > excess).sum(1) - 1
+        X = np.maximum(V - excess[np.arange(len(V)), last][:, None], 0)
+        return X.T if self.columns else X
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e4])
+def test_transport_between_sets_known_by_their_prox_alone(unit):
+    """No Jacobian is known, so rounds of ADMM go on to the end: β has to come to rest, in any unit of the objective."""
+    rng, n = np.random.default_rng(0), 25
+    a, b = (x / x.sum() for x in (rng.random(n), rng.random(n)))
+    C = (rng.random((n, 1)) - rng.random((1, n))) ** 2
+    sums = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
+    best = scipy.optimize.linprog(C.ravel(), A_eq=sums, b_eq=np.r_[a, b]).fun
+    blocks = [
+        Block(f=Linear(unit * C), h=Shares(a), A=-1.0, shape=(n, n)),
+        Block(h=Shares(b, True), shape=(n, n)),
+    ]
+    result = solve(Problem(blocks), method=NewtonALM(), max_iter=400)
+    assert result.success, result.certificate
+    assert np.sum(C * result.x[0]) == pytest.approx(best, rel=1e-3)

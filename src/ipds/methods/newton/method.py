@@ -45,6 +45,9 @@ SWEEPS = 30
 """Sweeps of a round."""
 ARRIVED, FURTHER = 1e-7, 1e-3
 """Relative residuals at which steps on predicted faces end; what they end at if that was not enough, in its units."""
+LEAP, SETTLING = 30.0, 100.0
+"""Largest change of β after a round; where rounds go on to the end, less than SETTLING/k² of it after the k-th: ADMM
+converges where the changes can be summed (He, Yang & Wang, JOTA 106, 2000)."""
 PROXIMAL = 1e-6
 """ε of the rounds, in units of β."""
 CENTRE = 0.01
@@ -180,9 +183,13 @@ class NewtonALM(Method):
             u = form.terms.prox(w, beta)
             s = w - u
         y = beta * s
-        equation, stationarity, _ = residuals(form, v, u, y)
+        equation, stationarity, size = residuals(form, v, u, y)
+        most = LEAP
+        if not setup.has_jacobian:  # rounds are all there is: β comes to rest, and y counts where u can move
+            stationarity *= size / (float(np.linalg.norm(y[u != 0])) or size)
+            most = min(LEAP, 1 + SETTLING / (carry.taken + 1) ** 2)
         if equation > 0 and stationarity > 0:
-            beta *= float(np.clip(math.sqrt(equation / stationarity), 0.03, 30.0))
+            beta *= float(np.clip(math.sqrt(equation / stationarity), 1 / most, most))
         carry = carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1)
         if carry.taken < ROUNDS or not setup.has_jacobian:
             return carry
