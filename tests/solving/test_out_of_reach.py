@@ -67,3 +67,4 @@ def test_it_takes_a_huge_penalty_for_long_and_no_progress():
     assert not out_of_reach(history(steep, np.geomspace(2.0, 1.0, 41)), 0.5)  # it comes nearer
     assert not out_of_reach(history(np.geomspace(1.0, HUGE, 41), cycle), 0.5)  # not for long
     assert not out_of_reach(history([1.0, *[0.1 * HUGE] * 40], cycle), 0.5)
+    assert not out_of_reach(history([0.0] * 41, cycle), 0.5)  # no penalty at all

@@ -135,7 +135,7 @@ def out_of_reach(history: History, rows: float) -> bool:
     The iterates may go on for ever all the same, from one point of a nonconvex set to the next.
     """
     huge = HUGE * history.first("beta")
-    if rows <= AWAY or history.last("beta") < huge:
+    if rows <= AWAY or history.last("beta") < huge or huge == 0.0:  # some methods have no penalty
         return False
     smaller = np.flatnonzero(history["beta"] < huge)
     t, residual = (history[name][smaller[-1] + 1 :] for name in ("iteration", "feasibility"))
