@@ -82,7 +82,7 @@ PATIENCE = 5.0
 """Seconds for which Newton steps are taken even where first-order ones should be faster: those may lag."""
 FEWEST = 30
 """Iterations that first-order steps are given at least, where they come first."""
-UNSURE = 200
+UNSURE = 60
 """The same where a function does not say whether it is convex: Newton steps may then lead nowhere."""
 
 
