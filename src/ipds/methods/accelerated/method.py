@@ -165,6 +165,8 @@ class AcceleratedIPDS(Method):
                 "state the problem so that one exists, or use IPDS"
             )
         R, effort = eliminate(problem, j), EFFORTS[self.effort]
+        if norm(z0) > 0:  # a start with a multiplier is no random one: dual steps are given their time
+            effort = effort._replace(hopeless=effort.patience)
         x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
         gentle = any(block.f is not None for block in problem.blocks)
         unit = kink_width(problem, j, x0)
