@@ -62,6 +62,8 @@ NONE_LEFT = 1e-24
 before, but products of zeros with what holds them may be small while one of the factors is not."""
 WORTH = 1e-5
 """Interior points are worth a check from this relative residual and gap on: certificates are near the root of it."""
+NEAR = 1e-2
+"""Semismooth steps are worth one from these residuals on."""
 SETTLED, AGAIN = 1e-3, 0.03
 """Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
 SHORTEST = 1e-8
@@ -88,7 +90,8 @@ class Carry(NamedTuple):
     taken: int
     """Newton steps on the subproblem at hand, or rounds so far."""
     left: float
-    """Smallest relative residual of stationarity in interior-point steps; the last one on predicted faces."""
+    """Smallest relative residual of stationarity in interior-point steps; the last one, or that of the equation, in
+    others."""
     gap: float
     """Smallest relative gap in them."""
     stalled: int
@@ -147,7 +150,7 @@ class NewtonALM(Method):
         if not (np.isfinite(moved.v).all() and np.isfinite(moved.y).all()):
             moved = carry  # an unbounded problem, at the end of the numbers
         carry = moved._replace(t=carry.t + 1)
-        due = carry.phase != INTERIOR or max(carry.left, carry.gap) <= WORTH
+        due = carry.phase in (WARM, RETURNING) or _worth(carry)
         pair = Pair(carry.v, carry.u, carry.y, carry.beta)
         return carry, state_of(setup.problem, setup.form, setup.like, pair, carry.t, due)
 
@@ -245,7 +248,9 @@ class NewtonALM(Method):
             at = semismooth.look(form, s)
         s = semismooth.newton(form, setup.system, s, at)
         at = semismooth.look(form, s)
+        left = max(residuals(form, s.v, at.u, at.y)[:2])
         return carry._replace(
+            left=left,
             v=s.v,
             u=at.u,
             y=at.y,
@@ -255,6 +260,13 @@ class NewtonALM(Method):
             multiplier=s.multiplier,
             taken=s.taken,
         )
+
+
+def _worth(carry: Carry) -> bool:
+    """Whether a Newton step is worth a check."""
+    if carry.phase == SEMISMOOTH:
+        return carry.left <= NEAR
+    return max(carry.left, carry.gap) <= WORTH
 
 
 def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Carry:

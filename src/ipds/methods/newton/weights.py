@@ -55,12 +55,11 @@ class Weights:
 
     def lowered(self, G: Any) -> tuple[Any, np.ndarray]:
         """(P, d) with GᵀWG = Gᵀ diag(a) G - Pᵀ diag(d) P for the general rows G, blocks apart."""
-        triple = (self.direction, (self.label, self.members))
-        parts = [scipy.sparse.csr_array(triple, shape=(len(self.along), G.shape[0])) @ G]
-        drops = [self._across() - self.along]
-        for rows, V, c in self.low:
-            parts.append(V.T @ G[rows])
-            drops.append(c)
+        parts, drops = [V.T @ G[rows] for rows, V, _ in self.low], [c for _, _, c in self.low]
+        if self.members.size or not parts:
+            triple = (self.direction, (self.label, self.members))
+            parts.append(scipy.sparse.csr_array(triple, shape=(len(self.along), G.shape[0])) @ G)
+            drops.append(self._across() - self.along)
         if len(parts) == 1:
             return parts[0], drops[0]
         if all(map(scipy.sparse.issparse, parts)):
