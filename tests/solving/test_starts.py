@@ -9,10 +9,22 @@ import pytest
 import scipy.optimize
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, Binary, Box, KBinary, LeastSquares, Linear, NonNegative, Quadratic, Stiefel
+from ipds.functions import (
+    L0,
+    L1,
+    Binary,
+    Box,
+    KBinary,
+    LeastSquares,
+    LHalf,
+    Linear,
+    NonNegative,
+    Quadratic,
+    Stiefel,
+)
 from ipds.methods import AcceleratedIPDS
 from ipds.solving.flips import exchanged
-from ipds.solving.starts import starts_for
+from ipds.solving.starts import convex_start, starts_for
 
 
 def signs(seed: int) -> tuple[Problem, float]:
@@ -160,3 +172,27 @@ def test_a_relaxation_that_is_not_convex_proves_nothing():
     result = solve(Problem([Block(f=Quadratic(Q + Q.T), h=Binary(), shape=12)]), seed=0)
     assert "nothing is lower" not in result.message
     assert result.starts > 2
+
+
+@pytest.mark.parametrize("penalty", [L0(1.0), LHalf(1.0)], ids=repr)
+@pytest.mark.parametrize("seed", range(2))
+def test_concave_penalties_under_an_equation_start_from_the_convex_one(penalty, seed):
+    rng = np.random.default_rng(seed)
+    A, x = rng.normal(size=(20, 40)), np.zeros(40)
+    x[rng.choice(40, 4, replace=False)] = rng.normal(size=4)
+    result = solve(Problem([Block(h=penalty, A=A, shape=40)], b=A @ x), seed=0)
+    assert result.success
+    np.testing.assert_allclose(result.x[0], x, atol=1e-3)
+    assert convex_start(Problem([Block(f=LeastSquares(A, A @ x), h=penalty, shape=40)])) is None
+
+
+def test_vertices_between_bounds_are_tried():
+    rng = np.random.default_rng(2)
+    B, c = rng.normal(size=(8, 8)), 3 * rng.normal(size=8)
+    points = np.array(list(itertools.product([0.0, 1.0], repeat=8)))
+    best = np.min(-0.5 * np.sum((points @ B) ** 2, axis=1) + points @ c)
+    problem = Problem([Block(f=Quadratic(-B @ B.T, c), h=Box(0.0, 1.0), shape=8)])
+    result = solve(problem, seed=0)
+    assert result.starts == 8
+    assert result.fun == pytest.approx(best)
+    assert solve(problem, method=AcceleratedIPDS(), seed=0).starts == 1

@@ -124,8 +124,11 @@ class SmoothSum(Smooth):
 
     @property
     def is_convex(self) -> bool | None:  # type: ignore[override]
-        """True where all terms are; else one may make up for another."""
-        return True if all(f.is_convex for f in self.terms) else None
+        """True where all terms are; that of the only one that is not linear; else one may make up for another."""
+        curved = [f for f in self.terms if getattr(type(f), "lipschitz", None) != 0.0]
+        if len(curved) == 1:
+            return curved[0].is_convex
+        return True if all(f.is_convex for f in curved) else None
 
     @property
     def is_quadratic(self) -> bool:  # type: ignore[override]

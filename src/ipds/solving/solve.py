@@ -26,7 +26,7 @@ from .loop import run_method
 from .options import Callback, Options, check_options, check_problem, check_seed, convention
 from .run import FINAL
 from .starting import Start, require_room, starting_point
-from .starts import best_of, starts_for
+from .starts import STARTS, best_of, from_convex, has_vertices, starts_for
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ def solve(
             near = None if settings is not None else _near(done, start, options, log, begun)
             choices = [] if near is not None else candidates(problem, done.problem)
             result = near or _first_answer(done, start, choices, options, log, begun)
-    count = starts_for(problem, chosen) if x0 is None and checkpoint is None else 1
-    if count == 1:
+    if x0 is not None or checkpoint is not None:
         return result
 
     def again(other: Problem, x: Sequence[Any] | None, used: float) -> Result:
@@ -116,7 +115,12 @@ def solve(
         own = {"max_iter": max_iter, "tol": tol, "time_limit": left, "check_every": check_every}
         return solve(other, x, None, method, **own, seed=seed, presolve=presolve)  # type: ignore[arg-type]
 
-    return best_of(problem, result, count, again, tol, time_limit, seed)
+    count = starts_for(problem, chosen)
+    if chosen is None and result.success and has_vertices(problem):
+        count = STARTS["balanced"]
+    if count > 1:
+        return best_of(problem, result, count, again, tol, time_limit, seed)
+    return from_convex(problem, result, again) if chosen is None else result
 
 
 def largest_array(problem: Problem) -> int:

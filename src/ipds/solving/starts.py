@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array
-from ..functions import Binary, Box, CappedSimplex, KBinary, NonNegative, Nonsmooth, Stiefel
+from ..errors import AssumptionError, DivergenceError
+from ..functions import L1, Binary, Box, CappedSimplex, KBinary, NonNegative, Nonsmooth, Stiefel
+from ..functions.scalar import ScalarPenalty
 from ..methods import AcceleratedIPDS, Method
 from ..methods.faces.restricted import assembled
 from ..problem import Block, Problem
@@ -30,6 +32,10 @@ STARTS = {"fast": 1, "balanced": 8, "thorough": 24}
 """Starts by the effort of `AcceleratedIPDS`; "auto" is balanced."""
 STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
 """Ends that somebody asked for: no further start after them."""
+LONG = 1000
+"""Iterations after which a failure is one."""
+FEW = 200
+"""Entries up to which minima of an f between bounds are looked for from several starts."""
 SMALL = 5000
 """Entries of all blocks up to which a start is cheap."""
 
@@ -50,6 +56,53 @@ def starts_for(problem: Problem, method: Method | None) -> int:
     if sum(math.prod(block.shape) for block in problem.blocks) > SMALL or not (discrete or square or signed):
         return 1
     return STARTS["balanced" if method is None else method.effort]
+
+
+def has_vertices(problem: Problem) -> bool:
+    """Whether few entries lie between bounds under an f known not to be convex: every vertex may be a minimum."""
+    return sum(math.prod(block.shape) for block in problem.blocks) <= FEW and any(
+        block.f is not None
+        and block.f.is_convex is False
+        and block.h.is_convex
+        and bool(np.all(np.isfinite(np.asarray(block.h.width(block.shape), float))))
+        for block in problem.blocks
+    )
+
+
+def from_convex(
+    problem: Problem, first: Result, again: Callable[[Problem, Sequence[Array] | None, float], Result]
+) -> Result:
+    """`first`, or where it failed and this is better, what is found from the answer of a convex problem."""
+    relaxed = None if first.success or first.nit < LONG else convex_start(problem)
+    if relaxed is None:
+        return first
+    try:
+        answer = again(relaxed, None, first.seconds)
+    except (AssumptionError, DivergenceError):
+        return first
+    other = again(problem, answer.x, first.seconds + answer.seconds)
+    best = min(first, other, key=_rank)
+    best.starts, best.seconds = 2, first.seconds + answer.seconds + other.seconds
+    return best
+
+
+def convex_start(problem: Problem) -> Problem | None:
+    """The problem with `L1` in the place of concave penalties of entries; None where there is none, or that is no help.
+
+    Where an equation has to hold, first-order steps on such a penalty hardly leave the first support that they find.
+    """
+    free = problem.unconstrained or problem.restorable is not None
+    if free or type(prototype(problem)) is not np.ndarray:
+        return None
+    if sum(math.prod(block.shape) for block in problem.blocks) > SMALL:
+        return None
+    concave = [isinstance(b.h, ScalarPenalty) and b.h.has_faces and not b.h.is_convex for b in problem.blocks]
+    blocks = [
+        Block(f=b.f, h=L1(b.h.lam) if own else b.h, A=A, shape=b.shape)  # type: ignore[attr-defined]
+        for b, A, own in zip(problem.blocks, problem.operators, concave, strict=True)
+    ]
+    relaxed = Problem(blocks, problem.b) if any(concave) else None
+    return relaxed if relaxed is not None and is_convex(relaxed) else None
 
 
 def best_of(
