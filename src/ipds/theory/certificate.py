@@ -264,7 +264,7 @@ def _rows(
         if not fixed.priced[i]:
             return abs(acting[i].q)
         # where the slopes of h are known, they price a move even at zero; else only what the block holds is safe
-        sloped = fixed.slopes[i] is not None and has_price(problem.blocks[i])
+        sloped = fixed.sloped[i] and has_price(problem.blocks[i])
         return sizes_of(acting[i], greatest(energies[i].price, least) if sloped else energies[i].price)
 
     if zero is not False:

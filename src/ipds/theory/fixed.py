@@ -30,7 +30,9 @@ class Fixed(NamedTuple):
     slopes: tuple[Slopes | None, ...]
     """∂h_i of the piecewise linear h_i."""
     steep: tuple[Any, ...]
-    """The largest |slopes| of these h_i; None where they are 0 everywhere."""
+    """The largest |slopes| of h_i in every entry, where they are known; None where that is nowhere, or they are 0."""
+    sloped: tuple[bool, ...]
+    """Whether they are known in every entry."""
     alone: tuple[float, ...]
     """What the cheapest block costs that satisfies the equation by itself; 0 for blocks that cannot."""
     homogeneous: Any
@@ -69,7 +71,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple(flat),
             exact,
             slopes,
-            tuple(map(steepest, slopes)),
+            *zip(*map(steepest, problem.blocks, q), strict=True),
             alone(problem, q),
             _homogeneous(problem),
             free,

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, asarray, is_array, namespace, precision, put_in_place, to_numpy
+from .._arrays import Array, Shape, asarray, namespace, precision, put_in_place, to_numpy
+from ..functions import Nonsmooth, Stacked
 from ..problem import Block
 
 SLACK = 4.0
@@ -54,15 +55,24 @@ def uniform(value: np.ndarray, block: Block, q: Array) -> Any:
     return asarray(np.ascontiguousarray(np.broadcast_to(value, block.shape)), q)
 
 
-def steepest(slopes: Slopes | None) -> Any:
-    """The largest |slope| of h in every entry, bounds aside; None where that is 0, or not known."""
-    if slopes is None:
-        return None
-    left, right = abs(slopes.left), abs(slopes.right)
-    if type(left) is float and type(right) is float:
-        return max(left, right) or None
-    xp = namespace(left if is_array(left) else right)
-    return xp.maximum(xp.asarray(left), xp.asarray(right))
+def steepest(block: Block, q: Array) -> tuple[Any, bool]:
+    """The largest |slope| of h in every entry, bounds aside, None where none is known or all are 0; whether all are."""
+    found = _steepest(block.h, block.shape)
+    known = np.where(np.isnan(found), 0.0, found)
+    return (uniform(known, block, q) if np.any(known) else None), not np.any(np.isnan(found))
+
+
+def _steepest(h: Nonsmooth, shape: Shape) -> np.ndarray:
+    """That of kinks and of norms of groups, also where they are stacked; NaN for entries of other functions."""
+    if isinstance(h, Stacked):
+        return np.concatenate([_steepest(part, own).ravel() for part, own in h.parts])
+    kinks, groups = h.kinks(shape), h.groups(shape)
+    if kinks is not None:
+        left, right = np.abs(to_numpy(kinks.left)), np.abs(to_numpy(kinks.right))
+        return np.broadcast_to(np.maximum(left, right), shape)
+    if groups is not None:
+        return np.append(groups.radius, 0.0)[groups.label].reshape(shape)
+    return np.full(shape, math.nan)
 
 
 def nearest(slopes: Slopes, q: Array, y: Array) -> Array:
