@@ -63,6 +63,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         ]
         free = tuple([op.is_zero for op in problem.operators])
         slopes = tuple([slopes_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
+        steep = [steepest(block, qi) for block, qi in zip(problem.blocks, q, strict=True)]
         sizes = tuple(map(absolute, problem.operators))
         exact = tuple([getattr(op, "exact", True) for op in sizes])
         widths = tuple([width_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
@@ -71,7 +72,8 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple(flat),
             exact,
             slopes,
-            *zip(*map(steepest, problem.blocks, q), strict=True),
+            tuple([slope for slope, _ in steep]),
+            tuple([every for _, every in steep]),
             alone(problem, q),
             _homogeneous(problem),
             free,
