@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from real_cases import Row, cases, first_use
 
-LIMIT = 600
+LIMIT = 1800
 """Seconds of a case."""
 KEPT = Path("out/real_data.json")
 

@@ -210,10 +210,40 @@ def test_numbers_are_real_and_targets_no_text_unless_the_model_takes_them(here):
     assert run("fused-lasso", "classes.csv", "--target", "y", "--loss", "logistic").exit_code == 0
 
 
-def test_more_than_two_classes_are_refused_with_the_remedy(data):
+def test_what_is_no_model_is_told_so(data):
+    for arguments, text in (
+        (["table.csv"], "(ipds solve MODEL table.csv). A model is one of sparse-pca"),
+        (["trend", "table.csv"], "Did you mean 'trend-filter'?"),
+    ):
+        result = run(*arguments)
+        assert (result.exit_code, text in result.stderr) == (2, True)
+
+
+def test_a_trend_wants_one_column_beside_the_signal(data, here):
+    result = run("trend-filter", "table.csv", "--target", "price")
+    assert (result.exit_code, "--drop leaves columns out" in result.stderr) == (2, True)
+    (here / "steps.csv").write_text("t,y\n" + "".join(f"{t},{float(t > 20)}\n" for t in range(0, 60, 3)))
+    result = run("trend-filter", "steps.csv", "--target", "y", "--order", 0, "--alpha", 0.1, "--json")
+    assert json.loads(result.stdout)["fitted"]["knots_"] == [18.0]
+
+
+def test_several_classes_are_fitted(here):
+    rng = np.random.default_rng(0)
+    rows = "".join(
+        f"{k + 0.1 * a},{b},{'xyz'[k]}\n" for k in range(3) for a, b in rng.standard_normal((20, 2))
+    )
+    (here / "classes.csv").write_text("a,b,kind\n" + rows)
+    result = run(
+        "group-lasso", "classes.csv", "--target", "kind", "--loss", "logistic", "--alpha", 0.01, "--json"
+    )
+    assert result.exit_code == 0, result.output
+    assert np.shape(json.loads(result.stdout)["fitted"]["coef_"]) == (3, 2)
+
+
+def test_numbers_are_no_classes(data):
     result = run("fused-lasso", "table.csv", "--target", "price", "--loss", "logistic")
     assert result.exit_code == 2
-    assert "two classes, and this one has 60 values; for numbers leave --loss out" in result.stderr
+    assert "classes, and this one has 60 values; for numbers leave --loss out" in result.stderr
 
 
 def test_a_folder_without_permission_is_refused_before_the_solve(data, monkeypatch):

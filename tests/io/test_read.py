@@ -264,6 +264,24 @@ def test_decimal_commas_utf16_and_index_columns_are_recognised(tmp_path):
     data = read(tmp_path / "frame.csv")
     assert (data.names, data.X.tolist()) == (("a", "b"), [[5.0, 6.0], [7.0, 8.0]])
     assert data.notes == ("an index column left out",)
+    (tmp_path / "named.csv").write_text(",a,b\nP1,5,6\nP2,7,8\n")
+    assert read(tmp_path / "named.csv").X.tolist() == [[5.0, 6.0], [7.0, 8.0]]
+    (tmp_path / "series.csv").write_text(",0\n0,5\n1,7\n")  # a pandas series
+    assert read(tmp_path / "series.csv").X.tolist() == [[5.0], [7.0]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_its_mark_is_seen(encoding, tmp_path):
+    (tmp_path / "wide.csv").write_bytes("a,b\n1,2\n3,4\n".encode(encoding))
+    assert read(tmp_path / "wide.csv").X.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_commas_between_tabs_are_points_unless_they_may_part_thousands(tmp_path):
+    (tmp_path / "german.tsv").write_text("a\tb\n1,5\t2\n3,125\t4\n")
+    assert read(tmp_path / "german.tsv").X.tolist() == [[1.5, 2.0], [3.125, 4.0]]
+    (tmp_path / "english.tsv").write_text("a\tb\n1,500\t2\n3,125\t4\n")
+    with pytest.raises(DataError, match=r"numbers are written like 1234\.5"):
+        read(tmp_path / "english.tsv")
 
 
 def test_a_number_with_underscores_is_text(tmp_path):

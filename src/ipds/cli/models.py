@@ -232,7 +232,7 @@ MODELS = {
         ),
         1e-6,
         "ipds solve fused-lasso signal.csv --alpha 0.01 --plot signal.png",
-        target="numbers or two classes (none for a signal, which is denoised)",
+        target="numbers or classes (none for a signal, which is denoised)",
         sparse=True,
     ),
     "trend-filter": Model(
@@ -275,7 +275,7 @@ MODELS = {
         ),
         1e-6,
         "ipds solve group-lasso data.parquet --target y --groups groups.json",
-        target="numbers or two classes",
+        target="numbers or classes",
         sparse=True,
     ),
 }

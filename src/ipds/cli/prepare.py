@@ -11,12 +11,17 @@ if TYPE_CHECKING:
     from ..io import Data
 
 
+CLASSES = 20
+"""Different numbers up to which a target may be one of classes."""
+
+
 def prepared(model: Model, estimator: Any, file: Path, data: Data) -> tuple[Any, Any, tuple[int, ...] | None]:
     """(X, y, shape of the frames where X is a video), checked for what the model cannot use."""
     import numpy as np
     import scipy.sparse as sp
 
     from ..io.limits import check_size
+    from ..io.text import as_written, number
 
     X, y, frames = data.X, data.y, None
     if X.ndim == 3 and model.missing:
@@ -47,11 +52,21 @@ def prepared(model: Model, estimator: Any, file: Path, data: Data) -> tuple[Any,
     if y is not None and len(y) != X.shape[0]:
         raise ValueError(f"{file}: {X.shape[0]} samples, but the target has {len(y)} entries")
     if y is not None and y.dtype.kind not in "buif" and getattr(estimator, "loss", None) != "logistic":
-        raise ValueError(f"{file}: the target holds text ({str(y[0])[:30]!r}), and numbers are wanted")
-    if y is not None and getattr(estimator, "loss", None) == "logistic" and (kinds := len(np.unique(y))) != 2:
+        text = next((str(cell) for cell in y if number(str(cell)) is None), str(y[0]))
         raise ValueError(
-            f"{file}: --loss logistic wants a target of two classes, and this one has {kinds} values; for numbers "
-            "leave --loss out"
+            f"{file}: the target holds text ({text[:30]!r}), and numbers are wanted{as_written(text)}"
+        )
+    if y is not None and getattr(estimator, "loss", None) == "logistic":
+        kinds = len(np.unique(y))
+        if kinds < 2 or (kinds > CLASSES and y.dtype.kind in "buif"):
+            raise ValueError(
+                f"{file}: --loss logistic wants a target of classes, and this one has {kinds} values; for numbers "
+                "leave --loss out"
+            )
+    if model.estimator == "TrendFilter" and X.shape[1] != 1:
+        raise ValueError(
+            f"{file}: one column of positions is wanted beside the signal, and there are {X.shape[1]}; --drop leaves "
+            "columns out"
         )
     if sp.issparse(X) and (not model.sparse or 3 * X.nnz > X.shape[0] * X.shape[1]):  # not worth being sparse
         check_size(X.shape[0] * X.shape[1], 8, f"{file}, made dense")

@@ -53,7 +53,7 @@ def report(summary: dict[str, Any], estimator: Any, written: list[Path]) -> None
     verdict = "certified" if result.success else "NOT certified"
     hint = HINTS.get(result.status.name, "")
     rows = [
-        (summary["model"], f"{summary['data']['file']}, {shape}"),
+        (summary["model"], ", ".join([summary["data"]["file"], shape, *summary["data"].get("read", [])])),
         (verdict, f"relative certificate {result.certificate.relative:.1e}, tolerance {summary['tol']:.0e}"),
         ("ended", result.message + (f"; {hint}" if hint else "")),
         ("method", result.method),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,10 +30,28 @@ METHODS = ("auto", "accelerated", "newton", "ipds", "sound", "radmm", "spgm", "s
 
 
 class ModelsAndFiles(Commands):
-    """`ipds solve model.py` is short for `ipds solve file model.py`."""
+    """`ipds solve model.py` is short for `ipds solve file model.py`; a name that is no model is told so."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        return super().resolve_command(ctx, ["file", *args] if args[0].endswith(".py") else args)
+        name = args[0]
+        if name.endswith(".py"):
+            return super().resolve_command(ctx, ["file", *args])
+        if name not in self.commands and not name.startswith("-"):
+            what = (
+                f"ipds solve MODEL {name}"
+                if Path(name).exists() or Path(name).suffix
+                else "ipds solve MODEL DATA"
+            )
+            near = [near for near in MODELS if name.lower() in near] or difflib.get_close_matches(
+                name, MODELS
+            )
+            hint = (
+                f"Did you mean {' or '.join(map(repr, near))}?"
+                if near
+                else f"A model is one of {', '.join(MODELS)}"
+            )
+            raise ValueError(f"{name!r} is no model ({what}). {hint}")
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(
@@ -137,12 +156,14 @@ def fit(
     fitted = write.fitted_arrays(estimator)
     if frames is not None:
         fitted |= {name: fitted.pop(old).reshape(frames) for name, old in VIDEO.items()}
-    features = found.names if len(found.names) == estimator.n_features_in_ else ()  # a signal has one name
+    same = len(found.names) == estimator.n_features_in_ and y is found.y
+    features = found.names if same else ()  # a signal has one name, that of its values
     if features:
         estimator.feature_names_in_ = np.array(features, dtype=object)
     summary = {
         "model": estimator.__class__.__name__,
         "data": {"file": str(data), "shape": list(frames or X.shape)}
+        | ({"read": list(found.notes)} if found.notes else {})
         | ({"features": list(features)} if features else {}),
         "parameters": write.plain({name: estimator.get_params()[name] for name in parameters}),
         "tol": tol,

@@ -14,7 +14,7 @@ from ..io.replacing import replacing
 
 LARGEST = 100_000
 """Entries of an array up to which it stands in the record on standard output."""
-MAIN = ("normals_", "components_", "coef_", "low_rank_", "trend_")
+MAIN = ("normals_", "components_", "coef_", "low_rank_")
 """The array that a CSV file holds: the first of these that the model has."""
 Fitted = dict[str, Any]
 
@@ -113,7 +113,11 @@ def save_table(path: Path, rows: np.ndarray, head: list[str]) -> None:
 
 
 def _csv(file: IO[bytes], fitted: Fitted, names: tuple[str, ...]) -> None:
-    """The main array, a row per component; a vector of coefficients with the names of its features."""
+    """The main array, a row per component; coefficients with names of features, a trend with its positions."""
+    if "trend_" in fitted:
+        rows = np.stack([fitted["positions_"], fitted["trend_"]], axis=1)
+        file.write(table(rows, ["position", "trend"]).encode())
+        return
     main = np.asarray(fitted[next(name for name in MAIN if name in fitted)])
     if main.ndim == 1:
         labels = names if len(names) == len(main) else tuple(str(k) for k in range(len(main)))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError
-from .text import number
+from .text import as_written, number
 
 TARGETS = ("y", "z", "target", "label", "labels", "gnd")
 """Names under which NPZ and MAT files keep a target."""
@@ -55,6 +55,7 @@ def from_table(path: Path, names: Sequence[str], columns: Sequence[np.ndarray], 
             text = next((str(cell) for cell in columns[k] if number(str(cell)) is None), "")
             raise DataError(
                 f"{path}: column {label} holds text ({text[:30]!r}); leave it out with --drop {label}"
+                f"{as_written(text)}"
             )
     X = np.column_stack([columns[k].astype(float, copy=False) for k in chosen])
     return Data(X, None if y is None else columns[y], tuple(names[k] for k in chosen) if names else ())

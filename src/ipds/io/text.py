@@ -1,7 +1,7 @@
 """Tables in text: comma, semicolon, tab or space; large ones by pyarrow where it is there, else by NumPy's reader.
 
-A first line that is not all numbers is the header. Empty cells are NaN. UTF-8, or UTF-16 with its mark. Where cells are
-separated by semicolons, a comma may be the decimal point. A first column without a name that counts the rows is an
+A first line that is not all numbers is the header. Empty cells are NaN. UTF-8 or UTF-16. Where cells are separated by
+semicolons or tabs, a comma may be the decimal point. A first column without a name that counts or names the rows is an
 index, and is left out.
 """
 
@@ -35,9 +35,9 @@ def csv(path: Path) -> dict[str, Any]:
     """`names` (empty without a header), `columns` (numbers, or text), `notes` on what was recognised."""
     with opened(path) as stream:
         content = stream.read()
-    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") and len(content) > 4 else "utf-8-sig"
+    encoding = _utf16(content)
     try:
-        if encoding == "utf-16":
+        if encoding is not None:
             content = content.decode(encoding).encode()
         peek = content[:PEEK].decode("utf-8-sig", "strict" if len(content) <= PEEK else "ignore")
     except UnicodeDecodeError as error:
@@ -47,8 +47,9 @@ def csv(path: Path) -> dict[str, Any]:
         raise DataError(": empty file")
     delimiter = max(",;\t", key=lines[0].count) if any(mark in lines[0] for mark in ",;\t") else " "
     head = next(cells.reader([lines[0].strip()], delimiter=delimiter, skipinitialspace=True))
-    comma = delimiter == ";" and _decimal_comma(lines[1:50])
-    has_header = any(number(cell, comma) is None for cell in head)
+    comma = delimiter in ";\t" and _decimal_comma(lines[1:50], delimiter)
+    counted = [cell.strip() for cell in head] == ["", *map(str, range(len(head) - 1))]  # as pandas does
+    has_header = (counted and len(head) > 1) or any(number(cell, comma) is None for cell in head)
     if has_header and len(lines) < 2:
         raise DataError(": a header and no rows")
     names = [name.strip() for name in head] if has_header else []
@@ -87,10 +88,26 @@ def number(cell: str, comma: bool = False) -> float | None:
         return None
 
 
-def _decimal_comma(lines: list[str]) -> bool:
-    """Whether some cell is a number only with a comma for its point."""
-    found = [cell for line in lines for cell in line.split(";") if "," in cell]
-    return bool(found) and all(number(cell, comma=True) is not None for cell in found)
+def _utf16(content: bytes) -> str | None:
+    """The kind of UTF-16 that a text is in: by its mark, or by the zeros that every other byte of Latin text is."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff") and len(content) > 4:
+        return "utf-16"
+    for name, first in (("utf-16-le", 1), ("utf-16-be", 0)):
+        half = content[:PEEK][first::2]
+        if len(half) > 2 and 2 * half.count(0) > len(half):
+            return name
+    return None
+
+
+def _decimal_comma(lines: list[str], delimiter: str) -> bool:
+    """Whether some cells are numbers only with a comma for the point.
+
+    Between tabs the comma may part thousands: there one of them must be followed by other than three digits.
+    """
+    found = [cell.strip() for line in lines for cell in line.split(delimiter) if "," in cell]
+    if not found or any(number(cell, comma=True) is None for cell in found):
+        return False
+    return delimiter == ";" or any(len(cell) - cell.index(",") != 4 for cell in found)
 
 
 def _by_numpy(content: bytes, names: list[str]) -> dict[str, Any]:
@@ -194,6 +211,21 @@ def _columns(rows: list[list[str]], width: int, comma: bool, before: int) -> lis
     return columns
 
 
+def as_written(text: str) -> str:
+    """What to do about a cell that only people read as a number; nothing for other texts.
+
+    >>> as_written("$1,200.50")
+    '; numbers are written like 1234.5: take marks of thousands, currencies and percent out'
+    >>> as_written("Smith")
+    ''
+    """
+    bare = text.strip(" $€£¥%").replace("\u00a0", " ")
+    digits = sum(c.isdigit() for c in bare)
+    if not digits or any(c not in "0123456789.,' +-" for c in bare) or bare.count("-") > 1:
+        return ""
+    return "; numbers are written like 1234.5: take marks of thousands, currencies and percent out"
+
+
 def _clean(name: str) -> str:
     """A name without control characters: it may be printed to a terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in name.strip())
@@ -201,7 +233,8 @@ def _clean(name: str) -> str:
 
 def _described(names: list[str], columns: list[np.ndarray], notes: list[str]) -> dict[str, Any]:
     first = columns[0]
-    unnamed = bool(names) and names[0] == "" and len(columns) > 1 and first.dtype.kind == "f"
-    if unnamed and np.array_equal(first, np.arange(len(first)) + first[0]):
+    unnamed = bool(names) and names[0] == "" and len(columns) > 1
+    counts = first.dtype.kind == "f" and np.array_equal(first, np.arange(len(first)) + first[0])
+    if unnamed and (counts or (first.dtype.kind == "U" and len(np.unique(first)) == len(first))):
         names, columns, notes = names[1:], columns[1:], [*notes, "an index column left out"]
     return {"names": [_clean(name) for name in names], "columns": columns, "notes": notes}
