@@ -165,7 +165,7 @@ def result_of(
     point, status = run.answer(), run.status or Status.FAILED
     remarks = [] if run.proof is None else [str(run.proof)]
     if status is Status.CONVERGED:
-        remarks = certified(done.stated, point.x, point.t)
+        remarks = certified(done.stated, point.x, point.fun, point.t)
     elif run.proof is None:
         remarks = unsolved(run.history, point.certificate.rows, tol, status)
     return Result(

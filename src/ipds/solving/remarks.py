@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,14 +19,14 @@ STAYS = 0.5
 UNSOLVED = (Status.STALLED, Status.MAX_ITER, Status.TIME_LIMIT)
 
 
-def certified(problem: Problem, x: Sequence[Array], nit: int) -> list[str]:
-    """Why a certificate may be worth less than it seems: it holds for a trivial reason."""
+def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> list[str]:
+    """Why a certificate may be worth less than it seems: it holds for a trivial reason. `fun` is the objective at x."""
     remarks = (
         ["certified after one iteration: the start is, or is next to, a critical point"] if nit == 1 else []
     )
-    smooth = [0.0 if b.f is None else abs(float(b.f(xi))) for b, xi in zip(problem.blocks, x, strict=True)]
     priced = [abs(float(b.h(xi))) if has_price(b) else 0.0 for b, xi in zip(problem.blocks, x, strict=True)]
-    total = sum(smooth) + sum(priced)
+    total = sum(priced)
+    total += abs(fun - total) if math.isfinite(fun) else 0.0  # what the smooth f add, without evaluating them again
     for name, block, xi, price in zip(problem.names, problem.blocks, x, priced, strict=True):
         if block.h.is_discrete:
             remarks.append(f"every point of the discrete set of block {name!r} is critical, also poor ones")

@@ -188,7 +188,7 @@ def _held(
     if state is None or certificate is None or not certificate.relative <= tol:
         return None
     result.update(state=state, certificate=certificate, fun=float(objective(problem, state)))
-    result.message = "; ".join([result.status.value, *certified(problem, result.x, result.nit)])
+    result.message = "; ".join([result.status.value, *certified(problem, result.x, result.fun, result.nit)])
     result.method = f"{result.method}, discrete blocks by exchanges"
     return problem.answer(result)
 
