@@ -26,7 +26,8 @@ def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> lis
     )
     priced = [abs(float(b.h(xi))) if has_price(b) else 0.0 for b, xi in zip(problem.blocks, x, strict=True)]
     total = sum(priced)
-    total += abs(fun - total) if math.isfinite(fun) else 0.0  # what the smooth f add, without evaluating them again
+    if math.isfinite(fun):  # what the smooth f add, without evaluating them again
+        total += abs(fun - total)
     for name, block, xi, price in zip(problem.names, problem.blocks, x, priced, strict=True):
         if block.h.is_discrete:
             remarks.append(f"every point of the discrete set of block {name!r} is critical, also poor ones")
