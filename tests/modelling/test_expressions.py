@@ -196,3 +196,10 @@ def test_columns_of_data_frames_are_constants():
     for e in (x - frame["a"], frame["a"] - x):
         assert isinstance(e, Expression)
         assert np.array_equal(abs(e.at({x: np.zeros(2)})), [1.0, 2.0])
+    value = {x: np.array([1.0, 3.0])}
+    np.testing.assert_array_equal((frame @ x).at(value), [2.5, 14.0])
+    np.testing.assert_array_equal((frame["a"] @ x).at(value), 7.0)
+    assert str(frame @ x - 1) == "DataFrame(2, 2) @ x - 1"
+    np.testing.assert_array_equal(frame @ value[x], [2.5, 14.0])  # all else as before
+    with pytest.raises(ValueError, match="shape"):
+        frame @ Variable(3)

@@ -6,7 +6,7 @@ import scipy.sparse.linalg as spl
 
 from ipds import Variable, minimize
 from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Rank
-from ipds.modelling import entropy, kl_div, log_det, norm1, norm2, quad_form, term
+from ipds.modelling import entropy, kl_div, log_det, norm1, norm2, quad_form, sum_squares, term
 from ipds.operators import FiniteDifference
 
 v = Variable(6, name="v")
@@ -48,6 +48,8 @@ REFUSED = [
     (lambda: norm1(v) <= 1, TypeError, ["`norm1(v)`", "L1Ball(r)(e)"]),
     (lambda: v <= norm1(v), TypeError, ["norm1(v)"]),
     (lambda: norm2(v) ** 2, TypeError, ["sum_squares(v)"]),
+    (lambda: sum_squares(v) ** 0.5, TypeError, ["`sum_squares(v) ** 0.5`", "norm2(v)"]),
+    (lambda: np.dot(A, v), TypeError, ["`numpy.dot(array(4, 6), v)`", "a @ v"]),
     (lambda: v * norm1(v), TypeError, ["`v * norm1(v)`", "number"]),
     (lambda: np.ones(6) * norm1(v), TypeError, ["`norm1(v)`", "L1(weights)(x)"]),
     (lambda: 0 * Cardinality(2)(v), ValueError, ["`Cardinality(s=2)(v)`", "leave it out"]),

@@ -75,6 +75,10 @@ class Nonsmooth(OnExpressions, ABC):
         """What is decided at a point x of a nonconvex h (`ipds.functions.faces`); None where nothing is."""
         return None
 
+    def is_idle(self, shape: Shape) -> bool:
+        """Whether h is the indicator of a set that holds every block of this shape."""
+        return False
+
     def rescaled(self, d: float | Array) -> Nonsmooth | None:
         """The function u ↦ h(d·u) for d > 0, a number or an array that broadcasts to the block and has as many axes.
 

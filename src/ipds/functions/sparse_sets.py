@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,9 @@ class Cardinality(Indicator):
         """Which entries to keep, when keeping one earns its score ≥ 0."""
         xp = namespace(score)
         return xp.reshape(largest(xp, xp.reshape(score, (-1,)), self.s), score.shape)
+
+    def is_idle(self, shape: Shape) -> bool:
+        return self.s >= math.prod(shape)
 
     def face(self, x: Array) -> Support | None:
         """The nonzeros, once there are s of them."""
@@ -104,6 +108,9 @@ class RowCardinality(Indicator):
         rows = xp.reshape(score, (score.shape[0], -1))
         return xp.reshape(largest(xp, rows, self.s), score.shape)
 
+    def is_idle(self, shape: Shape) -> bool:
+        return self.s >= math.prod(shape[1:])
+
     def face(self, x: Array) -> Support | None:
         """The nonzeros, once there are s of them in every row."""
         rows = x.reshape(len(x), -1)
@@ -145,6 +152,9 @@ class NonzeroRows(Indicator):
         """1 on what is kept, else 0."""
         xp = namespace(v)
         return keep(xp, self._mask(v), xp.ones_like(v))
+
+    def is_idle(self, shape: Shape) -> bool:
+        return self.s >= shape[self._axis]
 
     def face(self, x: Array) -> Support | None:
         """The rows that differ from 0, once there are s of them."""

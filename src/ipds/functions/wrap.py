@@ -193,8 +193,10 @@ def _torch(fun: Callable[[Array], Any], x: Array, need_grad: bool) -> tuple[floa
     try:
         value = fun(variable)
     except (TypeError, RuntimeError) as error:
+        arrays = "numpy" in str(error).lower() or "ndarray" in str(error)
+        remedy = "data in it must be tensors too, G = torch.as_tensor(G); else " if arrays else ""
         raise TypeError(
-            f"smooth: fun failed on a PyTorch tensor ({error}); write it with operators, methods or torch "
+            f"smooth: fun failed on a PyTorch tensor ({error}); {remedy}write it with operators, methods or torch "
             "functions, or pass grad="
         ) from error
     if not isinstance(value, torch.Tensor) or value.numel() != 1:

@@ -40,11 +40,21 @@ _NAMES: dict[str, Callable[[], Method]] = {
 }
 
 
+_CLASSES = {
+    "acceleratedipds": "accelerated",
+    "newtonalm": "newton",
+    "riemannianalm": "rialm",
+}
+"""Names that results print, which are those of the classes, where they differ from the names here."""
+
+
 def named(name: str) -> Method:
-    """The method called `name`, with default settings."""
-    if not isinstance(name, str) or name not in _NAMES:
+    """The method called `name`, or of the class of that name, in any case, with default settings."""
+    asked = name.lower() if isinstance(name, str) else ""
+    asked = _CLASSES.get(asked, asked)
+    if asked not in _NAMES:
         raise ValueError(f"method must be 'auto', a Method or one of {sorted(_NAMES)}, got {name!r}")
-    return _NAMES[name]()
+    return _NAMES[asked]()
 
 
 def candidates(problem: Problem, presolved: Problem | None = None) -> list[Method]:

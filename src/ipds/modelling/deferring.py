@@ -1,8 +1,8 @@
-"""Arithmetic that NumPy, SciPy and PyLops would do themselves is left to expressions.
+"""Arithmetic that NumPy, SciPy, PyLops and pandas would do themselves is left to expressions.
 
 NumPy's functions ask `__array_ufunc__` and `__array_function__`. SciPy's sparse matrices let the right operand of `@`
-speak first when they do not know it. LinearOperators do not: they turn it into an array. Here their `@` learns to stand
-back, for expressions alone.
+speak first when they do not know it. LinearOperators and data frames do not: they turn it into an array. Here their `@`
+learns to stand back, for expressions alone.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from .writing import shown
 _DEFERRING: set[type] = set()
 
 
-def make_linear_operators_defer(expression: type) -> None:
+def make_others_defer(expression: type) -> None:
     """From now on `A @ e` asks `e.__rmatmul__` where e is an `expression`; all else is as before."""
-    pylops = sys.modules.get("pylops")
-    for cls in (scipy.sparse.linalg.LinearOperator, getattr(pylops, "LinearOperator", None)):
+    pylops, pandas = (sys.modules.get(name) for name in ("pylops", "pandas"))
+    frames = (getattr(pandas, name, None) for name in ("DataFrame", "Series"))
+    for cls in (scipy.sparse.linalg.LinearOperator, getattr(pylops, "LinearOperator", None), *frames):
         if cls is not None and cls not in _DEFERRING:
             _DEFERRING.add(cls)
             cls.__matmul__ = _deferring(cls.__matmul__, expression)

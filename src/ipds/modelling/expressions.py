@@ -22,7 +22,7 @@ from ..operators import Operator, TwoSided, as_operator, from_linear_operator
 from . import refusals
 from .constants import as_matrix, constant_after, constant_in, local
 from .constraints import Constraint
-from .deferring import LeftAlone, make_linear_operators_defer
+from .deferring import LeftAlone, make_others_defer
 from .maps import Body, Map, choice, scaling
 from .shapes import Shaped
 from .terms import Objective, Term
@@ -280,7 +280,7 @@ class Variable(Expression):
     name: str
 
     def __init__(self, shape: Shape | int = (), name: str | None = None):
-        make_linear_operators_defer(Expression)
+        make_others_defer(Expression)
         sizes: Any = (shape,) if isinstance(shape, numbers.Integral) else shape
         valid = isinstance(sizes, tuple | list) and all(
             isinstance(n, numbers.Integral) and not isinstance(n, bool) for n in sizes

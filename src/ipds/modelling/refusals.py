@@ -234,6 +234,8 @@ def power_of_term(term: Any, exponent: Any) -> str:
     hint = ""
     if str(term).startswith(("norm2", "L2(")):
         hint = f"; for its square write sum_squares({term.expression})"
+    elif str(term).startswith("sum_squares") and exponent == 0.5:
+        hint = f"; for its root write norm2({term.expression})"
     return f"`{term.text.within(WHOLE)} ** {shown(exponent)}` is outside the grammar: terms add{hint}"
 
 

@@ -18,7 +18,7 @@ from .advance import Advance
 from .checkpoint import Journal
 from .options import Options
 from .progress import Progress
-from .remarks import certified, unsolved
+from .remarks import certified, growing, unsolved
 from .run import FINAL, Run
 from .starting import Start
 from .stopping import GRACE, Stopwatch
@@ -168,6 +168,7 @@ def result_of(
         remarks = certified(done.stated, point.x, point.fun, point.t)
     elif run.proof is None:
         remarks = unsolved(run.history, point.certificate.rows, tol, status)
+        remarks = remarks or growing(done.stated, point.x, status)
     return Result(
         x=tuple([to_caller(_in_precision(xi, dtype)) for xi in point.x]),
         z=to_caller(_in_precision(point.z, dtype)),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import inspect
 import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from ..result import Result
 
 Callback = Callable[[Any], object]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,38 @@ class Options:
         """The same for a method that goes on from where others have handed over, and hands over itself in time."""
         limit = self.max_iter if patience is None else min(patience, self.max_iter)
         return replace(self, max_iter=limit, before=sum(r.nit for r in handed))
+
+
+_ELSEWHERE = {
+    "max_iters": "max_iter",
+    "maxiter": "max_iter",
+    "n_iter": "max_iter",
+    "verbose": "progress",
+    "solver": "method",
+    "eps": "tol",
+    "abstol": "tol",
+    "reltol": "tol",
+    "timeout": "time_limit",
+    "random_state": "seed",
+    "warm_start": "x0, z0 (or problem.solve(warm_start=result), of a problem made by minimize)",
+}
+"""What other libraries call options of a solve."""
+
+
+def suggesting(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, with an error for options that it does not have which names the one that was meant."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> T:
+        for name in options:
+            if name not in known:
+                near = [_ELSEWHERE[name]] if name in _ELSEWHERE else difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+                raise TypeError(f"{function.__name__} has no option {name!r}; {hint}")
+        return function(*args, **options)
+
+    return checked
 
 
 def check_problem(problem: Any, rewritten: bool = False) -> None:

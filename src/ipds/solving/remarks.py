@@ -11,11 +11,14 @@ from .._arrays import Array, norm
 from ..problem import Problem
 from ..status import Status
 from ..theory.entries import has_price
+from ..theory.structure import idle
 
 LITTLE = 1e-6
 """A penalty whose value is below this share of the objective's terms does not count."""
 STAYS = 0.5
 """The equation stays where it is if its residual never falls below this share of what it was in the first half."""
+FALLS = 1e-2
+"""By what share of itself the objective falls where twice the answer counts as lower."""
 UNSOLVED = (Status.STALLED, Status.MAX_ITER, Status.TIME_LIMIT)
 
 
@@ -37,7 +40,25 @@ def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> lis
             remarks.append(
                 f"h of block {name!r} is {price / total:.0e} of the objective: too small to matter"
             )
-    return remarks
+    return [*remarks, *idle(problem)]
+
+
+def growing(problem: Problem, x: Sequence[Array], status: Status) -> list[str]:
+    """That twice the answer would be lower where a convex problem stalls: nothing holds its variables back.
+
+    Logistic regression of data that a plane separates, say: the coefficients grow for ever.
+    """
+    convex = all(b.h.is_convex and (b.f is None or bool(b.f.is_convex)) for b in problem.blocks)
+    plain = all(type(xi) is np.ndarray for xi in x) and not np.any(problem.b)  # then 2x is feasible, too
+    if status not in (Status.STALLED, Status.STALLED_FEASIBLE) or not (convex and plain):
+        return []
+    here, beyond = (float(problem.objective([c * xi for xi in x])) for c in (1.0, 2.0))
+    if not beyond < here - FALLS * abs(here):
+        return []
+    return [
+        f"twice the answer would be lower still ({here:.3g}, {beyond:.3g}): nothing holds the variables back, as in a "
+        "logistic regression of data that a plane separates; add a penalty such as 1e-3 * sum_squares(x), or bounds"
+    ]
 
 
 def unsolved(history: Mapping[str, np.ndarray], rows: float, tol: float, status: Status) -> list[str]:

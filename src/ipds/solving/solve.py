@@ -23,7 +23,7 @@ from .checkpoint import Checkpoint, Journal, journal, settings_of
 from .history import joined
 from .lock import locked
 from .loop import run_method
-from .options import Callback, Options, check_options, check_problem, check_seed, convention
+from .options import Callback, Options, check_options, check_problem, check_seed, convention, suggesting
 from .run import FINAL
 from .starting import Start, require_room, starting_point
 from .starts import STARTS, best_of, from_convex, has_vertices, starts_for
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..result import Result
 
 
+@suggesting
 def solve(
     problem: Problem,
     x0: Sequence[Any] | None = None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import AssumptionError
 from ..parameters import Condition, condition_of
 from .floors import falling_block
+from .structure import idle
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -138,6 +139,7 @@ class Assumptions:
             ("its h convex", "yes" if self.h_convex else "no"),
             ("its h Lipschitz", f"yes, C_h = {self.C_h:.6g}" if self.h_lipschitz else "no"),
             ("L_i of the gradients", shown),
+            *(("sets", text) for text in ([] if self.problem is None else idle(self.problem))),
             ("theorem applies", f"yes, to {', '.join(self.proved)}" if self.holds else "no"),
             *(
                 [("not checked", "; ".join(self.UNCHECKED)), *self._promised()]

@@ -79,7 +79,7 @@ def nearest(slopes: Slopes, q: Array, y: Array) -> Array:
     """The element of ∂h(q) nearest to y."""
     left, right, below, above, lower, upper = slopes
     xp = namespace(q)
-    if type(left) is float and left == right:
+    if type(left) is type(right) is float and left == right:
         s = xp.full_like(q, left)
     else:
         s = xp.minimum(xp.maximum(y, left), right) if xp is np else xp.clip(y, left, right)

@@ -46,3 +46,13 @@ def may_be_convex_canonical(problem: Problem) -> bool:
     return canonical and all(
         b.h.is_convex and (b.f is None or b.f.is_convex is not False) for b in problem.blocks
     )
+
+
+def idle(problem: Problem) -> list[str]:
+    """What to know of sets that constrain nothing, as `RowCardinality(4)` of rows with two entries."""
+    blocks = zip(problem.names, problem.blocks, strict=True)
+    return [
+        f"{b.h!r} holds every block of shape {b.shape}: it does not constrain {n!r}"
+        for n, b in blocks
+        if b.h.is_idle(b.shape)
+    ]

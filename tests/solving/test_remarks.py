@@ -1,0 +1,110 @@
+"""What a user is told beside the status, and what wrong options are answered with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ipds import Block, Problem, Status, Variable, minimize, solve
+from ipds.functions import (
+    L1,
+    Box,
+    Cardinality,
+    LeastSquares,
+    NonzeroColumns,
+    NonzeroRows,
+    RowCardinality,
+    Simplex,
+    smooth,
+)
+from ipds.modelling import hinge, logistic, norm1, sum_squares
+
+x = Variable(3, name="x")
+easy = minimize(sum_squares(x - 1) + norm1(x))
+rng = np.random.default_rng(0)
+Z = rng.standard_normal((30, 3))
+
+
+@pytest.mark.parametrize(
+    ("h", "idle"),
+    [
+        (Cardinality(8), True),
+        (Cardinality(7), False),
+        (RowCardinality(4), True),
+        (RowCardinality(1), False),
+        (NonzeroRows(4), True),
+        (NonzeroRows(3), False),
+        (NonzeroColumns(2), True),
+        (NonzeroColumns(1), False),
+        (Simplex(), False),
+    ],
+    ids=repr,
+)
+def test_sets_that_constrain_nothing_are_named(h, idle):
+    X = Variable((4, 2), name="X")
+    problem = minimize(sum_squares(X - 1) + h(X))
+    said = f"{h!r} holds every block of shape (4, 2): it does not constrain 'X'"
+    assert (said in str(problem.check())) == idle
+    assert (said in problem.solve().message) == idle
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("penalty", [0.0, 1e-2])
+def test_separated_classes_have_no_best_coefficients(penalty, seed):
+    """Unless a penalty holds them back."""
+    Z = np.random.default_rng(seed).standard_normal((30, 3))
+    labels = np.sign(Z @ np.ones(3))
+    terms = logistic(-labels * (Z @ x)) + (penalty * sum_squares(x) if penalty else 0.0)
+    result = minimize(terms).solve()
+    assert ("twice the answer would be lower still" in result.message) == (penalty == 0)
+    assert result.success == (penalty > 0)
+
+
+def test_what_grows_is_not_blamed():
+    """Limits that come too soon are no sign of a problem without a best answer."""
+    result = minimize(hinge(Z @ x) + norm1(x - 1)).solve(max_iter=1, tol=1e-12, method="ipds")
+    assert result.status is Status.MAX_ITER
+    assert "twice" not in result.message
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_iters": 3}, "no option 'max_iters'; did you mean max_iter?"),
+        ({"verbose": True}, "did you mean progress?"),
+        ({"solver": "SCS"}, "did you mean method?"),
+        ({"time_limits": 3}, "did you mean time_limit?"),
+        ({"banana": 3}, "no option 'banana'; it has problem, x0, z0, method"),
+    ],
+)
+def test_options_that_are_called_otherwise(options, words):
+    with pytest.raises(TypeError) as caught:
+        easy.solve(**options)
+    assert words in str(caught.value)
+    with pytest.raises(TypeError, match=r"did you mean|it has"):
+        solve(easy, **options)
+
+
+def test_a_result_to_start_from_belongs_to_the_model():
+    with pytest.raises(TypeError, match=r"problem.solve\(warm_start=result\)"):
+        solve(easy, warm_start=easy.solve())
+
+
+@pytest.mark.parametrize("name", ["AcceleratedIPDS", "NewtonALM", "Newton"])
+def test_methods_by_the_names_that_results_print(name):
+    result = solve(easy, method=name)
+    assert result.success
+    assert name.lower()[:4] in result.method.lower()
+
+
+def test_numpy_data_in_a_function_that_torch_differentiates():
+    torch = pytest.importorskip("torch")
+    problem = Problem([Block(f=smooth(lambda w: ((Z @ w) ** 2).sum()), h=Box(), shape=3)])
+    with pytest.raises(ValueError, match=r"must be tensors too, G = torch.as_tensor\(G\)"):
+        solve(problem, x0=[torch.ones(3, dtype=torch.float64)])
+
+
+def test_the_wrapped_function_keeps_its_name_and_words():
+    assert solve.__name__ == "solve"
+    assert "certify the answer" in str(solve.__doc__)
+    assert Problem([Block(f=LeastSquares(1.0, 1.0), h=L1(1.0), shape=2)]).check() is not None
