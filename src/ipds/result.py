@@ -42,6 +42,15 @@ class Result(OptimizeResult):
         """The multiplier of a constraint of a problem made by `minimize`; signs as in CVXPY."""
         return self._model("dual").dual(constraint, self)
 
+    @property
+    def violations(self) -> dict[str, float]:
+        """By how much the values of the variables miss each set and each constraint of a problem made by `minimize`.
+
+        Keys are the terms and constraints as written, numbers are distances. All are 0, to rounding or to the
+        tolerance of the equation; where a variable has two sets that are not convex, `value` meets one of them exactly.
+        """
+        return self._model("violations").violations(self.x)
+
     def _model(self, wanted: str) -> Any:
         problem = self.get("problem")
         if problem is None:

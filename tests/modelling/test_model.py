@@ -19,6 +19,7 @@ from ipds.functions import (
     Linear,
     Logistic,
     NonNegative,
+    NonzeroRows,
     PCAVariance,
     Precomposed,
     Quadratic,
@@ -361,3 +362,33 @@ def test_isotropic_total_variation_of_a_block():
     result = solve(stated, method="accelerated")
     assert result.success
     np.testing.assert_allclose(result.x[0], h.prox(V, 1.0), atol=1e-4)
+
+
+def test_two_sets_that_are_not_convex_on_one_variable():
+    """The value is that of the certificate: it meets the first set exactly, and it is said how nearly the other."""
+    data = np.random.default_rng(0).standard_normal((60, 6)) * np.linspace(3, 0.3, 6)
+    V = Variable((6, 2), name="V")
+    result = minimize(PCAVariance(data)(V) + Stiefel()(V) + NonzeroRows(3)(V), [V <= 2]).solve()
+    value = result.value(V)
+    assert result.success
+    np.testing.assert_allclose(value.T @ value, np.eye(2), atol=1e-12)
+    missed = result.violations["NonzeroRows(s=3)(V)"]
+    assert missed == pytest.approx(np.linalg.norm(value - NonzeroRows(3).prox(value, 1.0)))
+    assert 1e-12 < missed < 1e-3
+    assert result.violations["Stiefel()(V)"] < 1e-12
+    assert result.violations["V <= 2"] == 0.0
+    assert f"`NonzeroRows(s=3)(V)` is met to {missed:.1e}, see result.violations" in result.message
+    np.testing.assert_array_equal(value, result.x[0])  # what the certificate is about
+
+
+def test_violations_of_constraints_and_of_a_point_that_meets_all():
+    fit = minimize(sum_squares(x - 1), [x <= 0.5, x.sum() == 2, x >= -1])
+    result = fit.solve()
+    assert list(result.violations) == ["x <= 0.5", "x.sum() == 2", "x >= -1"]
+    assert max(result.violations.values()) < 1e-4
+    assert "violations" not in result.message
+    wrong = (np.array([1.0, 0.5, -3.0, 0.0, 0.0, 0.0]), *result.x[1:])
+    assert fit.violations(wrong) == pytest.approx({"x <= 0.5": 0.5, "x.sum() == 2": 3.5, "x >= -1": 2.0})
+    blocks = Problem([Block(f=LeastSquares(1.0, 1.0), A=-1.0, shape=2), Block(h=L1(1.0), shape=2)])
+    with pytest.raises(TypeError, match="violations: this is the result of a problem of blocks"):
+        _ = solve(blocks).violations

@@ -137,7 +137,7 @@ class _Draft:
         name = next(n for n in (f"w{k}" for k in range(1, len(taken) + 2)) if n not in taken)
         w = Variable(e.shape, name=name)
         self.auxiliary[w] = e
-        self.holdings[w] = Holding(h_notes=[f"`{term}`, its argument being no variable"])
+        self.holdings[w] = Holding(h_notes=[f"`{term}`"])
         self.equations.append(Row(zero_set(), e - w, f"{name} = {e}"))
         return w
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array, to_numpy
+from ..functions import Nonsmooth
 from ..problem import Problem
 from ..solving.solve import solve
 from . import refusals
@@ -20,6 +21,9 @@ from .terms import as_objective
 
 if TYPE_CHECKING:
     from ..result import Result
+
+EXACT = 1e-9
+"""A distance from a set, relative to the point, that is rounding."""
 
 
 class Model(Problem):
@@ -88,9 +92,31 @@ class Model(Problem):
         return x0, result.z if tuple(result.z.shape) == self.shape else None
 
     def answer(self, result: Result) -> Result:
-        """The result, which knows this problem: `result.value(x)`, `result.dual(constraint)`."""
+        """The result, which knows this problem: `result.value(x)`, `result.dual(constraint)`.
+
+        Where a variable has two sets that are not convex, its value meets one of them; the message says how nearly the
+        other.
+        """
         result.problem = self
+        if result.success:
+            known = {v: np.asarray(x) for v, x in zip(self.variables, result.x, strict=False)}
+            for w, e in self._compiled.auxiliary.items():
+                h, notes = self._compiled.holdings[w].h, self._compiled.holdings[w].h_notes
+                point = np.atleast_1d(e.at(known)) if h is not None and h.is_set else np.zeros(1)
+                missed = 0.0 if h is None or not h.is_set else _distance(h, point)
+                if missed > EXACT * float(np.linalg.norm(point)):
+                    result.message += f"; {' and '.join(notes)} is met to {missed:.1e}, see result.violations"
         return result
+
+    def violations(self, x: tuple[Array, ...]) -> dict[str, float]:
+        """By how much the values of the variables miss each set of the objective and each constraint, ‖·‖₂."""
+        terms = [t for t in self._objective.terms if isinstance(t.function, Nonsmooth) and t.function.is_set]
+        found = {str(t): _distance(t.function, np.atleast_1d(self.value(t.expression, x))) for t in terms}
+        for constraint in self.constraints:
+            e = np.asarray(self.value(constraint.difference, x))
+            left = e if constraint.sense == "==" else np.maximum(e if constraint.sense == "<=" else -e, 0.0)
+            found[str(constraint)] = float(np.linalg.norm(left))
+        return found
 
     def value(self, expression: Any, x: tuple[Array, ...]) -> Array:
         """The value of an expression at the blocks x."""
@@ -181,6 +207,11 @@ def minimize(objective: Any, constraints: Iterable[Constraint] = ()) -> Model:
     u is eliminated: its coefficient is the identity and H is convex, so a prox minimises it.
     """
     return Model(objective, constraints)
+
+
+def _distance(h: Any, point: np.ndarray) -> float:
+    """From a point to a set."""
+    return float(np.linalg.norm(point - h.prox(point, 1.0)))
 
 
 def _model_of(result: Result) -> Model:
