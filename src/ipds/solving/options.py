@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from ..result import Result
 
 Callback = Callable[[Any], object]
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -69,20 +66,13 @@ _ELSEWHERE = {
 """What other libraries call options of a solve."""
 
 
-def suggesting(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, with an error for options that it does not have which names the one that was meant."""
-    known = list(inspect.signature(function).parameters)
-
-    @functools.wraps(function)
-    def checked(*args: P.args, **options: P.kwargs) -> T:
-        for name in options:
-            if name not in known:
-                near = [_ELSEWHERE[name]] if name in _ELSEWHERE else difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
-                raise TypeError(f"{function.__name__} has no option {name!r}; {hint}")
-        return function(*args, **options)
-
-    return checked
+def require_known(function: str, known: Sequence[str], options: Iterable[str]) -> None:
+    """Refuse options that a function does not have, with the name of the one that was meant."""
+    for name in options:
+        if name not in known:
+            near = [_ELSEWHERE[name]] if name in _ELSEWHERE else difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+            raise TypeError(f"{function} has no option {name!r}; {hint}")
 
 
 def check_problem(problem: Any, rewritten: bool = False) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from .checkpoint import Checkpoint, Journal, journal, settings_of
 from .history import joined
 from .lock import locked
 from .loop import run_method
-from .options import Callback, Options, check_options, check_problem, check_seed, convention, suggesting
+from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
 from .run import FINAL
 from .starting import Start, require_room, starting_point
 from .starts import STARTS, best_of, from_convex, has_vertices, starts_for
@@ -33,7 +35,23 @@ if TYPE_CHECKING:
     from ..result import Result
 
 
-@suggesting
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _suggesting(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, which answers options that it does not have with the one that was meant."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> T:
+        require_known(function.__name__, known, options)
+        return function(*args, **options)
+
+    return checked
+
+
+@_suggesting
 def solve(
     problem: Problem,
     x0: Sequence[Any] | None = None,
