@@ -66,7 +66,6 @@ TRIED: dict[str, tuple[Any, ...]] = {
     "units.POWERS": (2, 30),
     "units.ORTHONORMAL": (0,),
     "strategies.SMALL": (0, 1000),
-    "cost.SLANTED": (0.0, 2.0),
 }
 
 

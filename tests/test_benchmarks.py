@@ -1,8 +1,10 @@
 """The benchmark of the engine runs: every family at a toy size, through the functions that measure and report."""
 
+import importlib
 import itertools
 import json
 import math
+import re
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import beside_peers, engine, problems, report, zoo
+from benchmarks import ablation, beside_peers, engine, problems, report, zoo
 from benchmarks.clock import Recorder
 from benchmarks.statements import regression
 
@@ -159,3 +161,15 @@ def test_convex_cases_are_stated_as_they_are_scored():
         problem, _ = case.pose()
         result = solve(problem, tol=1e-8)
         assert case.score(result.x[0])[0] == pytest.approx(result.fun, rel=1e-6)
+
+
+def test_every_constant_of_the_newton_method_has_a_reason():
+    """Those in capitals are followed by a docstring, which the table of engine_notes.md shows beside other values."""
+    found = {constant.label for constant in ablation.constants()}
+    for path in ablation.ROOM.glob("*.py"):
+        module = importlib.import_module(f"ipds.methods.newton.{path.stem}")
+        text = path.read_text()
+        names = (name for name in vars(module) if name.isupper())
+        capitals = {name for name in names if re.search(rf"^(\w+, )*{name}\b[^(\n]* = ", text, re.MULTILINE)}
+        assert {f"{path.stem}.{name}" for name in capitals} <= found
+    assert set(ablation.TRIED) <= found

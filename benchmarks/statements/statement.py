@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,11 +41,24 @@ class Statement:
     convex: bool = True
 
 
+SHORT = 0.1
+"""Seconds below which a solve is repeated."""
+
+
 def cvx(objective: Any, constraints: Sequence[Any] = (), solver: str = "CLARABEL") -> tuple[float, float]:
-    """The least value by CVXPY and the seconds of its solver alone."""
-    problem = cp.Problem(cp.Minimize(objective), list(constraints))
-    value = problem.solve(solver=solver)
-    return float(value), float(problem.solver_stats.solve_time)
+    """The least value by CVXPY and the seconds of its solver alone.
+
+    It reports wall time, and other programs may run: the least of three where that is short, and of CPU time around it.
+    """
+    problem, seconds = cp.Problem(cp.Minimize(objective), list(constraints)), math.inf
+    problem.get_problem_data(solver)  # compiles
+    for _ in range(3):
+        begin = time.process_time()
+        value = problem.solve(solver=solver)
+        seconds = min(seconds, time.process_time() - begin, float(problem.solver_stats.solve_time))
+        if seconds > SHORT:
+            break
+    return float(value), seconds
 
 
 def linear_program(c: np.ndarray, **rows: Any) -> tuple[float, float]:

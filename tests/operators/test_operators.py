@@ -39,6 +39,7 @@ from ipds.operators import (
     check_adjoint,
     from_linear_operator,
 )
+from ipds.operators.absolute import absolute
 
 rng = np.random.default_rng(7)
 M = rng.standard_normal((4, 6))
@@ -582,3 +583,12 @@ def test_kronecker_is_that_of_numpy():
         Kronecker(M, N).output_shape((7,))
     with pytest.raises(ValueError, match="nothing is mapped"):
         Kronecker(M, N).adjoint(np.ones(5))
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (3, 4, 2)])
+def test_sizes_of_gradients_are_exact(shape):
+    """In flat regions the differences vanish, what they are differences of does not."""
+    gradient = Gradient(shape, axes=(0, 1))
+    x = np.abs(np.random.default_rng(0).standard_normal(shape)) + 1.0
+    found = absolute(gradient).apply(x)
+    np.testing.assert_allclose(found.ravel(), abs(gradient.as_matrix(shape)) @ x.ravel())

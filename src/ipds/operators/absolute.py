@@ -10,6 +10,7 @@ from .._arrays import Array, Shape, asarray
 from ..distributed import Rows
 from .base import Compose, Operator, Scaled, Sum, Transpose
 from .differences import FiniteDifference
+from .gradient import Gradient
 from .maps import Diagonal, Identity, Matrix
 from .rows import RowMatrix
 from .sampling import Grouping, Sampling
@@ -56,7 +57,9 @@ def absolute(op: Operator) -> Operator:
         return FlatStack([absolute(part) for part in op.parts], op.shape)
     if isinstance(op, Transpose):
         return Transpose(absolute(op.inner))
-    return BySigns(op, chessboard=isinstance(op, FiniteDifference))
+    if isinstance(op, FiniteDifference):
+        return BySigns(op, forward=True, backward=True)
+    return BySigns(op, forward=isinstance(op, Gradient))
 
 
 class _Sizes(Operator):
@@ -125,31 +128,32 @@ def _adjoint(chunk: np.ndarray, mean: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 class BySigns(_Sizes):
-    """|A| x estimated by |A (σ x)| with signs σ: random ones (always the same), or a chessboard's.
+    """|A| x estimated by |A (σ x)| with signs σ: random ones (always the same), or a chessboard's, `forward` for A and
+    `backward` for Aᵀ.
 
     The mean square of A (σ x) over all signs is Σ_j A_kj² x_j². Single entries may come out too small by chance: take
     the larger of this and of another product of A that is at hand. Neighbours on a chessboard differ in sign, so that
     it is exact for differences along axes.
     """
 
-    def __init__(self, inner: Operator, *, chessboard: bool = False):
+    def __init__(self, inner: Operator, *, forward: bool = False, backward: bool = False):
         super().__init__(inner)
-        self.exact = self._chessboard = chessboard
-        self._drawn: dict[Shape, np.ndarray] = {}
+        self.exact, self._forward, self._backward = forward and backward, forward, backward
+        self._drawn: dict[tuple[Shape, bool], np.ndarray] = {}
 
     def apply(self, x: Array) -> Array:
-        return abs(self.inner.apply(self._signed(x)))
+        return abs(self.inner.apply(self._signed(x, self._forward)))
 
     def adjoint(self, y: Array) -> Array:
-        return abs(self.inner.adjoint(self._signed(y)))
+        return abs(self.inner.adjoint(self._signed(y, self._backward)))
 
-    def _signed(self, x: Array) -> Array:
+    def _signed(self, x: Array, chessboard: bool) -> Array:
         if isinstance(x, Rows):
             return x
         shape = tuple(x.shape)
-        if shape not in self._drawn:
+        if (shape, chessboard) not in self._drawn:
             odd = np.random.default_rng(0).integers(0, 2, shape)
-            if self._chessboard:
+            if chessboard:
                 odd = sum(np.indices(shape, sparse=True), np.zeros(shape, int)) % 2
-            self._drawn[shape] = (1 - 2 * odd).astype(np.int8)
-        return x * asarray(self._drawn[shape], x)
+            self._drawn[shape, chessboard] = (1 - 2 * odd).astype(np.int8)
+        return x * asarray(self._drawn[shape, chessboard], x)

@@ -39,6 +39,7 @@ from .returning import residuals
 from .weights import Weights
 
 WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
+"""Phases, as a carry holds them."""
 ROUNDS = 2
 """Rounds of ADMM before Newton steps."""
 SWEEPS = 30

@@ -30,6 +30,7 @@ from .weights import Weights
 REGULAR = 1e8
 """1/δ, and the ratio of the curvature to ε: half of the digits, which refinement gives back."""
 REFINEMENTS = 3
+"""Of the saddle-point system, at most: they take the effect of δ and ε away."""
 
 
 class Trust(NamedTuple):
