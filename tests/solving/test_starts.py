@@ -14,15 +14,18 @@ from ipds.functions import (
     L1,
     Binary,
     Box,
+    Cardinality,
     KBinary,
     LeastSquares,
     LHalf,
     Linear,
     NonNegative,
     Quadratic,
+    Sphere,
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS
+from ipds.modelling import quad_form
 from ipds.solving.flips import exchanged
 from ipds.solving.starts import convex_start, starts_for
 
@@ -196,3 +199,15 @@ def test_vertices_between_bounds_are_tried():
     assert result.starts == 8
     assert result.fun == pytest.approx(best)
     assert solve(problem, method=AcceleratedIPDS(), seed=0).starts == 1
+
+
+def test_few_loadings_on_a_sphere():
+    """Every eigenvector of every part of a covariance is critical; the start chooses one."""
+    rng = np.random.default_rng(1003)
+    X = rng.normal(size=(100, 14))
+    X[:, :4] += 1.5 * rng.normal(size=(100, 1))
+    S, v = np.cov(X.T), Variable(14, name="v")
+    result = solve(minimize(-quad_form(v, S) + Sphere()(v) + Cardinality(4)(v)), seed=0)
+    parts = itertools.combinations(range(14), 4)
+    assert result.starts == 8
+    assert result.fun == pytest.approx(min(-np.linalg.eigvalsh(S[np.ix_(T, T)])[-1] for T in parts))

@@ -28,7 +28,7 @@ from .loop import run_method
 from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
 from .run import FINAL
 from .starting import Start, require_room, starting_point
-from .starts import STARTS, best_of, from_convex, has_vertices, starts_for
+from .starts import STARTS, best_of, from_convex, has_many_minima, starts_for
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def solve(
         return solve(other, x, None, method, **own, seed=seed, presolve=presolve)  # type: ignore[arg-type]
 
     count = starts_for(problem, chosen)
-    if chosen is None and result.success and has_vertices(problem):
+    if chosen is None and result.success and has_many_minima(problem):
         count = STARTS["balanced"]
     if count > 1:
         return best_of(problem, result, count, again, tol, time_limit, seed)

@@ -10,7 +10,18 @@ import numpy as np
 
 from .._arrays import Array
 from ..errors import AssumptionError, DivergenceError
-from ..functions import L1, Binary, Box, CappedSimplex, KBinary, NonNegative, Nonsmooth, Stiefel
+from ..functions import (
+    L1,
+    Binary,
+    Box,
+    CappedSimplex,
+    KBinary,
+    NonNegative,
+    Nonsmooth,
+    Sphere,
+    Stiefel,
+    Sum,
+)
 from ..functions.scalar import ScalarPenalty
 from ..methods import AcceleratedIPDS, Method
 from ..methods.faces.restricted import assembled
@@ -58,15 +69,21 @@ def starts_for(problem: Problem, method: Method | None) -> int:
     return STARTS["balanced" if method is None else method.effort]
 
 
-def has_vertices(problem: Problem) -> bool:
-    """Whether few entries lie between bounds under an f known not to be convex: every vertex may be a minimum."""
+def has_many_minima(problem: Problem) -> bool:
+    """Whether few entries may have many minima: on a part of a sphere, between bounds under an f that is not convex."""
     return sum(math.prod(block.shape) for block in problem.blocks) <= FEW and any(
-        block.f is not None
-        and block.f.is_convex is False
-        and block.h.is_convex
-        and bool(np.all(np.isfinite(np.asarray(block.h.width(block.shape), float))))
+        _is_part_of_sphere(block.h) or (block.h.is_convex and _bends_between_bounds(block))
         for block in problem.blocks
     )
+
+
+def _is_part_of_sphere(h: Nonsmooth) -> bool:
+    return isinstance(h, Sum) and any(isinstance(part, Sphere) for part in (h.penalty, h.constraint))
+
+
+def _bends_between_bounds(block: Block) -> bool:
+    known = block.f is not None and block.f.is_convex is False
+    return known and bool(np.all(np.isfinite(np.asarray(block.h.width(block.shape), float))))
 
 
 def from_convex(

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L0, LeastSquares, NonNegative
+from ipds.functions import L0, L1, LeastSquares, NonNegative
 from ipds.modelling import sum_squares
 
 
@@ -65,3 +65,15 @@ def test_steps_of_a_nonnegative_signal():
     value = 0.5 * np.sum((x - y) ** 2) + 2.0 * np.count_nonzero(np.abs(np.diff(x)) > 1e-7)
     assert result.success
     assert value == pytest.approx(least_with_steps(y, 2.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_zero_is_left_where_an_entry_is_worth_its_price(seed):
+    """x = 0 is a minimum of every ℓ0 penalty."""
+    rng = np.random.default_rng(seed)
+    G = rng.normal(size=(60, 15))
+    y = 3.0 * G[:, 1] - 2.0 * G[:, 6] + 0.2 * rng.normal(size=60)
+    y[:5] += 20.0
+    result = solve(Problem([Block(h=L0(10.0), A=-G, shape=15), Block(h=L1(1.0), shape=60)], b=-y), seed=0)
+    assert result.success
+    assert np.flatnonzero(result.x[0]).tolist() == [1, 6]

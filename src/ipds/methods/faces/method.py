@@ -29,7 +29,7 @@ from ...theory.state import State, residual_of
 from ..base import Method
 from .active import applies, settle
 from .restricted import Restricted, assembled
-from .swaps import column_norms, eliminated, improve
+from .swaps import column_norms, eliminated, first_entry, improve
 
 LOOK = 5
 """Iterations between looks at the faces."""
@@ -50,7 +50,7 @@ class Carry(NamedTuple):
     labels: tuple[np.ndarray, ...]
     """Of the faces at the last look."""
     seen: int
-    """Looks in a row with these labels."""
+    """Looks in a row with these labels; -1 where all entries are 0 and none was worth its price."""
     wait: int
     """Looks that an attempt takes."""
     holds: int
@@ -111,12 +111,22 @@ class OnFaces(Method):
             return carry._replace(t=t), state
         first, state = self.first.step(setup.first, carry.first)
         carry = carry._replace(t=t, first=first)
-        if not setup.at or t % LOOK or state.transient or not state.settled:
+        if not setup.at or (t % LOOK and t > 1) or state.transient or not state.settled:
             return carry, state
         found = [setup.problem.blocks[i].h.face(state.q[i]) for i in setup.at]
         faces = {i: face for i, face in zip(setup.at, found, strict=True) if isinstance(face, Coordinates)}
-        if len(faces) < len(setup.at) or not any(face.dimension for face in faces.values()):
+        if len(faces) < len(setup.at):
             return carry._replace(seen=0), state
+        empty = not any(face.dimension for face in faces.values())
+        if t == 1 and not empty:
+            return carry, state
+        if empty and carry.seen >= 0:  # all is 0, a minimum as soon as entries have a price: is one worth it?
+            faces = first_entry(setup.problem, state, faces, setup.norms) or {}
+            solved = finish(setup, state, faces) if faces else None
+            if solved is not None:
+                return self._held(setup, carry, solved)
+        if empty:
+            return carry._replace(seen=-1), state
         labels = tuple(face.label.astype(np.int8) for face in faces.values())
         if not all(map(np.array_equal, labels, carry.labels)):
             return carry._replace(labels=labels, seen=1), state
@@ -126,6 +136,10 @@ class OnFaces(Method):
         solved = finish(setup, state, faces)
         if solved is None:
             return carry._replace(seen=0, wait=carry.wait + PATIENCE), state
+        return self._held(setup, carry, solved)
+
+    def _held(self, setup: Setup, carry: Carry, solved: State) -> tuple[Carry, State]:
+        """The answer from then on."""
         slopes = subgradients(setup.problem, solved)
         return carry._replace(holds=1, x=solved.x, slopes=slopes, z=solved.z), solved
 
@@ -188,6 +202,6 @@ def finish(setup: Setup, state: State, faces: dict[int, Coordinates]) -> State |
         problem.restorable is None
     ):  # measured where the equation is not met: by as much as it could be lower there
         room += 2 * float(np.vdot(abs(state.z), abs(residual_of(problem, replace(state, x=state.q)))))
-    accepted = float(objective(problem, solved)) <= before + room
-    relative = certify(problem, solved).relative
-    return solved if accepted and relative <= min(EXACT, certify(problem, state).relative) else None
+    value, relative = float(objective(problem, solved)), certify(problem, solved).relative
+    most = EXACT if value < before - room else min(EXACT, certify(problem, state).relative)
+    return solved if value <= before + room and relative <= most else None

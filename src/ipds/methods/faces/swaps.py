@@ -10,13 +10,15 @@ leave, many at once at first, and others may join alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...functions.faces import Support
+from ...functions.faces import Coordinates, Support
 from ...problem import Problem
+from ...theory.objective import objective
 from ...theory.state import State
 from ..deadline import raise_if_late
 from .restricted import Restricted
@@ -44,6 +46,28 @@ def improve(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) 
             break
         restricted, found, value = better
     return restricted, found
+
+
+def first_entry(
+    problem: Problem, state: State, faces: Mapping[int, Coordinates], norms: dict[int, np.ndarray]
+) -> dict[int, Coordinates] | None:
+    """Faces with one free entry and a solution lower than a point that is 0, where entries have a price; else None."""
+    lowest, best = float(objective(problem, replace(state, x=state.q))), None
+    if len(faces) > 1:
+        return None
+    ((i, face),) = faces.items()
+    if not isinstance(face, Support) or face.price is None:
+        return None
+    g, f = problem.operators[i].adjoint(state.z), problem.blocks[i].f
+    g = g if f is None else g + f.grad(state.q[i])
+    score = (face.pull(g) / np.where(norms[i] > 0, norms[i], 1.0)).ravel()
+    for j in np.argsort(-score)[:TRIALS]:
+        raise_if_late()
+        own = Restricted(problem, {i: face.having([int(j)])})
+        found = own.solve(state.q, state.z)
+        if found is not None and own.reached(found) < lowest:
+            lowest, best = own.reached(found), dict(own.faces)
+    return best
 
 
 def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State] | None:
