@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.errors import AssumptionError
@@ -46,6 +47,20 @@ def test_a_path_is_followed_on_its_faces_and_ends_where_cold_solves_do(name):
             assert warm.nit == 1
             assert warm.certificate.relative < 1e-9
     assert found >= 10
+
+
+def test_correlated_columns_change_their_places_one_by_one():
+    """The serum columns of the diabetes data: where many changes at once lead astray, single ones do not."""
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X / X.std(axis=0), (y - y.mean()) / y.std()
+    w, path = Variable(10, name="w"), np.max(np.abs(X.T @ y)) * np.geomspace(0.9, 0.01, 50)
+    results = [minimize(0.5 * sum_squares(X @ w - y) + path[0] * norm1(w)).solve()]
+    for weight in path[1:]:
+        results.append(
+            minimize(0.5 * sum_squares(X @ w - y) + weight * norm1(w)).solve(warm_start=results[-1])
+        )
+    assert all(result.method == "auto: GivenFace" for result in results[1:])
+    assert all(result.certificate.relative < 1e-9 for result in results[1:])
 
 
 def test_a_far_start_is_no_obstacle():

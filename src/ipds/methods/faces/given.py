@@ -5,7 +5,7 @@ Along a path of weights most zeros and signs stay, and what changes is found in 
     Σ f_j + h_j, h_j a sum over entries with a kink at 0 (L1, say), S the nonzeros of x:
         x_S ← x_S - (∇²f_SS + h''_S)⁻¹ (∇f_S + h'_S),   entries that lose their sign become 0,
         zeros on which |∇f| exceeds h'(0+) join S with the sign of -∇f,
-        until nothing changes and the step is rounding
+        until nothing changes and the step is rounding; where the objective rises, back, and one change at a time
     Σ of kinks of u = M v + c without an f (least absolute deviations, quantiles, with L1 or not):
         exchanges from vertex to vertex (`pivots`)
 
@@ -35,10 +35,12 @@ from ..deadline import raise_if_late
 from ..newton.factors import dense_cholesky
 from .restricted import Restricted, assembled
 
-STEPS = 20
+STEPS = 40
 """Newton steps at most."""
 ENOUGH = 1e-12
 """A step of this share of x, or a force of this share of ∇f, is rounding."""
+ROUNDING = 1e-12
+"""A rise of the objective, or an entry that is left of one, relative to it, that is rounding."""
 SLACK = 1e-10
 """By how much a force may exceed h'(0+), relative to it, by rounding."""
 SEED = 1e-9
@@ -109,15 +111,26 @@ def _settled(block: Block, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     f, h = block.f, block.h
     assert f is not None
     assert isinstance(h, ScalarPenalty)
-    x, most, arrived = np.array(x), h.slope_at_zero(x.shape), False
+    x, most, arrived, careful = np.array(x), h.slope_at_zero(x.shape), False, False
+    best, lowest = x.copy(), np.inf
     for _ in range(STEPS):
         raise_if_late()
-        g, own = f.grad(x), h.subgradient(x)
+        value, g = f.value_and_grad(x)
+        value, own = value + float(h(x)), h.subgradient(x)
+        if not careful and value > lowest + ROUNDING * abs(
+            lowest
+        ):  # too many changes at once: one by one from now on
+            x, careful, arrived = best.copy(), True, False
+            continue
+        best, lowest = x.copy(), value
         joining = (x == 0) & (np.abs(g) > most * (1 + SLACK))
         force = np.where(x == 0, 0.0, g + own)
         arrived = arrived or float(np.linalg.norm(force)) <= ENOUGH * float(np.linalg.norm(g))
         if arrived and not joining.any():
             return x, np.where(x == 0, -g, own)
+        if careful:  # the one that is pulled the most, once the others have settled
+            strongest = np.where(joining, np.abs(g) - most, 0.0).argmax()
+            joining = joining & arrived & (np.arange(x.size).reshape(x.shape) == strongest)
         if joining.any():
             x[joining] = -np.sign(g[joining]) * SEED * (float(np.max(np.abs(x))) or 1.0)
             force = np.where(x == 0, 0.0, g + h.subgradient(x))
@@ -128,7 +141,11 @@ def _settled(block: Block, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if h.second_derivative(x).any():
             H = H + np.diag(h.second_derivative(x).flat[free])
         d = -dense_cholesky(H)(force.flat[free])
-        moved = np.where((y + d) * y < 0, 0.0, y + d)
+        crossed = (y + d) * y < 0
+        if careful and crossed.any():  # as far as the first that loses its sign
+            d *= np.min(-y[crossed] / d[crossed])
+            crossed = np.abs(y + d) <= ROUNDING * np.abs(y)
+        moved = np.where(crossed, 0.0, y + d)
         arrived = bool(np.all(moved) and np.linalg.norm(d) <= ENOUGH * np.linalg.norm(moved))
         x.flat[free] = moved
     raise AssumptionError("GivenFace: the steps do not settle")
