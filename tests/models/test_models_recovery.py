@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from ipds.models import DualPCP, RobustLowRank, RobustSparseRegressor, SparsePhaseRetrieval, separate_video
 from ipds.models._lad import least_absolute_deviations
+from ipds.models._support import _narrowed
 from ipds.models.dual_pcp import gap
 from ipds.operators import Sampling
 from models_data import low_rank, phase, regression, subspace
@@ -36,6 +39,21 @@ def test_regression_chooses_the_sparsity(seed: int) -> None:
     by_cv = RobustSparseRegressor(sparsity=[4, 8, 16], cv=3).fit(data.X, data.y)
     assert by_cv.sparsity_ == 8
     assert list(by_cv.selection_) == [4, 8, 16]
+
+
+@pytest.mark.parametrize("best", [1, 2, 11, 16, 40, 99])
+def test_few_sizes_are_tried_around_the_best(best: int) -> None:
+    tried: set[int] = set()
+
+    def criterion(candidates: list[int]) -> dict[int, tuple[float, float]]:
+        tried.update(candidates)
+        return {s: (abs(math.log(s / best)), 0.0) for s in candidates}
+
+    doubling = [1, 2, 4, 8, 16, 32, 64, 100]
+    scores = _narrowed(criterion, doubling, criterion(doubling))
+    assert min(scores, key=lambda s: scores[s]) == best
+    assert {max(1, best - 1), min(100, best + 1)} <= tried  # no neighbour is better
+    assert len(tried) <= len(doubling) + 12
 
 
 def test_regression_by_cross_validation_over_all_s() -> None:

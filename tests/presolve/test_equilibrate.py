@@ -28,7 +28,7 @@ from ipds.functions import (
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS
-from ipds.operators import FiniteDifference, FlatStack, Identity, Matrix
+from ipds.operators import FiniteDifference, FlatStack, Identity, Matrix, Sampling
 from ipds.presolve import presolve
 from ipds.presolve.equilibrate import equilibrated
 from ipds.presolve.table import piece
@@ -240,3 +240,12 @@ def test_entries_whose_squares_overflow_are_taken_as_they_are(size):
     problem = Problem([Block(A=-PLAIN * columns, shape=N), Block(h=L1(1.0), shape=M)], b=-Y)
     units = equilibrated(problem)
     assert units is None or all(np.all(np.isfinite(u)) and np.all(u > 0) for u in units._units)
+
+
+@pytest.mark.parametrize("A", [Identity(-3.0), Sampling(np.eye(4) == 0)], ids=["multiple", "sampling"])
+def test_equations_that_pick_entries_of_one_variable_are_left_alone_without_a_look_at_them(A, monkeypatch):
+    monkeypatch.setattr("ipds.presolve.equilibrate.Table", None)  # not even made
+    shape = A.output_shape((4, 4))
+    assert equilibrated(Problem([Block(h=Rank(1), A=A, shape=(4, 4)), Block(h=L1(1.0), shape=shape)])) is None
+    with pytest.raises(TypeError):
+        equilibrated(Problem([Block(h=L1(1.0), A=Matrix(PLAIN), shape=N), Block(h=L1(1.0), shape=M)]))
