@@ -131,6 +131,17 @@ def test_a_weight_of_two_is_a_sample_twice_and_of_none_is_none(alpha: Any) -> No
     assert weighted.alpha_ == pytest.approx(repeated.alpha_)
 
 
+def test_samples_at_one_position_count_as_their_weighted_mean() -> None:
+    t = np.repeat(np.arange(10.0), 2)
+    y = np.random.default_rng(4).standard_normal(20)
+    c = np.tile([1, 3], 10)
+    weighted = TrendFilter(1, 0.2).fit(t, y, c)
+    repeated = TrendFilter(1, 0.2).fit(np.repeat(t, c), np.repeat(y, c))
+    means = (y[::2] + 3 * y[1::2]) / 4
+    np.testing.assert_allclose(weighted.trend_, repeated.trend_, atol=1e-8)
+    np.testing.assert_allclose(weighted.trend_, TrendFilter(1, 0.2 / 4).fit(None, means).trend_, atol=1e-6)
+
+
 def test_units_of_positions_are_in_alpha_alone() -> None:
     y = noisy(RANDOM)
     for order in (1, 3):

@@ -29,6 +29,10 @@ from ._path import Point, Tuned, grid
 HIGHEST = 3
 """The highest order: no eye sees the difference to the next, and running sums of more levels lose their digits."""
 
+UNITS = 10.0
+"""Positions run from 0 to this in the problem that is solved: derivatives are then of the size of the values for trends
+that bend about as often, and differ by few powers of ten for others."""
+
 
 class Trend(NamedTuple):
     """A piecewise polynomial by its values and derivatives [x, v_1, …, v_k] at t (`_divided`)."""
@@ -127,7 +131,7 @@ class TrendFilter(RegressorMixin, Tuned):
         return tags
 
     def problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
-        """The problem behind `fit`: positions brought to [0, 1], v = (x, derivatives), u = (0, D^{k+1}x)."""
+        """The problem behind `fit`: positions from 0 to 10, v = (x, derivatives), u = (0, D^{k+1}x)."""
         model = self._aside()
         data, target = model._prepared(X, y, sample_weight)
         return model._problem(data, target, model._chosen_alpha(data, target))
@@ -223,8 +227,8 @@ class TrendFilter(RegressorMixin, Tuned):
         )
 
     def _unit_of_penalty(self, data: np.ndarray) -> float:
-        """‖D^{k+1}x‖₁ at positions on [0, 1] times this is that at the positions given."""
-        return float(data[-1, 0] - data[0, 0]) ** -self.order_
+        """‖D^{k+1}x‖₁ at the positions solved for times this is that at the positions given."""
+        return _width(data[:, 0]) ** -self.order_
 
     def _unpacked(self, data: np.ndarray, target: np.ndarray, result: Result) -> tuple[Trend, float]:
         """The trend with the knots of a solution, in the units of the positions, and 0.
@@ -234,7 +238,7 @@ class TrendFilter(RegressorMixin, Tuned):
         rows = len(target) - self.order_ - 1
         jumps = np.asarray(result.x[1])[-rows:]
         values = nearest(_unit(data[:, 0]), target, data[:, 1], jumps, self.order_)
-        width = data[-1, 0] - data[0, 0]
+        width = _width(data[:, 0])
         return Trend(data[:, 0], [v / width**j for j, v in enumerate(values)]), 0.0
 
     def _outward(self, w: Trend) -> np.ndarray:
@@ -275,5 +279,10 @@ class TrendFilter(RegressorMixin, Tuned):
 
 
 def _unit(t: np.ndarray) -> np.ndarray:
-    """Increasing positions brought to [0, 1]."""
-    return np.asarray((t - t[0]) / (t[-1] - t[0]))
+    """Increasing positions brought to [0, UNITS]."""
+    return np.asarray((t - t[0]) / _width(t))
+
+
+def _width(t: np.ndarray) -> float:
+    """The unit of positions in the problem that is solved."""
+    return float(t[-1] - t[0]) / UNITS
