@@ -61,6 +61,9 @@ ROUNDING = 1e-13
 NONE_LEFT = 1e-24
 """A relative gap that is none at all: interior-point steps end there. The residual of stationarity is rounding long
 before, but products of zeros with what holds them may be small while one of the factors is not."""
+WAITS = 50
+"""Steps for which such a point waits before the semismooth ones take over: proofs that there is no solution are tried
+there first, and semismooth steps find the directions of others."""
 WORTH = 1e-5
 """Interior points are worth a check from this relative residual and gap on: certificates are near the root of it."""
 NEAR = 1e-2
@@ -205,7 +208,8 @@ class NewtonALM(Method):
         assert setup.interior is not None
         form, interior = setup.form, setup.interior
         if carry.gap <= NONE_LEFT:
-            return carry
+            carry = carry._replace(stalled=carry.stalled + 1)
+            return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
         with np.errstate(all="ignore"):  # a step that rounding has spoilt is seen by its outcome
             v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
             y, u = interior.multipliers(point), form.apply(v) + form.c
