@@ -35,6 +35,8 @@ LOOK = 5
 """Iterations between looks at the faces."""
 PATIENCE = 4
 """Looks in a row at which the faces agree; with 2, most supports of correlated designs were solved too soon."""
+EARLY = 10
+"""Iterations before which a point that is 0 does not end a run: entries may still appear."""
 EXACT = 1e-9
 """Relative certificate up to which an answer is held on to."""
 RISE = 1e-9
@@ -120,6 +122,8 @@ class OnFaces(Method):
         empty = not any(face.dimension for face in faces.values())
         if t == 1 and not empty:
             return carry, state
+        if empty and carry.seen >= 0 and t < EARLY:
+            return carry, replace(state, settled=False)
         if empty and carry.seen >= 0:  # all is 0, a minimum as soon as entries have a price: is one worth it?
             faces = first_entry(setup.problem, state, faces, setup.norms) or {}
             solved = finish(setup, state, faces) if faces else None
