@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -189,6 +190,9 @@ def _first_answer(
             if not tried and following is None:
                 raise
             continue
+        except Exception as error:  # of the caller's functions, after others have handed over
+            _with_earlier(error, handed)
+            raise
         result.method = f"auto: {result.method}" + (f" ({choice.why})" if choice.why else "")
         tried.append(result)
         if result.proof is not None:
@@ -207,6 +211,19 @@ def _first_answer(
     if best is not tried[-1]:  # those that went on from there found nothing better
         best.status, best.message = tried[-1].status, tried[-1].message
     return best
+
+
+def _with_earlier(error: Exception, handed: Sequence[Result]) -> None:
+    """The result that an error carries, with what other methods had found before: the best point, the whole history."""
+    if not handed:
+        return
+    last = getattr(error, "result", None)  # None where the method had not begun
+    found = [*handed, *([] if last is None else [last])]
+    best = min(found, key=lambda r: r.certificate.relative)
+    best.history = joined([r.history for r in found])
+    best.status, best.message, best.success = Status.FAILED, Status.FAILED.value, False
+    with contextlib.suppress(AttributeError, TypeError):  # an exception without room for attributes
+        error.result = best  # type: ignore[attr-defined]
 
 
 def iterate(
