@@ -35,3 +35,8 @@ def test_what_has_no_solution_is_called_so(seed):
             else proves(case.problem, direction)
         )
         assert proved is not None
+
+
+def test_directions_that_interior_points_do_not_show():
+    """They came to rest at a point without a gap; semismooth steps from there grow along the direction."""
+    assert attempt(unbounded(910091), seconds=4.0).status.name == "UNBOUNDED"
