@@ -168,7 +168,7 @@ def result_of(
         remarks = certified(done.stated, point.x, point.fun, point.t)
     elif run.proof is None:
         remarks = unsolved(run.history, point.certificate.rows, tol, status)
-        remarks = remarks or growing(done.stated, point.x, status)
+        remarks = remarks or growing(done.stated, point.x, status, point.t)
     return Result(
         x=tuple([to_caller(_in_precision(xi, dtype)) for xi in point.x]),
         z=to_caller(_in_precision(point.z, dtype)),

@@ -17,6 +17,8 @@ LITTLE = 1e-6
 """A penalty whose value is below this share of the objective's terms does not count."""
 STAYS = 0.5
 """The equation stays where it is if its residual never falls below this share of what it was in the first half."""
+LONG = 100
+"""Iterations after which a limit is no longer why a convex problem is not solved."""
 FALLS = 1e-2
 """By what share of itself the objective falls where twice the answer counts as lower."""
 UNSOLVED = (Status.STALLED, Status.MAX_ITER, Status.TIME_LIMIT)
@@ -43,14 +45,15 @@ def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> lis
     return [*remarks, *idle(problem)]
 
 
-def growing(problem: Problem, x: Sequence[Array], status: Status) -> list[str]:
-    """That twice the answer would be lower where a convex problem stalls: nothing holds its variables back.
+def growing(problem: Problem, x: Sequence[Array], status: Status, nit: int) -> list[str]:
+    """That twice the answer would be lower where a convex problem does not end: nothing holds its variables back.
 
     Logistic regression of data that a plane separates, say: the coefficients grow for ever.
     """
     convex = all(b.h.is_convex and (b.f is None or bool(b.f.is_convex)) for b in problem.blocks)
     plain = all(type(xi) is np.ndarray for xi in x) and not np.any(problem.b)  # then 2x is feasible, too
-    if status not in (Status.STALLED, Status.STALLED_FEASIBLE) or not (convex and plain):
+    early = nit < LONG and status not in (Status.STALLED, Status.STALLED_FEASIBLE)
+    if early or status not in (*UNSOLVED, Status.STALLED_FEASIBLE) or not (convex and plain):
         return []
     here, beyond = (float(problem.objective([c * xi for xi in x])) for c in (1.0, 2.0))
     if not beyond < here - FALLS * abs(here):
