@@ -45,8 +45,8 @@ def test_small_problems_have_one_thread(n, threads):
 
 def test_a_fit_has_one_thread(monkeypatch):
     seen = []
-    leading = SparsePCA._leading
-    monkeypatch.setattr(SparsePCA, "_leading", lambda *given: (seen.append(counts()), leading(*given))[1])
+    started = SparsePCA._started
+    monkeypatch.setattr(SparsePCA, "_started", lambda *given: (seen.append(counts()), started(*given))[1])
     SparsePCA(n_components=2).fit(np.random.default_rng(0).standard_normal((10, 5)))
     assert seen == [{1}]
 

@@ -129,7 +129,7 @@ def falls(problem: Problem, q: Sequence[Array]) -> Proof | None:
     length = math.hypot(*map(norm, q))
     if not (0 < length < math.inf):
         return None
-    d = [block.h.receding(qi / length) for block, qi in zip(problem.blocks, q, strict=True)]
+    d = [block.h.receding(_grown(qi / length)) for block, qi in zip(problem.blocks, q, strict=True)]
     sizes = [absolute(op).apply(abs(di)) for op, di in zip(problem.operators, d, strict=True)]
     largest = max(map(norm, sizes))
     for i, op in enumerate(
@@ -150,6 +150,12 @@ def falls(problem: Problem, q: Sequence[Array]) -> Proof | None:
     if error > FLAT or not _falls_far(problem, d, q, margin):
         return None
     return Proof("unbounded", tuple(d), margin, math.inf, error)
+
+
+def _grown(d: Array) -> Array:
+    """d without the entries that are rounding beside its largest: they are no part of a direction."""
+    size = abs(d)
+    return np.where(size > precision(d) * np.max(size, initial=0.0), d, 0.0)
 
 
 def _falls_far(problem: Problem, d: Sequence[Array], q: Sequence[Array], margin: float) -> bool:
