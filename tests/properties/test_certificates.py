@@ -40,3 +40,8 @@ def test_what_has_no_solution_is_called_so(seed):
 def test_directions_that_interior_points_do_not_show():
     """They came to rest at a point without a gap; semismooth steps from there grow along the direction."""
     assert attempt(unbounded(910091), seconds=4.0).status.name == "UNBOUNDED"
+
+
+def test_a_solution_at_zero_ends_the_run_although_nothing_is_left_to_compare_with():
+    end, found = judged(7101809)
+    assert (end, found) == ("CONVERGED", [])

@@ -16,6 +16,8 @@ from .inside import Inside
 MET = 1e-5
 """Relative residual of the equation above which a state does not end a run, however little its rows weigh: those of
 constraints may be small beside what they add up, and sweeps leave them last."""
+TINY = 1e-150
+"""Beyond this nothing is left of a residual: where the solution is 0, all that it is compared with vanishes with it."""
 
 
 def _last_slope(problem: Problem, u: np.ndarray) -> Any:
@@ -71,7 +73,7 @@ def state_of(problem: Problem, form: Form, likes: tuple[Array, ...], pair: Pair,
         # on a bound where f is not finite: nearer to v it is
         u, beta = form.apply(pair.v) + form.c, 100 * beta
     product = form.apply(v) + form.c
-    met = norm(product - q) <= MET * max(norm(product), norm(q), norm(v))  # ‖M‖ = 1
+    met = _is_met(form, product, q, v, pair.y)
     rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
     size = math.prod(problem.blocks[-1].shape)
     own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
@@ -108,6 +110,14 @@ def state_of(problem: Problem, form: Form, likes: tuple[Array, ...], pair: Pair,
         due=due,
         settled=met,
     )
+
+
+def _is_met(form: Form, product: np.ndarray, q: np.ndarray, v: np.ndarray, y: np.ndarray) -> bool:
+    """Whether u = M v + c holds up to `MET`, or what is left of it moves the objective by rounding only."""
+    left = norm(product - q)
+    if left <= MET * max(norm(product), norm(q), norm(v)):  # ‖M‖ = 1
+        return True
+    return bool(left * norm(y) <= np.finfo(float).eps * abs(form.smooth.value(v)) + TINY)
 
 
 def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: float) -> np.ndarray:
