@@ -45,3 +45,7 @@ def test_directions_that_interior_points_do_not_show():
 def test_a_solution_at_zero_ends_the_run_although_nothing_is_left_to_compare_with():
     end, found = judged(7101809)
     assert (end, found) == ("CONVERGED", [])
+
+
+def test_a_penalty_that_grows_for_ever_overflows_nothing():
+    assert judged(9101066)[0] == "STALLED"

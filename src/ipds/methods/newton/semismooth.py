@@ -30,6 +30,8 @@ NOISE = 1e-15
 """‖∇φ‖ in units of β‖w‖ that is rounding: some units in the last place, not all of one sign."""
 LESS = 10.0
 """What β is divided by where rounding keeps stationarity from falling further, and the equation is better than that."""
+CEILING = 1e100
+"""β at most: where no point meets the equation it would grow until it overflows."""
 BALANCE = 10.0
 """β grows unless the equation is this much better than stationarity, and the other way round for ε."""
 
@@ -90,7 +92,7 @@ def following(s: Subproblem, at: Look, infeasible: float, unbalanced: float) -> 
         beta /= LESS
     else:
         if infeasible >= unbalanced / BALANCE:
-            beta *= factor
+            beta = min(beta * factor, CEILING)
         if unbalanced >= infeasible / BALANCE:
             eps /= factor
     return Subproblem(s.v, s.v, at.y, beta, eps, 0)
