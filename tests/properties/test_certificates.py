@@ -49,3 +49,8 @@ def test_a_solution_at_zero_ends_the_run_although_nothing_is_left_to_compare_wit
 
 def test_a_penalty_that_grows_for_ever_overflows_nothing():
     assert judged(9101066)[0] == "STALLED"
+
+
+def test_where_nothing_is_minimised_large_blocks_hide_no_residual():
+    """Terms of 1e7 that cancel made a residual of 118 beside b of 54 look small."""
+    assert attempt(infeasible(13000219), seconds=2.0).status.name == "INFEASIBLE"

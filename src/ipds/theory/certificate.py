@@ -37,6 +37,7 @@ from .entries import (
 from .fixed import Fixed, fixed_of
 from .sizes import (
     BALANCE,
+    NOISE,
     ROUNDING,
     Balance,
     Energy,
@@ -254,11 +255,17 @@ def _rows(
     least: Any,
     known: Sequence[Array | None],
 ) -> Array:
-    """R = Σ|A_i||q_i| + |b|, where b is 0 Σ|A_i| X_i with the sizes X_i of entries; at most the room of sets."""
+    """R = Σ|A_i||q_i| + |b|, where b is 0 Σ|A_i| X_i with the sizes X_i of entries; at most the room of sets.
+
+    |b| alone where nothing is minimised.
+    """
     zero, rows = fixed.homogeneous, None
     if zero is not True:
         plain = _sum(problem, fixed, lambda i: abs(acting[i].q), acting, known)
-        rows = add_in_place(plain, abs(problem.b))
+        if any(fixed.priced):
+            rows = add_in_place(plain, abs(problem.b))
+        else:  # nothing keeps the blocks from growing until any residual looks small beside them
+            rows = namespace(plain).maximum(abs(problem.b) + 0.0 * plain, NOISE * plain)
 
     def lifted(i: int) -> Array:
         if not fixed.priced[i]:
