@@ -142,8 +142,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RobustSparseRegressor:
         """Fit to samples X (dense or sparse) and targets y.
 
-        sample_weight : c_i; a sample of weight 2 counts as two samples, in the refit, the choice of s, the scale of the
-        noise and `predict_interval` too. Not for Dask arrays.
+        `sample_weight` are the c_i: a sample of weight 2 counts as two samples, in the refit, the choice of s,
+        the scale of the noise and `predict_interval` too. Not for Dask arrays.
         """
         self._choice("refit", self.refit, ("lad", "ls", None))
         self._nonnegative("outlier_threshold", self.outlier_threshold)
