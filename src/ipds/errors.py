@@ -59,9 +59,9 @@ def naming_blocks(problem: Problem) -> Iterator[None]:
         raise
 
 
-def with_result(error: Exception, result: Result) -> None:
-    """Let an error carry what was reached before it, as `error.result`, unless it carries something already."""
-    if getattr(error, "result", None) is None:
+def with_result(error: Exception, result: Result, instead: bool = False) -> None:
+    """Let an error carry what was reached before it, as `error.result`, `instead` of what it carries already or not."""
+    if instead or getattr(error, "result", None) is None:
         with contextlib.suppress(AttributeError, TypeError):  # an exception without room for attributes
             error.result = result  # type: ignore[attr-defined]
 

@@ -245,10 +245,13 @@ class Problem:
         return None
 
     def restore(
-        self, x: Sequence[Array], products: Sequence[Array] | None = None
+        self, x: Sequence[Array], products: Sequence[Array] | None = None, at: int | None = None
     ) -> tuple[Array, ...] | None:
-        """The feasible point obtained by solving the constraint for the `restorable` block, or None."""
-        j = self.restorable
+        """The feasible point obtained by solving the constraint for block `at` with A = c·I.
+
+        By default the `restorable` one; None where there is none.
+        """
+        j = self.restorable if at is None else at
         if j is None:
             return None
         op = self.operators[j]

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,9 +16,6 @@ from .errors import Commands, say
 from .models import MODELS, Model, Parameter
 from .prepare import prepared
 from .report import exit_code, outcome, report
-
-if TYPE_CHECKING:
-    pass
 
 CODES = (
     "Exit codes: 0 certified; 1 stopped without a certificate to the tolerance (limits, stalled); 2 wrong usage or bad "
@@ -37,21 +34,21 @@ class ModelsAndFiles(Commands):
         if name.endswith(".py"):
             return super().resolve_command(ctx, ["file", *args])
         if name not in self.commands and not name.startswith("-"):
-            what = (
-                f"ipds solve MODEL {name}"
-                if Path(name).exists() or Path(name).suffix
-                else "ipds solve MODEL DATA"
-            )
-            near = [near for near in MODELS if name.lower() in near] or difflib.get_close_matches(
-                name, MODELS
-            )
-            hint = (
-                f"Did you mean {' or '.join(map(repr, near))}?"
-                if near
-                else f"A model is one of {', '.join(MODELS)}"
-            )
-            raise ValueError(f"{name!r} is no model ({what}). {hint}")
+            raise ValueError(f"{name!r} is no model (ipds solve MODEL {_data(name)}). {_meant(name)}")
         return super().resolve_command(ctx, args)
+
+
+def _data(name: str) -> str:
+    """The name, where it looks like that of a file, else a word for one."""
+    return name if Path(name).exists() or Path(name).suffix else "DATA"
+
+
+def _meant(name: str) -> str:
+    """The models that are called alike, or all of them."""
+    near = [model for model in MODELS if name.lower() in model] or difflib.get_close_matches(name, MODELS)
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    return f"A model is one of {', '.join(MODELS)}"
 
 
 app = typer.Typer(

@@ -32,12 +32,10 @@ class Presolved:
 
     def start(self, x0: Sequence[Array], z0: Array, given: bool = True) -> tuple[tuple[Array, ...], Array]:
         """A starting point of the stated problem in the coordinates of `problem`; z0 is zero in both if not `given`."""
-        moves = any(not isinstance(step, Recognised) for step in self.steps)
-        x, z = tuple(x0), z0 if given or not moves else None
+        x, z = tuple(x0), z0 if given else None
         for step in self.steps:
             x, z = step.start(x, z)
-        assert z is not None
-        return x, z
+        return x, z0 if z is None else z  # None still: no step has changed what z looks like
 
     def undo(self, state: State) -> State:
         """The state of the stated problem that a state of `problem` stands for."""

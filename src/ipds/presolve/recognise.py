@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .._arrays import Array, Shape, norm
+from .._arrays import Array, Shape
 from ..functions import Nonsmooth, Stacked
 from ..functions.recognising import own_of_user, recognised, sloped
 from ..problem import Block, Problem
-from ..theory.state import State
+from ..theory.state import State, prox_step
 
 
 class Recognised:
@@ -50,8 +50,7 @@ class Recognised:
             if v is None:
                 continue
             s = (v - q[i]) / step
-            size, force = norm(q[i]), norm(s)
-            t = size / force if size > 0 and force > 0 else 1.0
+            t = prox_step(q[i], s)
             point = q[i] + t * s
             q[i], points[i], products[i] = self.stated.blocks[i].h.prox(point, t), (point, t), None
         j = state.last % len(q)

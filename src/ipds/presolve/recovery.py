@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._arrays import Array, Shape, is_array, namespace, norm, scaled_difference, zeros
+from .._arrays import Array, Shape, is_array, namespace, scaled_difference, zeros
 from ..functions import Nonsmooth
 from ..operators import Operator
+from ..theory.state import prox_step
 
 if TYPE_CHECKING:
     from .draft import Group, Variable
@@ -120,7 +121,6 @@ class FromRows(Recovery):
 
     def find(self, view: View, h: Nonsmooth) -> Found:
         near, pull = self.inner.find(view, h).q, self.C.adjoint(view.groups[self.group][1])
-        size, force = norm(near), norm(pull)
-        step = size / force if size > 0 and force > 0 else 1.0
+        step = prox_step(near, pull)
         v = h.prox(near, step) - step * pull
         return Found(h.prox(v, step), (v, step))

@@ -218,9 +218,8 @@ class Journal:
             arrays |= more[0]
             numbers |= more[1] | {f"{k}/checks": len(leg.history), f"{k}/still": leg.watcher.z is not None}
         manifest = {"identity": self._fingerprint, "entropy": self.entropy, "numbers": numbers}
-        previous = (
-            None if self._torn else settings.previous
-        )  # a torn file must not take the place of a whole one
+        # a torn file must not take the place of a whole one
+        previous = None if self._torn else settings.previous
         with replacing(settings.file, previous) as file:
             write(file, manifest, arrays)
         self._torn = False

@@ -85,12 +85,8 @@ class Merit:
 
     def restored(self, x: Arrays) -> Arrays:
         """x with the equation satisfied."""
-        j, p = self.follower, self.problem
-        if j is None:
-            return x
-        products = (op.apply(xi) for i, (op, xi) in enumerate(zip(p.operators, x, strict=True)) if i != j)
-        rest = (p.b - sum(products)) / p.operators[j].scale  # type: ignore[attr-defined]
-        return (*x[:j], np.reshape(rest, x[j].shape), *x[j + 1 :])
+        restored = None if self.follower is None else self.problem.restore(x, at=self.follower)
+        return x if restored is None else restored
 
     def __call__(self, x: Arrays) -> tuple[float, float]:
         blocks, full = self.problem.blocks, self.restored(x)

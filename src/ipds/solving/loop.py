@@ -63,13 +63,11 @@ def run_method(
             run.seconds = clock.seconds()
             with looking(at_most(GRACE)):
                 log.keep(run)
-        except (
-            Exception
-        ) as error:  # of the caller's functions, operators or callback, of the disk or the cluster
+        except Exception as error:
+            # of the caller's functions, operators or callback, of the disk or the cluster
             run.status = run.status or Status.FAILED
-            with_result(
-                error, done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
-            )
+            reached = result_of(done, method, run, parameters, options.tol, dtype)
+            with_result(error, done.stated.answer(reached))
             log.failed(error)
             with looking(at_most(GRACE)):
                 log.keep(run)

@@ -11,6 +11,7 @@ from .._arrays import Array, norm
 from ..problem import Problem
 from ..status import Status
 from ..theory.entries import has_price
+from ..theory.fixed import is_convex
 from ..theory.structure import idle
 
 LITTLE = 1e-6
@@ -50,10 +51,9 @@ def growing(problem: Problem, x: Sequence[Array], status: Status, nit: int) -> l
 
     Logistic regression of data that a plane separates, say: the coefficients grow for ever.
     """
-    convex = all(b.h.is_convex and (b.f is None or bool(b.f.is_convex)) for b in problem.blocks)
     plain = all(type(xi) is np.ndarray for xi in x) and not np.any(problem.b)  # then 2x is feasible, too
     early = nit < LONG and status not in (Status.STALLED, Status.STALLED_FEASIBLE)
-    if early or status not in (*UNSOLVED, Status.STALLED_FEASIBLE) or not (convex and plain):
+    if early or status not in (*UNSOLVED, Status.STALLED_FEASIBLE) or not (plain and is_convex(problem)):
         return []
     here, beyond = (float(problem.objective([c * xi for xi in x])) for c in (1.0, 2.0))
     if not beyond < here - FALLS * abs(here):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import math
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from .._arrays import held_arrays, threads_for
-from ..errors import AssumptionError, DivergenceError, naming_blocks
+from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
 from ..methods.choosing import handover
 from ..methods.faces import GivenFace
@@ -125,8 +124,9 @@ def solve(
             result = run_method(done, start, chosen, options, log, begun)
         else:
             near = None if settings is not None else _near(done, start, options, log, begun)
-            choices = [] if near is not None else candidates(problem, done.problem)
-            result = near or _first_answer(done, start, choices, options, log, begun)
+            result = near or _first_answer(
+                done, start, candidates(problem, done.problem), options, log, begun
+            )
     if x0 is not None or checkpoint is not None:
         return result
 
@@ -222,8 +222,7 @@ def _with_earlier(error: Exception, handed: Sequence[Result]) -> None:
     best = min(found, key=lambda r: r.certificate.relative)
     best.history = joined([r.history for r in found])
     best.status, best.message, best.success = Status.FAILED, Status.FAILED.value, False
-    with contextlib.suppress(AttributeError, TypeError):  # an exception without room for attributes
-        error.result = best  # type: ignore[attr-defined]
+    with_result(error, best, instead=True)
 
 
 def iterate(

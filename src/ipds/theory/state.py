@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from .._arrays import Array, is_jax
+from .._arrays import Array, is_jax, norm
 from .._arrays.compiling import pure, register_record
 from ..operators import Operator
 from ..problem import Problem, sum_products
@@ -83,3 +83,9 @@ def measured(function: Callable[[Problem, State], Any], problem: Problem, state:
 def known_to_jax() -> None:
     """Let JAX take States apart."""
     register_record(State, fixed=("last", "settled", "transient", "due"))
+
+
+def prox_step(x: Array, s: Array, usual: float = 0.0) -> float:
+    """A step at which x and step·s are of one size; where s = 0, a force of `usual` size counts for it."""
+    size, length = norm(x), norm(s) or usual
+    return size / length if size > 0 and length > 0 else 1.0

@@ -21,9 +21,9 @@ import numpy as np
 from ...functions import Zero
 from ...functions.faces import Coordinates, Signs
 from ...problem import Problem
-from ...theory.state import State
+from ...theory.state import State, prox_step
 from ..deadline import raise_if_late
-from .restricted import Restricted, prox_step
+from .restricted import Restricted
 
 CHANGES, STEPS = 10, 12
 """Changes of the face, and Newton steps on one, at most."""

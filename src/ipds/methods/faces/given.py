@@ -100,10 +100,10 @@ def _by_signs(problem: Problem, x0: tuple[Array, ...], z0: Array) -> Carry:
     """Block by block, as no equation joins them."""
     found = [_settled(block, xi) for block, xi in zip(problem.blocks[:-1], x0, strict=False)]
     x = [xi for xi, _ in found]
-    products = (op.apply(xi) for op, xi in zip(problem.operators, x, strict=False))
-    u = (problem.b - sum(products)) / problem.operators[-1].scale  # type: ignore[attr-defined]
+    whole = problem.restore((*x, x0[-1]), at=len(x))
+    assert whole is not None
     slopes = (*(s for _, s in found), np.zeros(x0[-1].shape))
-    return Carry(0, (*x, u.reshape(x0[-1].shape)), slopes, np.zeros(z0.shape))
+    return Carry(0, whole, slopes, np.zeros(z0.shape))
 
 
 def _settled(block: Block, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -117,9 +117,8 @@ def _settled(block: Block, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise_if_late()
         value, g = f.value_and_grad(x)
         value, own = value + float(h(x)), h.subgradient(x)
-        if not careful and value > lowest + ROUNDING * abs(
-            lowest
-        ):  # too many changes at once: one by one from now on
+        rises = value > lowest + ROUNDING * abs(lowest)
+        if rises and not careful:  # too many changes at once: one by one from now on
             x, careful, arrived = best.copy(), True, False
             continue
         best, lowest = x.copy(), value

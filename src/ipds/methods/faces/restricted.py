@@ -26,7 +26,7 @@ from ...operators.sampling import Sampling
 from ...problem import Block, Problem
 from ...theory.certificate import certify, subgradients
 from ...theory.objective import objective
-from ...theory.state import State
+from ...theory.state import State, prox_step
 from ..newton import NewtonALM
 from .pivots import least_deviations
 from .smooth import Total, minimised
@@ -341,12 +341,6 @@ class Local(Smooth):
 
     def hessian(self, x: np.ndarray) -> Any:
         return self.f.hessian(x)
-
-
-def prox_step(x: np.ndarray, s: np.ndarray, usual: float = 0.0) -> float:
-    """A step at which x and step·s are of one size; where s = 0, a force of `usual` size counts for it."""
-    size, length = float(np.linalg.norm(x)), float(np.linalg.norm(s)) or usual
-    return size / length if size > 0 and length > 0 else 1.0
 
 
 def _inside(f: Smooth | None, face: Coordinates, fixed: np.ndarray) -> Smooth | None:
