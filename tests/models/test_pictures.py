@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -105,3 +106,12 @@ def test_the_data_is_not_pickled_with_the_model() -> None:
     with pytest.raises(ValueError, match="pass X and y"):
         model.plot()
     assert len(model.plot(X, Y).axes) == 4
+
+
+def test_a_model_of_a_data_frame_is_drawn_without_warnings() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"year": np.arange(30.0)})
+    model = TrendFilter(alpha=1.0).fit(frame, np.abs(np.arange(30.0) - 12))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.plot()

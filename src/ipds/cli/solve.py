@@ -194,9 +194,7 @@ def _figure(estimator: Any, frames: Any, fitted: dict[str, Any]) -> Any:
 
     if "background" in fitted:
         return plot.separation(frames, fitted["background"], fitted["foreground"])
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return estimator.plot()
+    return estimator.plot()
 
 
 def _need_matplotlib() -> None:

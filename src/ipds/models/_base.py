@@ -150,7 +150,9 @@ class Estimator(BaseEstimator):
         from ._pictures import picture
 
         names = getattr(self, "feature_names_in_", None) if features is None else features
-        return picture(self, X, y, labels, None if names is None else [str(name) for name in names])
+        with warnings.catch_warnings():  # a picture asks at points of its own, which have no names
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return picture(self, X, y, labels, None if names is None else [str(name) for name in names])
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_seen"}
