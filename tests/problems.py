@@ -13,7 +13,18 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from ipds import Block, Parameters, Problem
-from ipds.functions import L0, L1, L21, Box, Cardinality, LeastSquares, PCAVariance, Quadratic, Stiefel
+from ipds.functions import (
+    L0,
+    L1,
+    L21,
+    Box,
+    Cardinality,
+    LeastSquares,
+    PCAVariance,
+    Quadratic,
+    Stiefel,
+    smooth,
+)
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -199,3 +210,24 @@ def lowrank_data(n: int, r: int, wrong: float, observed: float, seed: int) -> tu
     L = g.standard_normal((n, r)) @ g.standard_normal((r, n))
     M = L + (g.random((n, n)) < wrong) * g.uniform(-10, 10, (n, n)) * math.sqrt(r)
     return L, M, g.random((n, n)) < observed
+
+
+def trade_off(
+    d: int = 40, r: int = 4, lam: float = 0.4, calls: dict[str, int] | None = None, quadratic: bool = True
+) -> Problem:
+    """min -½‖BV‖² + λ‖V‖₁ on the Stiefel manifold, f given as two separate callables."""
+    B = np.random.default_rng(0).standard_normal((12, d)) / np.sqrt(12)
+    calls = {} if calls is None else calls
+
+    def fun(V):
+        calls["value"] = calls.get("value", 0) + 1
+        return -0.5 * float(np.vdot(B @ V, B @ V))
+
+    def grad(V):
+        calls["grad"] = calls.get("grad", 0) + 1
+        return -(B.T @ (B @ V))
+
+    f = smooth(fun, grad, lipschitz=float(np.linalg.norm(B, 2) ** 2), quadratic=quadratic)
+    return Problem(
+        [Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y"), Block(h=L1(lam), shape=(d, r), name="V")]
+    )

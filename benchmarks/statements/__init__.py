@@ -1,12 +1,14 @@
 """Problems as modellers write them: what the zoo solves and checks."""
 
+from .fits import STATEMENTS as FITS
 from .matrices import STATEMENTS as MATRICES
 from .nonconvex import STATEMENTS as NONCONVEX
 from .programs import STATEMENTS as PROGRAMS
 from .regression import STATEMENTS as REGRESSION
+from .shares import STATEMENTS as SHARES
 from .signals import STATEMENTS as SIGNALS
 from .statement import Statement
 
-ALL: list[Statement] = [*REGRESSION, *SIGNALS, *PROGRAMS, *MATRICES, *NONCONVEX]
+ALL: list[Statement] = [*REGRESSION, *FITS, *SIGNALS, *PROGRAMS, *SHARES, *MATRICES, *NONCONVEX]
 
 __all__ = ["ALL", "Statement"]

@@ -225,7 +225,7 @@ def test_auto_resumes_in_its_second_method(tmp_path, monkeypatch):
 
     with pytest.raises(Killed):
         run(Checkpoint(path, every=0.0), callback=callback, **options)
-    assert b'"1/checks"' in path.read_bytes()  # arrays of the second run
+    assert b'"1/history"' in path.read_bytes()  # arrays of the second run
     assert_same(run(path, **options), undisturbed)
 
 
@@ -239,7 +239,7 @@ def test_auto_resumes_after_one_method_has_handed_over_to_the_next(tmp_path, mon
     undisturbed = run(None, **options)
     assert undisturbed.nit > 20
     cut(convex, tmp_path / "a", 35, seed=1, tol=0.0, max_iter=60, check_every=5)
-    assert b'"1/checks"' in (tmp_path / "a").read_bytes()
+    assert b'"1/history"' in (tmp_path / "a").read_bytes()
     assert_same(run(tmp_path / "a", **options), undisturbed)
 
 

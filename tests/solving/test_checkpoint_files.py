@@ -1,6 +1,5 @@
 """Files: foreign, damaged and forged ones are refused, and a disk that fails loses nothing."""
 
-import copy
 import errno
 import hashlib
 import io
@@ -85,7 +84,7 @@ def damage(path, how):
         case "something else":
             data = b"PK\x03\x04" + bytes(1000)
         case "newer":
-            data = data.replace(b"ipds-checkpoint 2", b"ipds-checkpoint 3")
+            data = data.replace(b"ipds-checkpoint 3", b"ipds-checkpoint 4")
     path.write_bytes(data)
 
 
@@ -120,7 +119,7 @@ def forged(path, change):
     """The checkpoint with its content changed and its checksum made right: what an attacker could write."""
     file = SavedFile(path)
     kinds = {name: np.empty(shape, dtype) for name, (dtype, shape, *_) in file.arrays.items()}
-    arrays = {name: file.array(name, kind) for name, kind in kinds.items()}
+    arrays = {name: file.leaf(name, kind) for name, kind in kinds.items()}
     arrays = change(file.manifest, arrays) or arrays
     out = io.BytesIO()
     saved.write(out, file.manifest, arrays)
@@ -128,43 +127,42 @@ def forged(path, change):
 
 
 def put(name, value):
-    return lambda m, a: m["numbers"].update({name: value})
+    return lambda m, a: a | {name: np.asarray(value)}
 
 
 def drop(name):
-    return lambda m, a: (
-        {n: x for n, x in a.items() if n != name} if m["numbers"].pop(name, None) is None else None
-    )
+    return lambda m, a: {n: x for n, x in a.items() if n != name}
 
 
 FORGERIES = {
     "a missing number": drop("carry/stage/beta"),
     "a missing array": drop("carry/target"),
-    "a missing count": drop("0/checks"),
+    "a missing history": drop("0/history"),
     "a number too many": put("carry/more", 1.0),
-    "an array too many": lambda m, a: a | {"carry/more": np.zeros(3)},
+    "an array too many": put("carry/more", np.zeros(3)),
     "text for a number": put("carry/stage/beta", "much"),
-    "a list for a number": put("carry/stage/beta", [1.0]),
-    "an array of another shape": lambda m, a: a | {"carry/target": np.zeros(3)},
+    "an array for a number": put("carry/stage/beta", [1.0]),
+    "a truth for a number": put("carry/stage/beta", True),
+    "an array of another shape": put("carry/target", np.zeros(3)),
     "an array of another dtype": lambda m, a: a | {"carry/target": a["carry/target"].astype("f4")},
-    "integers": lambda m, a: {n: x.astype(int) for n, x in a.items()},
-    "numbers in a list": lambda m, a: m.update(numbers=[1.0]),
-    "a method after one that had not ended": lambda m, a: m["numbers"].update(
-        {"1/checks": 3, "0/status": ""}
+    "integers": lambda m, a: {n: (x != 0).astype(int) for n, x in a.items()},
+    "a method after one that had not ended": lambda m, a: (
+        a | {"1/history": a["0/history"], "0/status": np.asarray(0)}
     ),
     "an empty identity": lambda m, a: m.update(identity={"b": []}),
     "no identity": lambda m, a: m.pop("identity") and None,
     "an entropy that is none": lambda m, a: m.update(entropy="much"),
-    "nesting": lambda m, a: m.update(numbers=json.loads("[" * 900 + "]" * 900)),
-    "a status that is none": put("0/status", "GONE"),
-    "a number beyond all": put("carry/search/alpha", 10**400),
+    "nesting": lambda m, a: m.update(identity=json.loads("[" * 900 + "]" * 900)),
+    "a status that is none": put("0/status", 99),
+    "a status before the first": put("0/status", -1),
     "a fraction for a count": put("carry/t", 0.5),
     "another iteration": put("carry/t", 3),
     "iterations before the first": put("0/best/t", -5),
     "a certificate without a block": drop("0/last/certificate/stationarity/1"),
     "a certificate of another problem": put("0/last/certificate/stationarity/2", 0.0),
-    "a history of another length": put("0/checks", 3),
-    "a history beyond memory": put("0/checks", 10**15),
+    "a history without axes": put("0/history", 0.0),
+    "a history of other columns": put("0/history", np.zeros((3, 2))),
+    "a watcher that holds a number": put("0/watcher/z", 1.0),
 }
 
 
@@ -181,10 +179,10 @@ def test_a_forged_file_is_refused(forgery, tmp_path):
 def test_sizes_are_compared_with_the_file_before_anything_is_read(shape, tmp_path):
     path, text = (
         tmp_path / "a",
-        json.dumps({"numbers": {}, "arrays": {"x": ["<f8", shape, [0]]}}).encode() + b"\n",
+        json.dumps({"arrays": {"x": ["<f8", shape, [0]]}}).encode() + b"\n",
     )
     mark = hashlib.blake2b(text + bytes(100)).hexdigest()
-    path.write_bytes(b"ipds-checkpoint 2 " + mark.encode() + b"\n" + text + bytes(100))
+    path.write_bytes(b"ipds-checkpoint 3 " + mark.encode() + b"\n" + text + bytes(100))
     with pytest.raises(CheckpointError, match=r"no checkpoint can be read.*damaged"):
         run(path)
 
@@ -294,10 +292,10 @@ def test_arrays_come_back_with_their_layout(dtype, tmp_path):
     ]
     path = tmp_path / "a"
     with open(path, "wb") as out:
-        saved.write(out, {"numbers": {}}, {str(i): a for i, a in enumerate(arrays)})
+        saved.write(out, {"entropy": 1}, {str(i): a for i, a in enumerate(arrays)})
     file = SavedFile(path)
-    read = [file.array(str(i), a) for i, a in enumerate(arrays)]
-    assert file.manifest == {"numbers": {}}
+    read = [file.leaf(str(i), a) for i, a in enumerate(arrays)]
+    assert file.manifest == {"entropy": 1}
     for before, after in zip(arrays, read, strict=True):
         assert (after.dtype, after.shape) == (before.dtype, before.shape)
         assert (after.flags.c_contiguous, after.flags.f_contiguous) == (
@@ -308,38 +306,32 @@ def test_arrays_come_back_with_their_layout(dtype, tmp_path):
         np.testing.assert_array_equal(after, before)
 
 
-JUNK = (
-    *(None, True, 0, -1, 7, 1.5, 0.0, float("nan"), float("inf"), 1e308, 5e-324, 10**400, 2**70, "", [], {}),
-    *([1, 2], [None, None], {"carry": 1}, "CONVERGED"),
-)
-
-
-def entries(tree):
-    """Every (container, key) in a tree."""
-    keys = list(tree) if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ()
-    for key in keys:
-        yield tree, key
-        yield from entries(tree[key])
+JUNK = (None, True, 0, -1, 7, 1.5, 10**400, 2**70, "", [], {}, [1, 2], [None, None], {"carry": 1})
+NUMBERS = (True, 0, -1, 7, 1.5, 0.0, np.nan, np.inf, 1e308, 5e-324, 2**62)
 
 
 def mutate(manifest, arrays, rng):
     """Put junk, or what stands elsewhere, in some place; or make an array one of another kind, shape or name."""
-    places = [entry for name in ("entropy", "numbers") for entry in entries({name: manifest[name]})]
-    (holder, key), (other, elsewhere) = (places[i] for i in rng.integers(len(places), size=2))
     names = list(arrays)
+    first, second = (names[i] for i in rng.integers(len(names), size=2))
+    scalars = [name for name in names if arrays[name].shape == ()]
+    a = arrays[first]
     match rng.integers(8):
         case 0:
-            name = names[rng.integers(len(names))]
-            a = arrays[name]
             others = [a != 0, (a != 0).astype(int), a.astype("f4"), a.reshape(-1)[:0], a * np.nan]
-            arrays[name] = others[rng.integers(len(others))]
-        case 1 | 2:
-            holder[key] = copy.deepcopy(other[elsewhere])
-        case 3:
-            first, second = (names[i] for i in rng.integers(len(names), size=2))
+            arrays[first] = others[rng.integers(len(others))]
+        case 1:
             arrays[first], arrays[second] = arrays[second], arrays[first]
+        case 2:
+            arrays.pop(first)
+        case 3:
+            manifest["entropy"] = JUNK[rng.integers(len(JUNK))]
+        case 4:  # of the right kind, so that nothing but the numbers is wrong
+            name = scalars[rng.integers(len(scalars))]
+            with np.errstate(invalid="ignore"):
+                arrays[name] = np.asarray(NUMBERS[rng.integers(len(NUMBERS))]).astype(arrays[name].dtype)
         case _:
-            holder[key] = JUNK[rng.integers(len(JUNK))]
+            arrays[first] = np.asarray(NUMBERS[rng.integers(len(NUMBERS))])
 
 
 FORGED = (

@@ -34,7 +34,7 @@ def stamp_of(path):
 def progress_in(path):
     """How far the newest generation there is has come; it can be read in full."""
     newest = path if path.exists() else path.with_name(path.name + ".previous")
-    return SavedFile(newest).numbers["carry/t"]
+    return SavedFile(newest).leaf("carry/t", 0)
 
 
 def kill_and_resume(case, kills, folder, seed=0):

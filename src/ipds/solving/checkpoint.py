@@ -23,13 +23,12 @@ import numpy as np
 
 from ..errors import CheckpointError, CheckpointWarning
 from ..io.replacing import remove_leftovers, replacing
-from ..problem import Problem
 from ..status import Status
 from ..theory.state import State
-from .fingerprint import differences, identity
+from .fingerprint import Identity, differences
 from .history import History
 from .run import FINAL, Point, Run
-from .saved import SavedFile, filled, split, write
+from .saved import SavedFile, leaves, mapped, write
 from .stopping import Check, Stagnation
 
 FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -66,8 +65,8 @@ class Checkpoint:
             raise TypeError(f"Checkpoint: every must be a number of seconds, got {self.every!r}")
         if not self.every >= 0:
             raise ValueError(f"Checkpoint: every must be at least 0 seconds, got {self.every}")
-        if self.iterations is not None and (
-            not isinstance(self.iterations, numbers.Integral) or self.iterations < 1
+        if self.iterations is not None and not (
+            isinstance(self.iterations, numbers.Integral) and self.iterations >= 1
         ):
             raise ValueError(
                 f"Checkpoint: iterations must be a positive integer or None, got {self.iterations!r}"
@@ -96,36 +95,26 @@ class Leg(NamedTuple):
     watcher: Stagnation
     history: np.ndarray
     seconds: float
-    status: str
-    """Name of the status, "" while the run goes on."""
+    status: int
+    """Its place in `STATUSES`."""
 
     @classmethod
     def of(cls, run: Run, end: Point) -> Leg:
         """The run, whose last check was at `end`."""
         held = run.watcher, run.history.table(), run.seconds
-        return cls(run.last, run.best, end, *held, "" if run.status is None else run.status.name)
+        return cls(run.last, run.best, end, *held, STATUSES.index(run.status))
 
     def onto(self, run: Run) -> None:
         """Take a fresh run here."""
-        if not 1 <= self.best.t <= self.end.t == self.last.t:
+        if not 1 <= self.best.t <= self.end.t == self.last.t or not 0 <= self.status < len(STATUSES):
             raise ValueError("its iterations are out of order")
         run.last, run.best, run.end = self.last, self.best, self.end
         run.watcher, run.history = self.watcher, History.of(self.history)
-        run.seconds, run.status = self.seconds, Status[self.status] if self.status else None
+        run.seconds, run.status = self.seconds, STATUSES[self.status]
 
 
-def settings_of(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
-    """A checkpoint as `solve` takes it; None where nothing is saved."""
-    return checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-
-
-def journal(
-    settings: Checkpoint | None, problem: Problem, x0: Any, z0: Any, method: Any, seed: Any, presolve: bool
-) -> Journal:
-    """The journal of a solve; where its file holds an earlier part of the same solve, that is found."""
-    if settings is None:
-        return Journal(seed)
-    return Journal(seed, settings, identity(problem, x0, z0, method, seed, presolve))
+STATUSES = (None, *Status)
+"""How a run that is saved may have ended; the first goes on."""
 
 
 class Journal:
@@ -134,17 +123,17 @@ class Journal:
     `auto` writes a leg for every method that it has tried.
     """
 
-    def __init__(self, seed: Any, settings: Checkpoint | None = None, fingerprint: Any = None):
+    def __init__(self, seed: Any, settings: Checkpoint | None = None, fingerprint: Identity | None = None):
+        """Where the file of the settings holds an earlier part of the solve with this fingerprint, it is found."""
         self.entropy: Any = np.random.SeedSequence(seed).entropy
         """The seed of the starting point, so that a start made again is the same."""
-        self._settings, self._fingerprint = settings, fingerprint
-        self._path = None if settings is None else settings.path
+        self._settings, self._fingerprint = settings, fingerprint or {}
         self._ended: list[Leg] = []
         self._noted: tuple[Run, Any, Point] | None = None
         """The run, its carry and its point at the last check."""
         self._last: float = -math.inf
         self._written: tuple[int, int, Status | None] = (0, 0, None)
-        self._warned = self._torn = self._restored = self._silent = False
+        self._warned = self._torn = self._restored = False
         self._file = None if settings is None else self._open(settings)
 
     def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:
@@ -155,15 +144,16 @@ class Journal:
         if file is None:
             return run, carry
         with self._refusing():
-            checks, still = file.number(f"{k}/checks", 0), file.number(f"{k}/still", True)
+            _, (checks, *_), *_ = file.arrays[f"{k}/history"]
             rows = np.broadcast_to(0.0, (checks, run.history.table().shape[1]))
-            watcher = Stagnation(z=run.best.z if still else None)
-            leg = filled(Leg.of(run, run.best)._replace(watcher=watcher, history=rows), f"{k}", file)
+            watcher = Stagnation(z=run.best.z if f"{k}/watcher/z" in file.arrays else None)
+            fresh = Leg.of(run, run.best)._replace(watcher=watcher, history=rows)
+            leg: Leg = mapped(file.leaf, fresh, f"{k}")
             leg.onto(run)
-            self._restored = f"{k + 1}/checks" not in file.numbers
+            self._restored = f"{k + 1}/history" not in file.arrays
             if self._restored:
-                carry, self._file = filled(carry, "carry", file), None
-                if carry.t != run.last.t or file.arrays or file.numbers:
+                carry, self._file = mapped(file.leaf, carry, "carry"), None
+                if carry.t != run.last.t or file.arrays:
                     raise ValueError("it holds what this solve does not keep")
             elif run.status not in (*FINAL, Status.MAX_ITER):  # the last where it handed over
                 raise ValueError("a method follows one that had not ended")
@@ -178,7 +168,7 @@ class Journal:
 
     def keep(self, run: Run) -> None:
         """Write where it is time to."""
-        if self._settings is None or self._noted is None or self._silent:
+        if self._settings is None or self._noted is None:
             return
         here, passed = (len(self._ended), run.last.t, run.status), run.last.t - self._written[1]
         due = time.perf_counter() - self._last >= self._settings.every or run.status is not None
@@ -187,14 +177,14 @@ class Journal:
         try:
             self._write(self._settings, [*self._ended, Leg.of(run, self._noted[2])], self._noted[1])
         except TypeError as error:
-            message = f"checkpoint {self._path}: this method cannot be saved: {error}"
+            message = f"checkpoint {self._settings.path}: this method cannot be saved: {error}"
             raise CheckpointError(message) from None
         except OSError as error:
-            message = f"checkpoint {self._path} cannot be written: {error.strerror or error}"
+            message = f"checkpoint {self._settings.path} cannot be written: {error.strerror or error}"
             if (
                 self._settings.on_error == "stop" and run.status is not Status.FAILED
             ):  # whose error comes first
-                self._silent = True
+                self._noted = None  # nothing is kept any more
                 raise CheckpointError(message) from error
             if not self._warned:
                 warnings.warn(f"{message}; the solve goes on without", CheckpointWarning, stacklevel=4)
@@ -212,16 +202,12 @@ class Journal:
 
     def _write(self, settings: Checkpoint, legs: list[Leg], carry: Any) -> None:
         """Write the generation of now; the last one becomes the one before."""
-        arrays, numbers = split(carry, "carry")
+        arrays = leaves(carry, "carry")
         for k, leg in enumerate(legs):
-            more = split(leg, f"{k}")
-            arrays |= more[0]
-            numbers |= more[1] | {f"{k}/checks": len(leg.history), f"{k}/still": leg.watcher.z is not None}
-        manifest = {"identity": self._fingerprint, "entropy": self.entropy, "numbers": numbers}
+            arrays |= leaves(leg, f"{k}")
         # a torn file must not take the place of a whole one
-        previous = None if self._torn else settings.previous
-        with replacing(settings.file, previous) as file:
-            write(file, manifest, arrays)
+        with replacing(settings.file, None if self._torn else settings.previous) as file:
+            write(file, {"identity": self._fingerprint, "entropy": self.entropy}, arrays)
         self._torn = False
 
     def _open(self, settings: Checkpoint) -> SavedFile | None:
@@ -236,13 +222,13 @@ class Journal:
                 continue
             except (OSError, ValueError) as error:
                 damaged.append(f"{path}: {error}")
-        if damaged and found is None:
+        if found is None and not damaged:
+            return None
+        if found is None:
             message = "; ".join(damaged)
             raise CheckpointError(f"no checkpoint can be read ({message}); delete or rename it to begin anew")
-        if found is None:
-            return None
         if damaged:
-            warnings.warn(f"checkpoint {damaged[0]}; going on from {path}", CheckpointWarning, stacklevel=5)
+            warnings.warn(f"checkpoint {damaged[0]}; going on from {path}", CheckpointWarning, stacklevel=4)
             self._torn = True
         with self._refusing():
             apart = differences(found.manifest["identity"], self._fingerprint)
@@ -261,7 +247,8 @@ class Journal:
         try:
             yield
         except FOREIGN as error:
+            path = "" if self._settings is None else self._settings.path
             raise CheckpointError(
-                f"checkpoint {self._path} was not written by this version of ipds ({error}); "
+                f"checkpoint {path} was not written by this version of ipds ({error}); "
                 "delete or rename it to begin anew"
             ) from error

@@ -34,54 +34,41 @@ def identity(problem: Problem, x0: Any, z0: Any, method: Any, seed: Any, presolv
     """Everything that decides the iterates; limits, tolerance, callback and interval of checks do not."""
     parts: dict[str, Any] = {"version of ipds": __version__, "method": method}
     for name, block, op in zip(problem.names, problem.blocks, problem.operators, strict=True):
-        parts |= {
-            f"shape of block {name!r}": block.shape,
-            f"f of block {name!r}": block.f,
-            f"h of block {name!r}": block.h,
-            f"A of block {name!r}": op,
-        }
+        held = {"shape": block.shape, "f": block.f, "h": block.h, "A": op}
+        parts |= {f"{part} of block {name!r}": value for part, value in held.items()}
     parts |= {"b": problem.b, "x0": x0, "z0": z0, "seed": seed, "presolve": presolve}
     return {name: [digest(part), _called(part)] for name, part in parts.items()}
 
 
 def differences(saved: Identity, now: Identity) -> list[str]:
     """Where two identities differ, in words."""
-    found = [f"{name}: only in the file" for name in saved if name not in now]
-    for name, (mark, called) in now.items():
-        if name not in saved:
-            found.append(f"{name}: not in the file")
-        elif saved[name][0] != mark:
-            before = saved[name][1]
-            found.append(
-                f"{name}: {before} in the file, {called} now" if before != called else f"{name}: its data"
-            )
+    found = []
+    for name in {**saved, **now}:
+        (was, before), (mark, called) = (identity.get(name, ["", "nothing"]) for identity in (saved, now))
+        if was != mark:
+            what = f"{before} in the file, {called} now" if before != called else "its data"
+            found.append(f"{name}: {what}")
     return found
 
 
-def digest(value: Any) -> str:
+def digest(value: Any, above: tuple[int, ...] = ()) -> str:
     """A fingerprint of a value, the same in every process.
+
+    `above` are the objects we are inside of: they may refer to each other in circles.
 
     >>> digest([1.0, "a"]) == digest([1.0, "a"]), digest([1.0]) == digest([1])
     (True, False)
     """
     mark = hashlib.blake2b(digest_size=16)
-    above: list[int] = []  # the objects we are inside of: they may refer to each other in circles
-
-    def feed(value: Any) -> None:
-        if value is None or isinstance(value, bool | int | float | complex | str | bytes | slice | range):
-            mark.update(f"{type(value).__name__} {value!r};".encode())
-        elif isinstance(value, memoryview):
-            mark.update(value)
-        elif id(value) in above:
-            mark.update(f"circle {above.index(id(value))};".encode())
-        else:
-            above.append(id(value))
-            for part in _parts(value):
-                feed(part)
-            mark.update(b".")
-            above.pop()
-
-    feed(value)
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | slice | range):
+        mark.update(f"{type(value).__name__} {value!r}".encode())
+    elif isinstance(value, memoryview):
+        mark.update(value)
+    elif id(value) in above:
+        mark.update(f"circle {above.index(id(value))}".encode())
+    else:
+        for part in _parts(value):
+            mark.update(digest(part, (*above, id(value))).encode())
     return mark.hexdigest()
 
 
@@ -98,7 +85,8 @@ NAMED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, 
 
 def _parts(value: Any) -> Iterator[Any]:
     """What a value consists of: simpler values, and raw bytes of arrays."""
-    yield f"{type(value).__module__}.{type(value).__qualname__}"
+    kind = type(value)
+    yield f"{kind.__module__}.{kind.__qualname__}"
     if array_api_compat.is_dask_array(value):  # named by its content or its source; never pulled here
         yield from (value.name, tuple(value.shape), str(value.dtype))
     elif isinstance(value, Rows):  # its chunks are read where they are
@@ -119,19 +107,14 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from sorted(map(digest, value))
     elif isinstance(value, NAMED):
         yield getattr(value, "__qualname__", None) or str(value)
-    elif type(value) in INSIDE:
-        for name in INSIDE[type(value)]:
+    elif kind in INSIDE:
+        for name in INSIDE[kind]:
             with contextlib.suppress(ValueError):  # a variable that is not bound yet
                 yield getattr(value, name)
+    elif isinstance(state := value.__getstate__(), dict):  # less what the object has computed once and kept
+        kept = {name for name in state if isinstance(getattr(kind, name, None), functools.cached_property)}
+        yield sorted((name, state[name]) for name in state.keys() - kept)
     else:
-        state = value.__getstate__()
-        if isinstance(state, dict):  # less what the object has computed once and kept
-            kept = [
-                name
-                for name in state
-                if isinstance(getattr(type(value), name, None), functools.cached_property)
-            ]
-            state = sorted((name, entry) for name, entry in state.items() if name not in kept)
         yield state
 
 

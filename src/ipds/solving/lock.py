@@ -27,24 +27,16 @@ def locked(checkpoint: Path | None) -> Iterator[None]:
     if checkpoint is None:
         yield
         return
-    name = os.path.realpath(checkpoint)
+    name, path = os.path.realpath(checkpoint), checkpoint.with_name(checkpoint.name + ".lock")
     if name in _ours:
-        _refuse(checkpoint, str(os.getpid()))
+        raise _in_use(checkpoint, str(os.getpid()))
     _ours.add(name)
+    handle = None
     try:
-        with _system_lock(checkpoint):
-            yield
-    finally:
-        _ours.discard(name)
-
-
-@contextlib.contextmanager
-def _system_lock(checkpoint: Path) -> Iterator[None]:
-    path = checkpoint.with_name(checkpoint.name + ".lock")
-    handle = None if fcntl is None else _taken(checkpoint, path)
-    try:
+        handle = None if fcntl is None else _taken(checkpoint, path)
         yield
     finally:
+        _ours.discard(name)
         if handle is not None:
             with contextlib.suppress(OSError):
                 path.unlink()  # before it is let go of: who opened it meanwhile sees that it is gone
@@ -60,13 +52,12 @@ def _taken(checkpoint: Path, path: Path) -> int | None:
             return None
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
+        except OSError as error:
             pid = os.read(handle, 20).decode(errors="replace").strip()
             os.close(handle)
-            _refuse(checkpoint, pid)
-        except OSError:  # a file system without locks
-            os.close(handle)
-            return None
+            if isinstance(error, BlockingIOError | PermissionError):
+                raise _in_use(checkpoint, pid or "unknown") from None
+            return None  # a file system without locks
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 os.truncate(handle, 0)
@@ -75,8 +66,6 @@ def _taken(checkpoint: Path, path: Path) -> int | None:
         os.close(handle)  # its holder has just ended, and its file with it
 
 
-def _refuse(checkpoint: Path, pid: str) -> None:
-    raise CheckpointError(
-        f"checkpoint {checkpoint} is in use by another solve, in process {pid or 'unknown'}; wait for it, or use "
-        "another path"
-    )
+def _in_use(checkpoint: Path, process: str) -> CheckpointError:
+    said = f"checkpoint {checkpoint} is in use by another solve, in process {process}"
+    return CheckpointError(f"{said}; wait for it, or use another path")

@@ -21,7 +21,8 @@ from ..presolve import Presolved, as_stated
 from ..presolve import presolve as rewrite
 from ..problem import Problem
 from ..status import Status
-from .checkpoint import Checkpoint, Journal, journal, settings_of
+from .checkpoint import Checkpoint, Journal
+from .fingerprint import identity
 from .history import joined
 from .lock import locked
 from .loop import run_method
@@ -114,10 +115,13 @@ def solve(
     if x0 is None:
         require_room(problem)
     options = Options(max_iter, tol, time_limit, convention(callback), progress, check_every)
-    settings = settings_of(checkpoint)
+    settings = (
+        checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    )
     place = None if settings is None else settings.file
     with threads_for(largest_array(problem)), naming_blocks(problem), locked(place):
-        log = journal(settings, problem, x0, z0, chosen or "auto", seed, presolve)
+        given = x0, z0, chosen or "auto", seed, presolve
+        log = Journal(seed) if settings is None else Journal(seed, settings, identity(problem, *given))
         done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
         start = Start(problem, x0, z0, log.entropy)
         if chosen is not None:

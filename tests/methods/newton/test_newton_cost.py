@@ -1,0 +1,88 @@
+"""What NewtonALM is predicted to cost, and the problems that go to it for that."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from kinds import differences
+
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import (
+    L1,
+    PSD,
+    LeastSquares,
+    Logistic,
+    Nuclear,
+    Zero,
+)
+from ipds.methods import candidates
+from ipds.methods.choosing import handover
+from ipds.methods.newton import predicted
+from ipds.modelling import norm1, nuclear
+
+
+def test_costs_grow_with_the_problem():
+    small, large = (
+        predicted(Problem([Block(A=-np.ones((3 * n, n)), shape=n), Block(h=L1(), shape=3 * n)]))
+        for n in (10, 200)
+    )
+    assert 0 < small.newton < large.newton < math.inf
+    assert small.iteration < large.iteration
+    chain, plane = differences(60_000), sp.kron(differences(250), sp.eye_array(240), format="csr")
+    costs = [
+        predicted(Problem([Block(A=-D, shape=D.shape[1]), Block(h=L1(), shape=D.shape[0])])).newton
+        for D in (chain, sp.vstack([plane, sp.kron(sp.eye_array(250), differences(240))], format="csr"))
+    ]
+    assert costs[0] < costs[1]
+
+
+@pytest.mark.parametrize("h", [Nuclear(1.0), PSD()])
+def test_full_jacobians_are_counted(h):
+    """A prox of singular values or eigenvalues makes K full: first-order steps come first."""
+    shape = (30, 30)
+
+    def problem(last):
+        return Problem([Block(h=L1(0.2), A=-1.0, shape=shape), Block(h=last, shape=shape)], b=np.eye(30))
+
+    plain, full = predicted(problem(L1())), predicted(problem(h))
+    assert full.is_full
+    assert not plain.is_full
+    assert full.newton > 10 * plain.newton
+    assert full.iteration > plain.iteration
+    tried = candidates(problem(h))
+    first, second, third = tried[:3]
+    assert [method.name.split("(")[0] for method in tried[:3]] == [
+        "AcceleratedIPDS",
+        "NewtonALM",
+        "AcceleratedIPDS",
+    ]
+    assert 60 < handover(first, second, problem(h)) < math.inf
+    assert 0 < handover(second, third, problem(h)) < 100
+    assert candidates(problem(L1()))[0].name == "NewtonALM"
+
+
+def test_principal_components_beside_outliers_of_their_own():
+    """Its semismooth steps once ran for ever, predicted to take hundredths of a second."""
+    r = np.random.default_rng(3)
+    D = r.standard_normal((50, 5)) @ r.standard_normal((5, 40))
+    D[r.random(D.shape) < 0.1] += 5.0
+    low, sparse = Variable(D.shape), Variable(D.shape)
+    result = solve(minimize(nuclear(low) + norm1(sparse) / math.sqrt(50), [low + sparse == D]), max_iter=3000)
+    assert result.success
+
+
+@pytest.mark.parametrize("loss", [LeastSquares, Logistic])
+def test_columns_that_nearly_depend_on_each_other_go_to_newton(loss):
+    """First-order steps come first only where f is well conditioned, whatever the units of its columns."""
+    r = np.random.default_rng(2)
+    G, y = r.standard_normal((60, 8)) * np.geomspace(1, 1e3, 8), np.sign(r.standard_normal(60))
+    slanted = G.copy()
+    slanted[:, 0] = slanted[:, 1] / 10 + 1e-2 * slanted[:, 0]
+
+    def first(G):
+        problem = Problem([Block(f=loss(G, y), h=L1(0.1), A=-1.0, shape=8), Block(h=Zero(), shape=8)])
+        return candidates(problem)[0].name.split("(")[0]
+
+    assert first(G) == "AcceleratedIPDS"
+    assert first(slanted) == "NewtonALM"

@@ -1,0 +1,180 @@
+"""What operators are: values by hand, against NumPy and SciPy, and their algebra."""
+
+from __future__ import annotations
+
+import math
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.linalg import toeplitz
+from scipy.signal import convolve2d
+
+from ipds.functions import L21
+from ipds.operators import (
+    DCT,
+    Convolution,
+    FiniteDifference,
+    FlatStack,
+    Gradient,
+    Grouping,
+    Identity,
+    Kronecker,
+    Matrix,
+    Operator,
+    Reshape,
+    Sampling,
+    Stack,
+    SumOver,
+    Toeplitz,
+    TwoSided,
+    Wavelet,
+    ZeroMap,
+)
+from ipds.operators.absolute import absolute
+
+rng = np.random.default_rng(7)
+
+
+M = rng.standard_normal((4, 6))
+
+
+N = rng.standard_normal((6, 3))
+
+
+SPARSE = sp.random_array((5, 6), density=0.4, rng=np.random.default_rng(1), format="coo")
+
+
+RING = sp.csr_array(([1.0, 1, 2, 2, 3, 3], ([0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2])), shape=(3, 3))
+
+
+def dense(op: Operator, shape: tuple[int, ...]) -> np.ndarray:
+    if math.prod(shape) == 0:
+        return np.zeros((math.prod(op.output_shape(shape)), 0))
+    columns = [op.apply(e.reshape(shape)).reshape(-1) for e in np.eye(math.prod(shape))]
+    return np.stack(columns, axis=1)
+
+
+def test_a_stack_of_sparse_maps_is_sparse():
+    A = FlatStack([Identity(), FiniteDifference(), ZeroMap(50, 7)], shape=50)
+    assert sp.issparse(A.as_matrix((50,)))
+    assert A.as_matrix((50,)).nnz == 50 + 2 * 49
+    assert type(FlatStack([Matrix(M), Matrix(M)], shape=6).as_matrix((6,))) is np.ndarray
+    assert Matrix(strict.asarray(M)).as_matrix((6,)) is None
+
+
+def test_flat_stack_says_where_the_parts_lie():
+    A = FlatStack([Identity(), FiniteDifference(axis=(0, 1))], shape=(2, 3))
+    assert A.size == 18
+    assert A.slices == [slice(0, 6), slice(6, 18)]
+    assert A.outputs == [(2, 3), (2, 2, 3)]
+
+
+def test_what_the_structured_products_are():
+    X = rng.standard_normal((6, 3))
+    np.testing.assert_allclose(TwoSided(M, N.T).apply(X), M @ X @ N.T, atol=1e-13)
+    np.testing.assert_allclose(TwoSided(SPARSE, N.T).apply(X), SPARSE @ X @ N.T, atol=1e-13)
+    column, row = rng.standard_normal(300), rng.standard_normal(200)
+    row[0] = column[0]
+    T, x = Toeplitz(column, row), rng.standard_normal((200, 2))
+    np.testing.assert_allclose(T.apply(x), toeplitz(column, row) @ x, atol=1e-12)
+    assert T.norm() == pytest.approx(np.linalg.norm(toeplitz(column, row), 2), rel=1e-9)
+    assert Toeplitz(np.ones(2000)).as_matrix((2000,)) is None
+    np.testing.assert_array_equal(SumOver((2, 3), 1).apply(np.arange(6.0).reshape(2, 3)), [3.0, 12.0])
+
+
+def test_row_norms_of_the_gradient_are_the_isotropic_total_variation():
+    image = rng.standard_normal((5, 7))
+    down, right = np.zeros((5, 7)), np.zeros((5, 7))
+    down[:-1], right[:, :-1] = np.diff(image, axis=0), np.diff(image, axis=1)
+    assert L21(1.0)(Gradient((5, 7)).apply(image)) == pytest.approx(np.hypot(down, right).sum())
+    colours = rng.standard_normal((5, 7, 3))
+    rows = Gradient((5, 7, 3), (0, 1)).apply(colours)
+    assert rows.shape == (35, 6)
+    pixel = np.concatenate([colours[3, 4] - colours[2, 4], colours[2, 5] - colours[2, 4]])
+    np.testing.assert_allclose(rows[2 * 7 + 4], pixel)
+
+
+def test_wavelets_split_coarse_from_fine():
+    x = np.array([1.0, 1.0, 3.0, 5.0])
+    np.testing.assert_allclose(Wavelet(4, "haar", level=1).apply(x) * math.sqrt(2), [2, 8, 0, -2], atol=1e-13)
+    assert Wavelet(64, "db4").level == 4
+    smooth = Wavelet((64, 64), "db4").apply(np.outer(np.sin(np.arange(64) / 32 * np.pi), np.ones(64)))
+    assert np.sum(smooth[:16, :16] ** 2) > 0.999 * np.sum(smooth**2)
+
+
+def test_values_by_hand():
+    np.testing.assert_array_equal(Sampling([4, 1], shape=(2, 3)).apply(np.arange(6.0).reshape(2, 3)), [4, 1])
+    two = FiniteDifference(axis=(0, 1)).apply(np.array([[1.0, 2.0], [4.0, 8.0]]))
+    np.testing.assert_array_equal(two, [[[3, 6], [0, 0]], [[1, 0], [4, 0]]])
+    np.testing.assert_array_equal(
+        FiniteDifference.from_adjacency(RING).apply(np.array([1.0, 2, 4])), [1, 9, 4]
+    )
+    for mode in ("full", "same", "valid"):
+        kernel, x = rng.standard_normal((3, 2)), rng.standard_normal((5, 4))
+        np.testing.assert_allclose(
+            Convolution(kernel, mode).apply(x), convolve2d(x, kernel, mode), atol=1e-12
+        )
+    groups = Grouping([[0, 1], [1, 2]], 3)
+    assert [groups.apply(np.arange(3.0))[s].tolist() for s in groups.slices] == [[0.0, 1.0], [1.0, 2.0]]
+
+
+def test_algebra_spells_the_mathematics():
+    A, B, x = Matrix(M), Matrix(N), rng.standard_normal(3)
+    np.testing.assert_allclose((A @ B).apply(x), M @ N @ x)
+    np.testing.assert_allclose((np.float64(2.0) * B - B * 3).apply(x), -N @ x)
+    np.testing.assert_allclose((-(A @ B).T).apply(np.ones(4)), -(M @ N).T @ np.ones(4))
+    assert Identity(3.0).T.norm() == 3.0
+    assert (2.0 * DCT()).gram == 4.0
+    assert Stack([DCT(), Identity(2.0)], shape=3).gram == 5.0
+    assert FlatStack([DCT(), Identity(2.0), Reshape(3, (3, 1))], shape=3).gram == 6.0
+    with pytest.raises(TypeError, match="unsupported operand"):
+        A @ 3
+    with pytest.raises(TypeError, match="unsupported operand"):
+        A + 1.0
+
+
+def test_convolution_norm_is_close_on_long_signals():
+    kernel = rng.standard_normal(7)
+    op = Convolution(kernel)
+    true = np.linalg.norm(dense(op, (500,)), 2)
+    assert true <= op.norm() <= 1.005 * true
+    plane = Convolution(rng.standard_normal((3, 3)), mode="same")
+    true = math.sqrt(plane.extremes((24, 24))[1])
+    assert true <= plane.norm() <= 1.03 * true
+
+
+def test_matrix_uses_only_the_columns_of_the_support():
+    generator = np.random.default_rng(3)
+    for matrix in (
+        generator.standard_normal((30, 80)),
+        sp.random_array((30, 80), density=0.2, rng=generator),
+    ):
+        A = Matrix(matrix)
+        for tail in ((), (4,)):
+            for count in (0, 1, 7, 60):
+                support = generator.choice(80, count, replace=False)
+                x = np.zeros((80, *tail))
+                x[support] = generator.standard_normal((count, *tail))
+                np.testing.assert_allclose(A.apply_sparse(x, support), A.apply(x), atol=1e-12)
+
+
+def test_kronecker_is_that_of_numpy():
+    whole = np.kron(M, N)
+    np.testing.assert_allclose(dense(Kronecker(M, N), (18,)), whole, atol=1e-14)
+    np.testing.assert_allclose(dense(Kronecker(M, N), (6, 3)), whole, atol=1e-14)
+    assert Kronecker(M, N).natural_shape() == (18,)
+    with pytest.raises(ValueError, match="as A and B have columns together, 6 x 3, got 7"):
+        Kronecker(M, N).output_shape((7,))
+    with pytest.raises(ValueError, match="nothing is mapped"):
+        Kronecker(M, N).adjoint(np.ones(5))
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (3, 4, 2)])
+def test_sizes_of_gradients_are_exact(shape):
+    """In flat regions the differences vanish, what they are differences of does not."""
+    gradient = Gradient(shape, axes=(0, 1))
+    x = np.abs(np.random.default_rng(0).standard_normal(shape)) + 1.0
+    found = absolute(gradient).apply(x)
+    np.testing.assert_allclose(found.ravel(), abs(gradient.as_matrix(shape)) @ x.ravel())
