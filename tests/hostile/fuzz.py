@@ -10,7 +10,6 @@ import warnings
 from collections import Counter
 
 import fuzzing
-import judging
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from ipds.methods.baselines.fixed_penalty import OutsideTheoremWarning
@@ -30,7 +29,7 @@ def main() -> int:
     def one(case: fuzzing.Case) -> None:
         seen["cases"] += 1
         try:
-            judging.judge(case, seen)
+            fuzzing.judge(case, seen)
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}"

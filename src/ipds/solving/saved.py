@@ -55,7 +55,8 @@ def leaves(tree: Any, name: str) -> dict[str, np.ndarray]:
 
 def write(out: BinaryIO, manifest: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """A line of text with the checksum of the rest, the manifest, the arrays one after the other."""
-    table, pieces = {}, []
+    table: dict[str, Any] = {}
+    pieces: list[Any] = []
     for name, a in arrays.items():
         # axes from slow to fast: BLAS rounds differently for other layouts, and a resumed run must not
         order = np.argsort([-abs(n) for n in a.strides], kind="stable").tolist()
@@ -65,8 +66,8 @@ def write(out: BinaryIO, manifest: dict[str, Any], arrays: Mapping[str, np.ndarr
     mark = hashlib.blake2b(text)
     for piece in pieces:
         mark.update(piece)
-    for piece in (b"%s %d %s\n" % (MAGIC, FORMAT, mark.hexdigest().encode()), text, *pieces):
-        out.write(piece)
+    out.write(b"%s %d %s\n" % (MAGIC, FORMAT, mark.hexdigest().encode()) + text)
+    out.writelines(pieces)
 
 
 class SavedFile:
