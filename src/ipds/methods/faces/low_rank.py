@@ -230,6 +230,7 @@ class LowRankIPDS(Method):
         op, x = problem.operators[i], X.x
         x_breve, scale = target - kappa * x, -kappa / s
         x_breve -= clipped
+        x_breve[np.abs(clipped) < s * setup.loss.lam] = 0.0  # exactly: there the two are one number, but for rounding
         x_breve, z = gather(op, x_breve), gather(op, clipped * (-1 / (s * c)))
         # v - x is the normal part of -Aᵀz, short enough for x to stay the nearest matrix of the rank
         length = math.sqrt(max(scale**2 * found.square - found.gradient.square, 0.0))
