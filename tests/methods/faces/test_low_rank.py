@@ -2,35 +2,14 @@
 
 import numpy as np
 import pytest
+from gross_errors import matrix, stated
 
 from ipds import AssumptionError, Block, Problem, solve
 from ipds.functions import L1, Huber, Rank
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.faces import LowRankIPDS
 from ipds.methods.faces.passes import Deviations
-from ipds.operators import Sampling
 from ipds.theory.certificate import certify
-
-
-def matrix(seed=0, shape=(40, 50), r=3, gross=0.1, noise=0.0):
-    """Low rank, gross errors, and noise where asked for."""
-    rng = np.random.default_rng([11, seed])
-    truth = rng.standard_normal((shape[0], r)) @ rng.standard_normal((r, shape[1]))
-    M = truth + noise * rng.standard_normal(shape)
-    return M + (rng.random(shape) < gross) * rng.uniform(-10, 10, shape), truth
-
-
-def stated(M, r=3, mask=None, a=-1.0, c=1.0, lam=1.0, swapped=False):
-    """min λ‖x̆‖₁ with a X + c x̆ = a M, on the entries of the mask."""
-    if mask is None:
-        blocks, b = [Block(h=Rank(r), A=a, shape=M.shape), Block(h=L1(lam), A=c, shape=M.shape)], a * M
-    else:
-        blocks = [
-            Block(h=Rank(r), A=Sampling(mask), shape=M.shape),
-            Block(h=L1(lam), A=c, shape=int(mask.sum())),
-        ]
-        b = M[mask]
-    return Problem(blocks[::-1] if swapped else blocks, b=b)
 
 
 @pytest.mark.parametrize("shape", [(7, 5), (300, 400)])  # one piece, and several
@@ -119,6 +98,16 @@ def test_never_much_worse_than_the_steps_on_whole_matrices():
         lost.append(ours / solve(problem, method=AcceleratedIPDS(), tol=1e-3, max_iter=500).fun - 1)
     assert max(lost) < 0.01
     assert np.mean(lost) < 1e-3
+
+
+def test_residuals_that_vanish_are_exactly_zero():
+    M, truth = matrix(
+        0, (400, 300), 10
+    )  # here a product of whole factors rounds otherwise than one of a few rows
+    result = solve(stated(M, r=10), method=LowRankIPDS(), tol=1e-8, max_iter=40)
+    assert result.success
+    assert np.mean(result.x[1] == 0) > 0.85
+    assert np.linalg.norm(result.x[0] - truth) < 1e-8 * np.linalg.norm(truth)
 
 
 def test_what_is_refused():

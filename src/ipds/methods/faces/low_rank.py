@@ -39,6 +39,7 @@ from ..accelerated.method import (
 from ..accelerated.search import Reference, backtrack, barzilai_borwein, next_length
 from ..base import Method
 from ..deadline import raise_if_late
+from . import interior
 from .passes import Deviations, Slope
 
 STRIDE, THIN = 10, 40
@@ -55,6 +56,8 @@ SAMPLE, CLIPPED = 10_000, 2.0
 """A start clips the data at `CLIPPED` times the median of |B|, of so many entries."""
 GROWTH = 5.0
 """Factor of β at a dual step after which the equation still lags."""
+AGAIN, NEVER = 4, 2**62
+"""Factor of the reduced steps after which interior-point steps are tried again."""
 LOOSE = 0.03
 """What may be left of the gradient, in units of the first one, at a first dual step: one costs two passes."""
 EPS = float(np.finfo(float).eps)
@@ -91,6 +94,8 @@ class Carry(NamedTuple):
     """Reduced steps since the stage began."""
     steps: int
     """All of them."""
+    attempt: int
+    """Of these, after which interior-point steps are tried."""
     least: float
     """The larger of both relative residuals at the last check that was due."""
     stage: Stage
@@ -153,9 +158,9 @@ class LowRankIPDS(Method):
         slope = math.sqrt(found.gradient.square)
         setup = Setup(problem, i, c, data, float(np.linalg.norm(data)), loss, slope, s)
         stage = Stage(s, LOOSE * slope, float(INNER), 0, math.inf)
-        start = Reference(found.value)
+        start, attempt = Reference(found.value), interior.passes_before(data.shape, len(X.sigma)) or NEVER
         return setup, Carry(
-            0, X.U, X.sigma, X.V, found.gradient, target, s / kappa**2, start, 0, 0, math.inf, stage
+            0, X.U, X.sigma, X.V, found.gradient, target, s / kappa**2, start, 0, 0, attempt, math.inf, stage
         )
 
     @staticmethod
@@ -175,7 +180,12 @@ class LowRankIPDS(Method):
         return X
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
-        """`STRIDE` reduced steps or more, and a dual step wherever a stage ends."""
+        """`STRIDE` reduced steps or more, and a dual step wherever a stage ends; or the solution nearby."""
+        if carry.steps >= carry.attempt:
+            solution = self._finished(setup, carry)
+            if solution is not None:
+                return solution
+            carry = carry._replace(attempt=AGAIN * carry.steps)
         stride = max(STRIDE, THIN // (1 + len(carry.sigma)))
         loss, stage, target = setup.loss, carry.stage, carry.target
         X, gradient = FixedRank(carry.U, carry.sigma, carry.V), carry.gradient
@@ -209,10 +219,30 @@ class LowRankIPDS(Method):
             raise AssumptionError(
                 "LowRankIPDS: the solution seems to have a lower rank than the block may have"
             )
-        following = Carry(
-            carry.t + 1, X.U, X.sigma, X.V, gradient, target, alpha, reference, inner, steps, least, stage
+        point = carry._replace(U=X.U, sigma=X.sigma, V=X.V, gradient=gradient, target=target)
+        search = point._replace(alpha=alpha, reference=reference, inner=inner, steps=steps)
+        return search._replace(t=carry.t + 1, least=least, stage=stage), state
+
+    def _finished(self, setup: Setup, carry: Carry) -> tuple[Carry, State] | None:
+        """The solution near the carry, by interior-point steps; None where there is none, or it is higher."""
+        loss, s, data = setup.loss, carry.stage.s, setup.data
+        X, most = FixedRank(carry.U, carry.sigma, carry.V), s * loss.lam
+        clipped, _ = loss.clipped(X, carry.target, s, data)
+        seen, scale = None if loss.observed is None else loss.observed > 0, math.copysign(most, loss.kappa)
+        solution = interior.solved(X, data / loss.kappa, seen, clipped / scale, most / abs(loss.kappa))
+        if solution is None:
+            return None
+        Y, d = solution
+        before, after = (float(np.abs(loss.rest(Z, data)).sum()) for Z in (X, Y))
+        if not after <= before * (1 + ROUNDING * EPS):
+            return None
+        target = data + scale * d
+        found, (clipped, _) = loss.at(Y, target, s), loss.clipped(Y, target, s, data)
+        state = self._snapshot(setup, carry.t + 1, Y, found, clipped, target, s, due=True)
+        fresh = carry._replace(
+            reference=Reference(found.value), inner=0, attempt=AGAIN * carry.steps, gradient=found.gradient
         )
-        return following, state
+        return fresh._replace(t=carry.t + 1, U=Y.U, sigma=Y.sigma, V=Y.V, target=target), state
 
     def _snapshot(
         self,
@@ -230,7 +260,9 @@ class LowRankIPDS(Method):
         op, x = problem.operators[i], X.x
         x_breve, scale = target - kappa * x, -kappa / s
         x_breve -= clipped
-        x_breve[np.abs(clipped) < s * setup.loss.lam] = 0.0  # exactly: there the two are one number, but for rounding
+        x_breve[np.abs(clipped) < s * setup.loss.lam] = (
+            0.0  # exactly: there the two are one number, but for rounding
+        )
         x_breve, z = gather(op, x_breve), gather(op, clipped * (-1 / (s * c)))
         # v - x is the normal part of -Aᵀz, short enough for x to stay the nearest matrix of the rank
         length = math.sqrt(max(scale**2 * found.square - found.gradient.square, 0.0))
