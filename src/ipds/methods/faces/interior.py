@@ -28,7 +28,7 @@ from scipy.linalg import blas, lapack
 from ...functions.fixed_rank import FixedRank
 from ..deadline import raise_if_late
 
-STEPS = 40
+STEPS = 25
 """Steps at most; 9 to 14 are usual."""
 GAP, LEFT, ENOUGH = 1e-12, 1e-13, 1e-9
 """Ends where (aᵀp + bᵀq)/Σ|u| is below the first and ‖P d‖/‖d‖ below the second, or no longer falls and is enough."""

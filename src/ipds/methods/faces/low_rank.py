@@ -56,7 +56,7 @@ SAMPLE, CLIPPED = 10_000, 2.0
 """A start clips the data at `CLIPPED` times the median of |B|, of so many entries."""
 GROWTH = 5.0
 """Factor of β at a dual step after which the equation still lags."""
-AGAIN, NEVER = 4, 2**62
+AGAIN, NEVER = 2, 2**62
 """Factor of the reduced steps after which interior-point steps are tried again."""
 LOOSE = 0.03
 """What may be left of the gradient, in units of the first one, at a first dual step: one costs two passes."""
