@@ -54,8 +54,7 @@ bench-zoo: $(READY)
 bench-peers: $(READY)
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
-	@for package in cyipopt prox_tv; do .venv-peers/bin/python -m pip install --quiet --disable-pip-version-check $$package \
-		2>/dev/null || echo "$$package cannot be installed here: its rows will say so"; done
+	@benchmarks/build_peers.sh .venv-peers/bin/python || echo "cyipopt or prox_tv cannot be built here: their rows will say so"
 	.venv-peers/bin/python -W ignore -m benchmarks.beside_peers --write docs/comparison.md $(ARGS)
 
 # distributed solves with 1 and 2 workers; `make bench-scaling ARGS="--big DIR"` solves 20 GB on disk

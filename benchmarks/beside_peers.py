@@ -2,9 +2,9 @@
 
     make bench-peers [ARGS=--quick]        python -m benchmarks.beside_peers [--quick] [--write docs/comparison.md]
 
-CPU seconds of one thread. Every solver of an instance runs in this process after the others, from the same data and
-start; `problems` scores what it returns, and the points that it shows on the way, at the nearest feasible point, off
-the clock. A package that is not installed, or that raises, is a row that says so.
+CPU seconds of one thread. The solvers run one after another, each in a process of its own, from the same data and
+start; `problems` scores what they return, and the points that they show on the way, at the nearest feasible point, off
+the clock. A package that is not installed, that raises, dies or does not answer is a row that says so.
 """
 
 from __future__ import annotations
@@ -16,20 +16,28 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.environ[
 import argparse
 import importlib.metadata
 import math
+import multiprocessing
 import platform
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from benchmarks import packages, peers
-from benchmarks.engine import OURS, Plan, Solver, run
+from benchmarks.engine import OURS, WARM_UP, Plan, Solver, measure
 from benchmarks.pages import write_section
 from benchmarks.problems import dual_pcp, lasso, low_rank, phase, regression, total_variation, trade_off
 from benchmarks.report import Row
 
 TARGETS = (1e-3, 1e-5)
+LIMIT, QUICK_LIMIT = 60.0, 10.0
+"""Seconds for one solve. Solvers that show their points are stopped there; UNO and IPOPT are told of it."""
+GRACE = 2.0
+"""A process without an answer after this multiple of the limit, by the wall clock, is ended."""
+COMPILING = 180.0
+"""Seconds at least for the unmeasured warm-up: Numba and JAX compile in it."""
 DISTRIBUTIONS = (
     "cvxpy",
     "clarabel",
@@ -91,9 +99,8 @@ def plans(quick: bool) -> Iterator[Plan]:
     """What is measured: small enough that every package has a chance."""
 
     def plan(family: str, make: Any, solvers: tuple[Solver, ...]) -> Plan:
-        return Plan(
-            family, make, solvers, 1 if quick else 3, 2.0 if quick else 6.0, math.inf, math.inf, TARGETS
-        )
+        seeds, limit = (1, QUICK_LIMIT) if quick else (3, LIMIT)
+        return Plan(family, make, solvers, seeds, limit, math.inf, math.inf, TARGETS)
 
     n, m = (30, 5) if quick else (100, 50)
     yield plan(
@@ -118,10 +125,66 @@ def plans(quick: bool) -> Iterator[Plan]:
     )
 
 
+def rows_of(plan: Plan) -> list[Row]:
+    """Every solver on every seed. A process that fails is replaced by a new one, which goes on with the next seed."""
+    rows: list[Row] = []
+    for solver in plan.solvers:
+        own: list[Row] = []
+        while len(own) < plan.seeds:
+            own += _in_a_process(plan, solver, len(own))
+        rows += own
+    return rows
+
+
+def _in_a_process(plan: Plan, solver: Solver, first: int) -> list[Row]:
+    """Rows of the seeds from `first` on, up to the first without an answer, whose row says so."""
+    context = multiprocessing.get_context(
+        "fork"
+    )  # solvers are closures, which are not sent to other processes
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(plan, solver, first, sender))
+    process.start()
+    sender.close()
+    rows: list[Row] = []
+    limit = max(GRACE * plan.budget, COMPILING)
+    try:
+        while receiver.poll(limit):
+            message = receiver.recv()
+            if message is None:  # the solver is warm
+                limit = GRACE * plan.budget
+            else:
+                rows.append(message)
+            if first + len(rows) == plan.seeds:
+                return rows
+        reason = f"no answer in {limit:g} s"
+    except EOFError:
+        process.join()
+        reason = f"its process ended with code {process.exitcode}"
+    finally:
+        process.kill()
+        process.join()
+    seed = first + len(rows)
+    failing = replace(solver, run=partial(_fail, reason))
+    return [*rows, measure(plan, failing, plan.make(seed), seed, plan.budget)]
+
+
+def _answer(plan: Plan, solver: Solver, first: int, sender: Any) -> None:
+    """In the process: warm up, unmeasured, then one row for each seed."""
+    measure(plan, solver, plan.make(first), first, WARM_UP)
+    sender.send(None)
+    for seed in range(first, plan.seeds):
+        sender.send(measure(plan, solver, plan.make(seed), seed, plan.budget))
+
+
+def _fail(reason: str, *_: Any) -> NoReturn:
+    raise TimeoutError(reason)
+
+
 def table(rows: list[Row]) -> list[str]:
     """One problem: median seconds to each distance from the best objective, of the whole run, and the final gap."""
-    best = {row.seed: min([r.objective for r in rows if r.seed == row.seed] + [row.known]) for row in rows}
-    best |= {s: min(b, *(v for r in rows if r.seed == s for _, v in r.curve[-1:])) for s, b in best.items()}
+    best: dict[int, float] = {}
+    for row in rows:
+        best[row.seed] = min(best.get(row.seed, math.inf), row.objective, row.known, row.best())
     lines = []
     for label in dict.fromkeys(row.solver for row in rows):
         own = [row for row in rows if row.solver == label]
@@ -135,8 +198,9 @@ def table(rows: list[Row]) -> list[str]:
             hits = [t for t in times if math.isfinite(t)]
             count = "" if len(hits) == len(own) else f" ({len(hits)} of {len(own)})"
             cells.append(f"{statistics.median(hits):.2g}{count}" if hits else "never")
-        gap = statistics.median((row.objective - best[row.seed]) / abs(best[row.seed]) for row in own)
-        seconds = statistics.median(row.seconds for row in own)
+        ended_well = [row for row in own if row not in failed]
+        gap = statistics.median((row.objective - best[row.seed]) / abs(best[row.seed]) for row in ended_well)
+        seconds = statistics.median(row.seconds for row in ended_well)
         notes = [_reason(row.status) for row in own if row.status not in ("finished", "stopped")]
         ended = "stopped" if any(row.status == "stopped" for row in own) else "; ".join(dict.fromkeys(notes))
         lines.append(f"| | {label} | {' | '.join(cells)} | {seconds:.2g} | {max(gap, 0.0):.0e} {ended}|")
@@ -152,7 +216,7 @@ def _reason(status: str) -> str:
     """A failure in a few words."""
     if "No module named" in status or "not installed" in status:
         return "not installed"
-    line = status.splitlines()[0].replace("|", "/")
+    line = status.removeprefix("TimeoutError: ").splitlines()[0].replace("|", "/")
     return line if len(line) <= 60 else line[:57] + "..."
 
 
@@ -186,7 +250,7 @@ def main() -> None:
     tables: list[str] = []
     for plan in plans(options.quick):
         if not options.only or plan.family in options.only:
-            new = table(run(plan))
+            new = table(rows_of(plan))
             print("\n".join(new), flush=True)
             tables += new
     if options.write:

@@ -4,8 +4,10 @@ import importlib
 import itertools
 import json
 import math
+import os
 import re
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -147,13 +149,39 @@ def test_peers_are_scored_and_failures_shown():
 
     plan = plans["lasso"]
     solvers = (engine.OURS, plan.solvers[3], replace(engine.OURS, label="broken", kind="package", run=broken))
-    rows = engine.run(replace(plan, solvers=solvers), budget=0.5)
+    rows = beside_peers.rows_of(replace(plan, solvers=solvers))
     assert plan.solvers[3].label == "scikit-learn"
     ours, peer, failed = beside_peers.table(rows)
     assert ours.startswith("| lasso 60x100 | ipds |")
     assert "never" not in ours + peer
     assert failed == "| | broken | | | | fails: RuntimeError: no / point |"
     assert "numpy" in beside_peers.page([ours])
+
+
+def test_a_peer_without_an_answer_is_ended_and_its_other_seeds_are_run(monkeypatch):
+    monkeypatch.setattr(beside_peers, "COMPILING", 0.0)
+
+    def hangs(case, record):
+        if record.budget == engine.WARM_UP or case.key != plan.make(1).key:
+            return case.start
+        time.sleep(60)
+
+    def dies(case, record):
+        os._exit(3)
+
+    toy = next(plan for plan in beside_peers.plans(quick=True) if plan.family == "lasso")
+    peers = tuple(engine.Solver(run.__name__, "package", run) for run in (hangs, dies))
+    plan = replace(toy, solvers=peers, seeds=3, budget=0.5)
+    began = time.monotonic()
+    rows = beside_peers.rows_of(plan)
+    assert time.monotonic() - began < 15
+    assert [row.seed for row in rows] == [0, 1, 2] * 2
+    assert [row.status for row in rows[:3]] == ["finished", "TimeoutError: no answer in 1 s", "finished"]
+    assert all("ended with code 3" in row.status for row in rows[3:])
+    hanging, dying = beside_peers.table(rows)
+    assert "(2 of 3)" in hanging
+    assert "no answer in 1 s" in hanging
+    assert dying == "| | dies | | | | fails: its process ended with code 3 |"
 
 
 def test_convex_cases_are_stated_as_they_are_scored():
