@@ -25,7 +25,13 @@ def test_demo_solves_names_what_it_found_and_draws(tmp_path):
     assert picture.read_text() == "mine"
     result = run("demo", "--out", tmp_path, "--force")
     assert result.exit_code == 0, result.output
-    for part in ("Cardinality(4)", "worst radius", "97.0% of 569 right", "component 2: ", "What to try next"):
+    for part in (
+        "Cardinality(4)",
+        "worst radius",
+        "97.0% of 569 right",
+        "component 2: alcohol, ash, color_intensity, proline\nconverged",
+        "What to try next",
+    ):
         assert part in result.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg as spl
 
-from ipds import Variable, minimize
+from ipds import Variable, minimize, solve
 from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Rank
 from ipds.modelling import entropy, kl_div, log_det, norm1, norm2, quad_form, sum_squares, term
 from ipds.operators import FiniteDifference
@@ -83,6 +83,9 @@ REFUSED = [
     (lambda: Variable("x"), TypeError, ["shape"]),
     (lambda: Variable(3, name=""), TypeError, ["name"]),
     (lambda: setattr(v, "shape", (3,)), AttributeError, ["do not change"]),
+    (lambda: (A @ v).value, AttributeError, ["result.value(array(4, 6) @ v)"]),
+    (lambda: minimize(norm1(v)).solve().value("v"), TypeError, ["got str", "variables are v"]),
+    (lambda: solve(norm1(v)), TypeError, ["got Term", "minimize(objective, constraints)"]),
 ]
 
 

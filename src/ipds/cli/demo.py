@@ -23,7 +23,7 @@ MODEL = """\
 w = Variable(30, name="w")
 result = solve(minimize(logistic(-y * (X @ w)) + 0.5 * sum_squares(w) + Cardinality(4)(w)))"""
 ESTIMATOR = """\
-model = SparsePCA(n_components=2).fit(load_wine().data)"""
+model = SparsePCA(n_components=2, sparsity=4).fit(load_wine().data)"""
 PLAIN_WORDS = """\
 What is left of the forces at this point, each against its own size: {relative:.0e}. Below 1e-04 counts as solved.
 The same number is computed for every answer, on the problem as stated; nothing else makes `result.success` True."""
@@ -78,7 +78,7 @@ def four_measurements(console: Console) -> dict[str, Any]:
 
 
 def wine_components(console: Console) -> dict[str, Any]:
-    """Two sparse components of thirteen measurements in their raw units: scores and cultivars."""
+    """Two components of four of thirteen measurements each, in raw units: scores and cultivars."""
     import numpy as np
     from sklearn.datasets import load_wine
 
@@ -87,7 +87,7 @@ def wine_components(console: Console) -> dict[str, Any]:
     data = load_wine()
     console.print("[bold]2. Fit an estimator[/bold] to a raw table: 178 wines, units from 0.1 to 1000")
     console.print(ESTIMATOR, style="cyan", markup=False)
-    model = SparsePCA(n_components=2).fit(data.data)
+    model = SparsePCA(n_components=2, sparsity=4).fit(data.data)
     for k, component in enumerate(model.components_):
         used = np.flatnonzero(component)
         console.print(f"component {k + 1}: {', '.join(data.feature_names[j] for j in used)}", markup=False)
@@ -136,7 +136,7 @@ def _picture(cells: dict[str, Any], wine: dict[str, Any], strokes: NDArray[Any],
     for kind, colour in enumerate(("#4477aa", "#cc6677", "#228833")):
         here = wine["scores"][wine["cultivar"] == kind]
         scatter.scatter(here[:, 0], here[:, 1], s=12, color=colour, label=f"cultivar {kind + 1}")
-    scatter.set(title="178 wines by two sparse components", xlabel="component 1", ylabel="component 2")
+    scatter.set(title="178 wines, two components of four", xlabel="component 1", ylabel="component 2")
     scatter.legend()
     for axis, loadings in zip(below.subplots(2, 8).flat, strokes, strict=True):
         top = np.abs(loadings).max()

@@ -11,7 +11,7 @@ import itertools
 import math
 import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy
@@ -67,6 +67,11 @@ class Expression(Shaped, LeftAlone):
     def variables(self) -> tuple[Variable, ...]:
         """The variables in it, in the order in which they were written."""
         return tuple(self.maps)
+
+    @property
+    def value(self) -> NoReturn:
+        """Refused: values belong to results, which are asked as `result.value(expression)`."""
+        raise AttributeError(refusals.no_value(self))
 
     def at(self, values: Mapping[Variable, Array]) -> Array:
         """The value where each variable has the given one."""

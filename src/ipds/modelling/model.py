@@ -135,7 +135,10 @@ class Model(Problem):
     def _value_of_terms(self, terms: Any, x: tuple[Array, ...]) -> float:
         objective = as_objective(terms)
         if objective is None:
-            raise TypeError(f"value: expected an expression or a term, got {type(terms).__name__}")
+            raise TypeError(
+                f"value: expected a variable, an expression or a term, got {type(terms).__name__}; "
+                f"the variables are {', '.join(v.name for v in self.variables)}"
+            )
         total = objective.constant
         if objective.affine is not None:
             total += float(self.value(objective.affine, x))

@@ -28,6 +28,11 @@ def product(left: Any, sign: str, right: Any) -> str:
     )
 
 
+def no_value(e: Any) -> str:
+    """x.value, as in CVXPY."""
+    return f"`{e}` has no value of its own; ask the result of the solve: result.value({e})"
+
+
 def power(e: Any, exponent: Any) -> str:
     """e ** 2 and the like."""
     if np.ndim(exponent) == 0 and exponent == 2:

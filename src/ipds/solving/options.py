@@ -81,7 +81,9 @@ def check_problem(problem: Any, rewritten: bool = False) -> None:
     The latter may be `rewritten` by presolve.
     """
     if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be an ipds.Problem, got {type(problem).__name__}")
+        raise TypeError(
+            f"problem must be an ipds.Problem, got {type(problem).__name__}; `minimize(objective, constraints)` is one"
+        )
     if rewritten:
         return
     if problem.unconstrained:
