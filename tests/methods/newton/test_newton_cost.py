@@ -37,6 +37,25 @@ def test_costs_grow_with_the_problem():
     assert costs[0] < costs[1]
 
 
+def test_rows_without_an_order_fill_everything():
+    """A random table of words is sparse and its Gram matrix full: it was predicted to cost what a plane costs."""
+
+    def cost(A):
+        return predicted(Problem([Block(A=-A, shape=A.shape[1]), Block(h=L1(), shape=A.shape[0])]))
+
+    def words(m, n, density):
+        return sp.random_array((m, n), density=density, rng=np.random.default_rng(0), format="csr")
+
+    n = 3600
+    along, across = (sp.kron(differences(60), sp.eye_array(60)), sp.kron(sp.eye_array(60), differences(60)))
+    assert cost(sp.vstack([along, across], format="csr")).newton < 1.0
+    table = cost(words(2 * n, n, 0.01))
+    assert table.newton > 10 * table.first_order
+    assert cost(words(n, n, 0.001)).newton > 3.0 > cost(sp.eye_array(n, format="csr")).newton
+    flat = sp.kron(sp.eye_array(60), np.ones((1, 60)), format="csr")  # MMᵀ is what is factorised
+    assert cost(sp.vstack([flat, words(40, n, 0.01)], format="csr")).newton < 1.0
+
+
 @pytest.mark.parametrize("h", [Nuclear(1.0), PSD()])
 def test_full_jacobians_are_counted(h):
     """A prox of singular values or eigenvalues makes K full: first-order steps come first."""

@@ -17,7 +17,7 @@ from . import terms
 from .factors import Gram
 from .form import FULL
 from .smooth import EXPLICIT, describe
-from .strategies import BANDWIDTH, DENSE, PAIRS, reordered
+from .strategies import DENSE, FEW, FLAT, PAIRS, reordered
 
 STEPS = 20
 """Newton steps of a solve: 5 to 25 on all problems measured."""
@@ -29,6 +29,8 @@ STEP_SECONDS, ITERATION_SECONDS = 4e-4, 1e-4
 """What a step costs beside its arithmetic: some two hundred calls of NumPy, and some ten."""
 SMALL = 10_000_000
 """Operations of a dense factorisation below which no pattern is worth a look."""
+LOOK = 1e9
+"""Operations of a dense factorisation below which no pattern is reordered: it would take longer."""
 MEMORY = 2.5e8
 """Entries of the largest matrix that may be made: 2 GB."""
 SLANTED = 0.1
@@ -87,8 +89,9 @@ def _predicted(problem: Problem) -> Cost:
     if spectral:
         step = _spectral_step(n, spectral, entries)
         return Cost(STEPS * (step + STEP_SECONDS) + PROXES * iteration, iteration, True)
-    if unknown:  # conjugate gradients: some hundred products for each of a few systems in a step
-        return Cost(STEPS * (1000 * iteration + STEP_SECONDS), iteration)
+    by_products = Cost(STEPS * (2 * PRODUCTS * iteration + STEP_SECONDS), iteration)
+    if unknown:
+        return by_products
     rows = sum(A.shape[0] for A, _ in maps)
     if (rows + n) * n * n <= SMALL:
         return Cost(STEPS * ((rows + n) * n * n / DENSE_RATE + STEP_SECONDS), iteration)
@@ -105,6 +108,8 @@ def _predicted(problem: Problem) -> Cost:
         work, held = min((few, float(max(dense**2, dense * n))), (many, float(max(n**2, dense * n))))
     else:
         work, held = _sparse_work(n, sparse)
+        if math.isinf(work):
+            return by_products
     seconds = STEPS * (work / DENSE_RATE + 10 * entries / PASS_RATE + STEP_SECONDS)
     return Cost(math.inf if held > MEMORY else seconds, iteration)
 
@@ -154,23 +159,29 @@ def _spectral_step(n: int, full: list[Shape], entries: int) -> float:
 
 
 def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
-    """Operations of a sparse factorisation, and its entries.
+    """Operations of a sparse factorisation of MᵀM, or of MMᵀ where M is flat, and its entries; infinite where it is
+    full and too large.
 
-    Those of a band where it is narrow, else n^1.5 and n log n, as for a plane cut by nested dissection.
+    A band of width w takes n·w². Its levels separate what is left of them from what is right: the work of SuperLU is
+    200·w·n + 0.3·w³ within a factor of three in planes (w = √n), in space (w = n^⅔) and without any order (w ~ n).
     """
-    pairs = sum(min(Gram.work(A), Gram.work(A.T)) for A, _ in maps)
-    plane, fill = 50 * n**1.5, 10 * n * math.log2(n + 2)
-    small = 100.0 * (pairs + n)
-    if plane < 1e9 or pairs > PAIRS:
-        return plane + small, fill + pairs
+    if not maps:
+        return float(n), float(n)
     wide = []
     for A, begin in maps:
         coo = scipy.sparse.coo_array(A)
-        wide.append(
-            scipy.sparse.csr_array((np.abs(coo.data), (coo.row, coo.col + begin)), shape=(A.shape[0], n))
-        )
-    width = reordered(scipy.sparse.vstack(wide, format="csr"), [])[1] if wide else 0
-    return min(plane, float(n) * width**2) + small, fill if width > BANDWIDTH else float(n) * (width + 1)
+        wide.append(scipy.sparse.coo_array((coo.data, (coo.row, coo.col + begin)), shape=(A.shape[0], n)))
+    M = scipy.sparse.vstack(wide, format="csr")
+    if M.shape[0] < FLAT * n and Gram.work(M.T) < Gram.work(M):
+        M, n = M.T.tocsr(), M.shape[0]
+    pairs, full = Gram.work(M), n**3 / 3
+    if pairs > FEW * n * n:
+        return (full, float(n * n)) if n <= DENSE else (math.inf, math.inf)
+    if full < LOOK or pairs > PAIRS:
+        return min(full, 50 * n**1.5) + 100 * (pairs + n), 10 * n * math.log2(n + 2) + pairs
+    width = reordered(M, [])[1]
+    work = min(float(n) * width**2, 200.0 * width * n + 0.3 * width**3)
+    return work + 100 * (pairs + n), min(float(n) * (width + 1), max(10 * n * math.log2(n + 2), width**2))
 
 
 def _rows_of(f: Smooth | None, shape: tuple[int, ...]) -> tuple[list[Any], bool, bool]:

@@ -34,6 +34,8 @@ PAIRS = 20_000_000
 """Products that the entries of a sparse Gram matrix may be made of: they are in memory at once."""
 FEW = 0.3
 """Dense rows beside sparse ones are few up to this part of the columns; a K fuller than this is dense."""
+FLAT = 0.7
+"""Rows up to this part of the columns are few enough for Woodbury's formula."""
 
 Augmented = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -90,17 +92,19 @@ def _are_thin(A: Any) -> np.ndarray:
 
 def _sparse_choice(
     n: int, Q: Any, rows: Sequence[Any], R: Any, others: Sequence[Any], only_rows: bool
-) -> Strategy:
+) -> Strategy | None:
     work = Gram.work(R)
-    if only_rows and R.shape[0] < 0.7 * n:
+    if only_rows and R.shape[0] < FLAT * n:
         transposed = R.T.tocsr()
         if Gram.work(transposed) <= PAIRS:
             gram = Gram(transposed)
             if 2 * len(gram.row) < work + n:  # fewer entries than RᵀR has
                 return SparseWoodbury(R, gram)
     full = work + sum(A.nnz for A in others) > FEW * n * n
-    if (n <= DENSE and full) or (n <= SMALL and not only_rows):
+    if n <= SMALL and not only_rows:
         return Dense(n, Q, rows)
+    if full:
+        return Dense(n, Q, rows) if n <= DENSE else None
     return Sparse(n, Q, others, R, only_rows)
 
 
