@@ -18,7 +18,7 @@ LEVELS = (
     {"theory"},
     {"presolve"},
     {"methods"},
-    {"result", "history"},
+    {"result"},
     {"solving"},
     {"plot"},
     {"modelling", "models"},
@@ -95,6 +95,11 @@ def test_imports_point_down(name):
         other = target.split(".")[0]
         fine = other == room or level(target) < level(name) or (room, other) in BESIDE
         assert fine, f"{name} imports {target}, which stands above it"
+
+
+def test_every_room_is_there():
+    rooms = {room for rooms in LEVELS for room in rooms}
+    assert rooms == {name.split(".")[0] for name in KNOWN}
 
 
 def test_no_modules_import_each_other_in_circles():

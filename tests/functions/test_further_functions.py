@@ -309,7 +309,7 @@ def test_prox_on_torch_tensors(h: Nonsmooth, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: RowSimplex(0.0), ValueError, "RowSimplex: every entry of radius"),
+        (lambda: RowSimplex(0.0), ValueError, "RowSimplex: radius must be finite and > 0, got 0"),
         (lambda: ColumnSimplex(np.ones((2, 2))), ValueError, "one per column"),
         (lambda: RowSimplex().prox(np.ones(3), 1.0), ValueError, "at least two axes"),
         (lambda: CappedSimplex(1.0, -1.0), ValueError, "CappedSimplex: every entry of cap"),

@@ -197,31 +197,14 @@ def _legend(figure: Figure, grid: Any) -> None:
 
 
 def png(figure: Figure, dpi: int = 80) -> bytes:
-    """The figure as a small PNG: a palette is enough for lines."""
+    """The figure as a small PNG: 256 colours are enough for lines."""
     from PIL import Image
 
     raw, small = io.BytesIO(), io.BytesIO()
     figure.savefig(raw, format="png", dpi=dpi)
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(_palette())
-    image = Image.open(raw).convert("RGB").quantize(palette=palette, dither=Image.Dither.NONE)
+    image = Image.open(raw).convert("RGB").quantize(256, dither=Image.Dither.NONE)
     image.save(small, format="png", optimize=True)
     return small.getvalue()
-
-
-def _palette() -> list[int]:
-    """Shades of grey, and of every colour in use on its way to white: what antialiased lines consist of."""
-    from matplotlib.colors import to_rgb
-
-    colours = dict.fromkeys(str(style["color"]) for style in STYLES.values())
-    shades = [(0.0, 0.0, 0.0), *(to_rgb(colour) for colour in colours if colour != "black")]
-    found: list[int] = []
-    for red, green, blue in shades:
-        steps = 32 if red == green == blue == 0 else 16
-        for k in range(steps):
-            white = k / (steps - 1)
-            found += [round(255 * (c + (1 - c) * white)) for c in (red, green, blue)]
-    return found[: 3 * 256]
 
 
 def pdf(figure: Figure) -> bytes:

@@ -298,26 +298,22 @@ def markdown(study: Study, images: Sequence[tuple[str, str, bytes]]) -> str:
     parts += ["## Finding", *finding(study), "## Runs"]
     parts += ["\n".join(f"- {name}: {value}" for name, value in facts(study).items()), NOTES]
     if study.trade_off:
-        parts += ["## Trade-off", _trade_off_intro(), _markdown_table(*_trade_off_table(study.trade_off))]
+        parts += ["## Trade-off", TRADE_OFF, _markdown_table(*_trade_off_table(study.trade_off))]
     if study.paper:
-        parts += ["## The paper's panels", _panel_intro(), _markdown_table(*_panel_table(study.paper))]
+        parts += ["## The paper's panels", PANELS, _markdown_table(*_panel_table(study.paper))]
     shown = [(name, title) for name, title, _ in images if name != OPENING]
     parts += ["## Figures", *(f"### {title}\n\n![{title}](figures/{name}.png)" for name, title in shown)]
     return "\n\n".join(parts) + "\n"
 
 
-def _trade_off_intro() -> str:
-    return (
-        "min -‖BX‖² + λ‖X‖₁, XᵀX = I. Relative distance to the best objective of any entrant, mean over the seeds "
-        "(worst in brackets), at the end of the budget."
-    )
-
-
-def _panel_intro() -> str:
-    return (
-        f"F - ρr at the end of the budget. *: within {CLOSE:g} (relative, in F) of the best of the panel. "
-        "Column 'auto wins': yes where auto is within it."
-    )
+TRADE_OFF = (
+    "min -‖BX‖² + λ‖X‖₁, XᵀX = I. Relative distance to the best objective of any entrant, mean over the seeds "
+    "(worst in brackets), at the end of the budget."
+)
+PANELS = (
+    f"F - ρr at the end of the budget. *: within {CLOSE:g} (relative, in F) of the best of the panel. "
+    "Column 'auto wins': yes where auto is within it."
+)
 
 
 def _trade_off_table(found: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
@@ -352,10 +348,8 @@ def _panel_table(found: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
 
 
 def _markdown_table(headers: list[str], lines: list[list[str]]) -> str:
-    rule = "|" + "---|" * len(headers)
-    return "\n".join(["| " + " | ".join(cells) + " |" for cells in (headers,)] + [rule]) + "".join(
-        "\n| " + " | ".join(line) + " |" for line in lines
-    )
+    head, *rows = ("| " + " | ".join(cells) + " |" for cells in (headers, *lines))
+    return "\n".join([head, "|" + "---|" * len(headers), *rows])
 
 
 def opening(study: Study) -> str:
@@ -377,10 +371,10 @@ def html_page(study: Study, images: Sequence[tuple[str, str, bytes]]) -> str:
     who = f"<details><summary>Entrants</summary>{page.table(['entrant', 'kind', ''], notes)}</details>"
     sections = [page.Section("outcome", "Outcome", page.paragraphs(verdict(study)))]
     if study.trade_off:
-        body = page.paragraphs([_trade_off_intro()]) + page.table(*_trade_off_table(study.trade_off))
+        body = page.paragraphs([TRADE_OFF]) + page.table(*_trade_off_table(study.trade_off))
         sections.append(page.Section("trade-off", "Trade-off benchmark", body))
     if study.paper:
-        body = page.paragraphs([_panel_intro()]) + page.table(*_panel_table(study.paper))
+        body = page.paragraphs([PANELS]) + page.table(*_panel_table(study.paper))
         sections.append(page.Section("panels", "Who wins each panel", body))
     pictures = "".join(page.image(title, image) for name, title, image in images if name != OPENING)
     run = page.definitions(facts(study)) + page.paragraphs([NOTES]) + who

@@ -108,37 +108,35 @@ def lost(found: Iterable[Panel], label: str = "auto") -> list[Panel]:
 
 def results_csv(rows: Sequence[Row]) -> str:
     """One line per run."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
+    lines = []
     for row in rows:
         floor = row["weight"] * row["components"] if row["family"] == "paper" else None
         gap = None if floor is None or row["objective"] is None else row["objective"] - floor
-        writer.writerow({**row, "kind": BY_LABEL[row["entrant"]].kind, "gap": gap})
-    return out.getvalue()
+        whole = {**row, "kind": BY_LABEL[row["entrant"]].kind, "gap": gap}
+        lines.append([whole.get(name) for name in COLUMNS])
+    return _csv(COLUMNS, lines)
 
 
 def curves_csv(rows: Sequence[Row]) -> str:
     """One line per point of a curve."""
     keys = ("family", "dataset", "weight", "multiple", "entrant", "seed")
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*keys, "at", "objective"))
-    for row in rows:
-        writer.writerows((*(row[key] for key in keys), t, F) for t, F in row["curve"])
-    return out.getvalue()
+    lines = [(*(row[key] for key in keys), t, F) for row in rows for t, F in row["curve"]]
+    return _csv((*keys, "at", "objective"), lines)
 
 
 def panels_csv(found: Sequence[Panel]) -> str:
     """One line per panel: the objective of every entrant, the winner, and whether auto is within `CLOSE`."""
     labels = [e.label for e in ENTRANTS if any(e.label in panel.rows for panel in found)]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    keys = ("family", "dataset", "weight", "multiple", "seed")
-    writer.writerow((*keys, "winner", "best", "auto behind", "auto within", *labels))
+    keys, lines = ("family", "dataset", "weight", "multiple", "seed"), []
     for panel in found:
         behind = panel.behind("auto") if "auto" in panel.rows else math.nan
-        key = (panel.family, panel.dataset, panel.weight, panel.multiple, panel.seed)
+        key = [getattr(panel, name) for name in keys]
         values = [panel.judged(label) if label in panel.rows else None for label in labels]
-        writer.writerow((*key, panel.winner, panel.best, behind, behind <= CLOSE, *values))
+        lines.append((*key, panel.winner, panel.best, behind, behind <= CLOSE, *values))
+    return _csv((*keys, "winner", "best", "auto behind", "auto within", *labels), lines)
+
+
+def _csv(names: Sequence[str], lines: Sequence[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([names, *lines])
     return out.getvalue()

@@ -5,6 +5,7 @@ An object with the right methods need not subclass anything; here, once, what it
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -12,8 +13,19 @@ from .._arrays import Array, Shape, scalar
 from .base import Nonsmooth, Smooth
 from .domain import Domain
 from .hessians import as_map
-from .kinks import Groups, Kinks
 from .rescaling import one_unit
+
+
+def _offered(name: str) -> Any:
+    """The method of that name: the object's own where it has one, else what `Nonsmooth` says by default."""
+    default = getattr(Nonsmooth, name)
+
+    @functools.wraps(default)
+    def method(self: UserNonsmooth, *arguments: Any) -> Any:
+        own = getattr(self.function, name, None)
+        return default(self, *arguments) if own is None else own(*arguments)
+
+    return method
 
 
 class UserNonsmooth(Nonsmooth):
@@ -32,33 +44,9 @@ class UserNonsmooth(Nonsmooth):
     def prox(self, v: Array, step: float) -> Array:
         return self.function.prox(v, step)
 
-    def prox_size(self, v: Array) -> Any:
-        return self._offered("prox_size", v)
-
     def lipschitz(self, shape: Shape) -> float:
         stated = getattr(self.function, "lipschitz", None)
         return math.inf if stated is None else float(stated(shape) if callable(stated) else stated)
-
-    def prox_jacobian(self, v: Array, step: float) -> Any:
-        return self._offered("prox_jacobian", v, step)
-
-    def kinks(self, shape: Shape) -> Kinks | None:
-        return self._offered("kinks", shape)
-
-    def groups(self, shape: Shape) -> Groups | None:
-        return self._offered("groups", shape)
-
-    def support(self, y: Array) -> float:
-        return self._offered("support", y)
-
-    def recession(self, d: Array) -> float:
-        return self._offered("recession", d)
-
-    def receding(self, d: Array) -> Array:
-        return self._offered("receding", d)
-
-    def width(self, shape: Shape) -> float | Array:
-        return self._offered("width", shape)
 
     def rescaled(self, d: float | Array) -> Nonsmooth | None:
         """The object's own, where it offers one; else h(d x) for one number, which any prox allows."""
@@ -68,16 +56,16 @@ class UserNonsmooth(Nonsmooth):
         unit = one_unit(d)
         return None if unit is None else InUnits(self, unit)
 
-    def subgradient(self, x: Array) -> Array:
-        return self._offered("subgradient", x)
-
-    def tangent(self, x: Array, g: Array) -> Array:
-        return self._offered("tangent", x, g)
-
-    def _offered(self, name: str, *arguments: Any) -> Any:
-        """The object's own method where it has one, else what `Nonsmooth` says by default."""
-        own = getattr(self.function, name, None)
-        return getattr(Nonsmooth, name)(self, *arguments) if own is None else own(*arguments)
+    prox_size = _offered("prox_size")
+    prox_jacobian = _offered("prox_jacobian")
+    kinks = _offered("kinks")
+    groups = _offered("groups")
+    support = _offered("support")
+    recession = _offered("recession")
+    receding = _offered("receding")
+    width = _offered("width")
+    subgradient = _offered("subgradient")
+    tangent = _offered("tangent")
 
 
 class InUnits(Nonsmooth):

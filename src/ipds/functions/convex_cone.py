@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
 import numpy as np
 
 from .._arrays import Array
-from .far import recession_of_cone, support_of_cone
+from .far import vanishes
 from .sets import Indicator
 
 
@@ -17,8 +18,8 @@ class ConvexCone(Indicator):
     is_convex = True
 
     def support(self, y: Array) -> float:
-        """sup ⟨y, x⟩ over the cone: 0 for y in its polar cone, else ∞."""
-        return support_of_cone(self.project, y)
+        """sup ⟨y, x⟩ over the cone: 0 for y in its polar cone, where the projection is 0; else ∞."""
+        return 0.0 if vanishes(self.project(y), 1.0, y) else math.inf
 
     def receding(self, d: Array) -> Array:
         """The direction nearest to d in which the domain never ends: its projection."""
@@ -26,7 +27,7 @@ class ConvexCone(Indicator):
 
     def recession(self, d: Array) -> float:
         """0 for d in the cone, else ∞."""
-        return recession_of_cone(self.project, d)
+        return 0.0 if vanishes(d - self.project(d), 1.0, d) else math.inf
 
     def rescaled(self, d: float | Array) -> Self | None:
         """u ↦ h(d·u): the same for a number d; None for others."""

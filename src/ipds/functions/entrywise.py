@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import PIECE, Array, Shape, is_traced, magnitude, namespace, scalar, to_numpy
-from ._arguments import bound, weight
+from ._arguments import bound
 from .base import Nonsmooth
 from .scalar import fit, own_step
 
@@ -99,14 +99,6 @@ def size_over(steepest: float | Array, shape: Shape) -> float:
     if type(steepest) is float:
         return steepest * math.sqrt(math.prod(shape)) if steepest else 0.0
     return float(np.linalg.norm(np.broadcast_to(to_numpy(steepest), shape)))
-
-
-def positive_weight(owner: str, name: str, value: Any) -> float | Array:
-    """`value` as a float or an array of numbers, all finite and > 0."""
-    value = weight(owner, name, value)
-    if not is_traced(value) and not np.all(to_numpy(value) > 0):
-        raise ValueError(f"{owner}: every entry of {name} must be > 0")
-    return value
 
 
 def finite(owner: str, name: str, value: Any) -> float | Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays import Array, Shape, is_traced, namespace, to_numpy
 from ._arguments import weight
-from .entrywise import Entrywise, finite, positive_weight, size_over
+from .entrywise import Entrywise, finite, size_over
 from .omega import logarithm, omega
 from .scalar import fit, select
 
@@ -88,7 +88,7 @@ class LogisticLoss(Entrywise):
     ) -> None:
         self.labels = _signs(finite("LogisticLoss", "labels", labels))
         self.lam = weight("LogisticLoss", "lam", lam)
-        self.scale = positive_weight("LogisticLoss", "scale", scale)
+        self.scale = weight("LogisticLoss", "scale", scale, positive=True)
 
     def _slopes(self, x: Array) -> float | Array:
         return fit(self.labels, x) * fit(self.scale, x)

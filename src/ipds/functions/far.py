@@ -13,7 +13,6 @@ y - receding(y) is then the nearest y whose support may be finite.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -53,16 +52,6 @@ def receding_by_bounds(kinks: Kinks, d: Array) -> Array:
     plain = to_numpy(d)
     blocked = ((plain > 0) & np.isfinite(k.upper)) | ((plain < 0) & np.isfinite(k.lower))
     return d * namespace(d).asarray(np.where(blocked, 0.0, 1.0), dtype=d.dtype)
-
-
-def support_of_cone(project: Callable[[Array], Array], y: Array) -> float:
-    """0 for y in the polar cone, which is where the projection on the cone is 0; else ∞."""
-    return 0.0 if vanishes(project(y), 1.0, y) else math.inf
-
-
-def recession_of_cone(project: Callable[[Array], Array], d: Array) -> float:
-    """0 for d in the cone, else ∞."""
-    return 0.0 if vanishes(d - project(d), 1.0, d) else math.inf
 
 
 def vanishes(product: Array, size: float, d: Array) -> bool:

@@ -11,24 +11,19 @@ import numpy as np
 from .._arrays import Array, Shape, asarray, choose, magnitude, namespace, scalar, to_numpy
 from ..operators import Operator
 from ._arguments import number, weight
-from .base import Nonsmooth
 from .jacobians import RankOnePerGroup
 from .kinks import Groups
-from .rescaling import one_unit, row_units, units
+from .norms import Norm
+from .rescaling import row_units, units
 from .scalar import fit, one_step, pseudo_huber, within_range
 
 
-class L2(Nonsmooth):
+class L2(Norm):
     """h(x) = λ‖x‖₂ over all entries, not squared; prox(v, s) = (1 - sλ/‖v‖)₊ v.
 
     >>> L2(1.0).prox(np.array([3.0, 4.0]), 1.0)
     array([2.4, 3.2])
     """
-
-    is_convex = True
-
-    def __init__(self, lam: float = 1.0) -> None:
-        self.lam = number("L2", "lam", lam, above=0.0, or_equal=True)
 
     def __call__(self, x: Array) -> float:
         return self.lam * magnitude(x)
@@ -45,10 +40,6 @@ class L2(Nonsmooth):
         ratio = choose(size > t, t / unit, 0.0)
         return RankOnePerGroup(choose(moves, 1.0 - ratio, 0.0), v / unit, ratio)
 
-    def recession(self, d: Array) -> float:
-        """h(d): h is positively homogeneous."""
-        return self(d)
-
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
 
@@ -60,13 +51,8 @@ class L2(Nonsmooth):
         size = magnitude(x)
         return namespace(x).asarray(x * (self.lam / choose(size > 0, size, 1.0)))
 
-    def rescaled(self, d: float | Array) -> L2 | None:
-        """λ times d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else L2(self.lam * unit)
 
-
-class L21(Nonsmooth):
+class L21(Norm):
     """h(x) = Σ_i λ_i ‖x_i‖₂ over the rows x_i = x[i, ...]; prox shrinks each row: (1 - sλ_i/‖v_i‖)₊ v_i.
 
     Yuan & Lin, Model selection and estimation in regression with grouped variables, JRSS B 68 (2006).
@@ -75,8 +61,6 @@ class L21(Nonsmooth):
     array([[2.4, 3.2],
            [0. , 0. ]])
     """
-
-    is_convex = True
 
     def __init__(self, lam: float | Array = 1.0) -> None:
         self.lam = weight("L21", "lam", lam)
@@ -111,10 +95,6 @@ class L21(Nonsmooth):
             return super().soften(u, s)
         return pseudo_huber(u, self.lam, self.lam * s, by_row=True)
 
-    def recession(self, d: Array) -> float:
-        """h(d): h is positively homogeneous."""
-        return self(d)
-
     def lipschitz(self, shape: Shape) -> float:
         rows = shape[0] if shape else 1
         return float(np.linalg.norm(np.broadcast_to(to_numpy(self.lam), (rows,))))
@@ -136,7 +116,7 @@ class L21(Nonsmooth):
         return None if rows is None else L21(self.lam * rows)
 
 
-class GroupL2(Nonsmooth):
+class GroupL2(Norm):
     """h(x) = λ Σ_g w_g ‖x_g‖₂ over disjoint groups g of entries of the flattened x; prox shrinks each group.
 
     `groups` is a sequence of index sequences; entries in no group are free. `weights` is one number per group
@@ -146,8 +126,6 @@ class GroupL2(Nonsmooth):
     >>> GroupL2(1.0, [[0, 1]]).prox(np.array([3.0, 4.0, 5.0]), 1.0)
     array([2.4, 3.2, 5. ])
     """
-
-    is_convex = True
 
     def __init__(self, lam: float, groups: Sequence[Sequence[int] | np.ndarray], weights: Any = None) -> None:
         self.lam = number("GroupL2", "lam", lam, above=0.0, or_equal=True)
@@ -217,10 +195,6 @@ class GroupL2(Nonsmooth):
             np.append(part, 1.0)[label].reshape(plain.shape).astype(plain.dtype) for part in (keep, unit)
         )  # of every entry, free ones too
         return RankOnePerGroup(keep, plain / unit, np.append(ratio, 0.0), labels=label)
-
-    def recession(self, d: Array) -> float:
-        """h(d): h is positively homogeneous."""
-        return self(d)
 
     def lipschitz(self, shape: Shape) -> float:
         return self.lam * float(np.linalg.norm(to_numpy(self.weights)))

@@ -13,9 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from .._arrays import Array, Shape, asarray, namespace, scalar, to_numpy
 from ..operators import Gradient
-from ._arguments import number
-from .base import Nonsmooth
-from .rescaling import one_unit
+from .norms import Norm
 from .scalar import one_step
 
 GAP = 1e-10
@@ -32,7 +30,7 @@ POLISH, SETTLED = 12, 1e-15
 """Newton steps on the regions at most, and a step, in units of their values, that is rounding."""
 
 
-class IsotropicTotalVariation(Nonsmooth):
+class IsotropicTotalVariation(Norm):
     """h(X) = λ Σ_ij √((X_{i+1,j} - X_ij)² + (X_{i,j+1} - X_ij)²) of an image X, with differences 0 at the far ends.
 
     The prox has no formula. Newton steps on its augmented Lagrangian, from the same start every time, lead to a duality
@@ -50,11 +48,6 @@ class IsotropicTotalVariation(Nonsmooth):
            [7., 7.]])
     """
 
-    is_convex = True
-
-    def __init__(self, lam: float = 1.0) -> None:
-        self.lam = number("IsotropicTotalVariation", "lam", lam, above=0.0, or_equal=True)
-
     def __call__(self, x: Array) -> float:
         xp = namespace(x)
         rows = _gradient(x).apply(x)
@@ -64,10 +57,6 @@ class IsotropicTotalVariation(Nonsmooth):
         _gradient(v)
         t = self.lam * float(one_step(self, step))
         return asarray(_denoised(np.asarray(to_numpy(v), float), t), v)
-
-    def recession(self, d: Array) -> float:
-        """h(d): h is positively homogeneous."""
-        return self(d)
 
     def lipschitz(self, shape: Shape) -> float:
         """λ‖D‖√(pixels), an upper bound."""
@@ -79,11 +68,6 @@ class IsotropicTotalVariation(Nonsmooth):
         rows = D.apply(x)
         sizes = xp.sqrt(xp.sum(rows * rows, axis=1, keepdims=True))
         return self.lam * D.adjoint(rows / xp.where(sizes > 0, sizes, xp.ones_like(sizes)))
-
-    def rescaled(self, d: float | Array) -> IsotropicTotalVariation | None:
-        """λ times d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else IsotropicTotalVariation(self.lam * unit)
 
 
 def _gradient(x: Array) -> Gradient:

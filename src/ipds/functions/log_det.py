@@ -11,7 +11,6 @@ from .._arrays import Array, choose, magnitude, namespace, scalar, truth
 from ._arguments import number
 from .base import Nonsmooth
 from .domain import Domain
-from .far import support_of_cone
 from .jacobians import Conjugated
 from .logarithmic import positive_root
 from .matrix_sets import PSD
@@ -76,7 +75,7 @@ class LogDet(Nonsmooth):
 
     def support(self, y: Array) -> float:
         """sup ⟨y, x⟩ over the domain: 0 where the symmetric part of y has no eigenvalue > 0, else ∞."""
-        return support_of_cone(PSD().project, y)
+        return PSD().support(y)
 
     def receding(self, d: Array) -> Array:
         """The direction nearest to d in which the domain never ends: its positive semidefinite part."""

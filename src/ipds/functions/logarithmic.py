@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays import Array, namespace, truth
 from ._arguments import weight
 from .domain import Domain
-from .entrywise import Entrywise, positive_weight
+from .entrywise import Entrywise
 from .omega import logarithm, omega
 from .scalar import fit
 
@@ -49,7 +49,7 @@ class Entropy(Entrywise):
 
     def __init__(self, lam: float | Array = 1.0, reference: float | Array = 1.0) -> None:
         self.lam = weight("Entropy", "lam", lam)
-        self.reference = positive_weight("Entropy", "reference", reference)
+        self.reference = weight("Entropy", "reference", reference, positive=True)
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]
@@ -126,7 +126,7 @@ class Poisson(Entrywise):
     def __init__(self, y: float | Array, lam: float | Array = 1.0, exposure: float | Array = 1.0) -> None:
         name = type(self).__name__
         self.y, self.lam = weight(name, "y", y), weight(name, "lam", lam)
-        self.exposure = positive_weight(name, "exposure", exposure)
+        self.exposure = weight(name, "exposure", exposure, positive=True)
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]
@@ -205,7 +205,7 @@ class NegativeLog(Entrywise):
 
     def __init__(self, lam: float | Array = 1.0, unit: float | Array = 1.0) -> None:
         self.lam = weight("NegativeLog", "lam", lam)
-        self.unit = positive_weight("NegativeLog", "unit", unit)
+        self.unit = weight("NegativeLog", "unit", unit, positive=True)
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import partial
+from typing import Self
 
 import numpy as np
 
@@ -135,7 +136,27 @@ class NonNegative(Indicator):
         return self
 
 
-class Simplex(Indicator):
+class OfRadius(Indicator):
+    """A set that a number says, its radius: points of it differ by 2·radius at most in every entry."""
+
+    is_point_at_zero = True
+    """Whether a radius of 0 leaves one point, and is allowed."""
+
+    def __init__(self, radius: float = 1.0) -> None:
+        name, zero = type(self).__name__, self.is_point_at_zero
+        self.radius = number(name, "radius", radius, above=0.0, or_equal=zero)
+
+    def width(self, shape: Shape) -> float:
+        """2·radius."""
+        return 2.0 * self.radius
+
+    def rescaled(self, d: float | Array) -> Self | None:
+        """The radius divided by d; None where d is not one number."""
+        unit = one_unit(d)
+        return None if unit is None else type(self)(self.radius / unit)
+
+
+class Simplex(OfRadius):
     """{x ≥ 0 : Σ x_i = radius}; prox(v, s) = (v - τ)₊ with τ such that the sum is right.
 
     Held, Wolfe & Crowder, Validation of subgradient optimization, Math. Program. 6 (1974).
@@ -145,9 +166,7 @@ class Simplex(Indicator):
     """
 
     is_convex = True
-
-    def __init__(self, radius: float = 1.0) -> None:
-        self.radius = number("Simplex", "radius", radius, above=0.0)
+    is_point_at_zero = False
 
     def width(self, shape: Shape) -> float:
         """radius."""
@@ -175,26 +194,14 @@ class Simplex(Indicator):
         """radius · max y_i."""
         return self.radius * scalar(namespace(y).max(y))
 
-    def rescaled(self, d: float | Array) -> Simplex | None:
-        """The radius divided by d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else Simplex(self.radius / unit)
 
-
-class L1Ball(Indicator):
+class L1Ball(OfRadius):
     """{x : Σ |x_i| ≤ radius}; prox(v, s) = soft threshold by the τ that brings the sum down to the radius.
 
     Duchi, Shalev-Shwartz, Singer & Chandra, Efficient projections onto the l1-ball, ICML (2008).
     """
 
     is_convex = True
-
-    def __init__(self, radius: float = 1.0) -> None:
-        self.radius = number("L1Ball", "radius", radius, above=0.0, or_equal=True)
-
-    def width(self, shape: Shape) -> float:
-        """2·radius."""
-        return 2.0 * self.radius
 
     def contains(self, x: Array) -> bool:
         return truth(absolute_sum(x) <= self.radius * (1.0 + slack(x)))
@@ -228,23 +235,11 @@ class L1Ball(Indicator):
         """radius · max |y_i|."""
         return self.radius * largest_entry(y)
 
-    def rescaled(self, d: float | Array) -> L1Ball | None:
-        """The radius divided by d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else L1Ball(self.radius / unit)
 
-
-class L2Ball(Indicator):
+class L2Ball(OfRadius):
     """{x : ‖x‖₂ ≤ radius}; prox(v, s) = v min(1, radius/‖v‖)."""
 
     is_convex = True
-
-    def __init__(self, radius: float = 1.0) -> None:
-        self.radius = number("L2Ball", "radius", radius, above=0.0, or_equal=True)
-
-    def width(self, shape: Shape) -> float:
-        """2·radius."""
-        return 2.0 * self.radius
 
     def contains(self, x: Array) -> bool:
         return truth(magnitude(x) <= self.radius * (1.0 + slack(x)))
@@ -265,11 +260,6 @@ class L2Ball(Indicator):
         """radius · ‖y‖."""
         return self.radius * norm(y)
 
-    def rescaled(self, d: float | Array) -> L2Ball | None:
-        """The radius divided by d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else L2Ball(self.radius / unit)
-
 
 class LinfBall(Box):
     """{x : max |x_i| ≤ radius}; prox(v, s) = clip(v, -radius, radius)."""
@@ -284,17 +274,11 @@ class LinfBall(Box):
         return super().rescaled(d) if unit is None else LinfBall(self.radius / unit)
 
 
-class Sphere(Indicator):
+class Sphere(OfRadius):
     """{x : ‖x‖₂ = radius}; prox(v, s) = radius v/‖v‖, and for v = 0 the point with equal entries."""
 
     is_manifold = True
-
-    def __init__(self, radius: float = 1.0) -> None:
-        self.radius = number("Sphere", "radius", radius, above=0.0)
-
-    def width(self, shape: Shape) -> float:
-        """2·radius."""
-        return 2.0 * self.radius
+    is_point_at_zero = False
 
     def contains(self, x: Array) -> bool:
         return truth(abs(magnitude(x) - self.radius) <= slack(x) * self.radius)
@@ -323,8 +307,3 @@ class Sphere(Indicator):
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x ⟨x, g⟩/radius²."""
         return g - x * (dot(x, g) / self.radius**2)
-
-    def rescaled(self, d: float | Array) -> Sphere | None:
-        """The radius divided by d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else Sphere(self.radius / unit)

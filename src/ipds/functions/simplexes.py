@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array, Shape, namespace, scalar, to_numpy, truth
-from ._arguments import bound, number
-from .entrywise import positive_weight
+from ._arguments import bound, number, weight
 from .jacobians import RankOnePerGroup
 from .scalar import fit
 from .sets import Indicator, slack
@@ -33,7 +31,7 @@ class RowSimplex(Indicator):
 
     def __init__(self, radius: float | Array = 1.0) -> None:
         name = type(self).__name__
-        self.radius = positive_weight(name, "radius", radius)
+        self.radius = weight(name, "radius", radius, positive=True)
         if np.ndim(self.radius) > 1:
             raise ValueError(
                 f"{name}: radius must be a number or one per {self._line}, got {np.shape(self.radius)}"
@@ -82,10 +80,6 @@ class RowSimplex(Indicator):
         """sup ⟨y, x⟩ over the set: Σ r_i max of row i."""
         xp, lines = namespace(y), self._lines(y)
         return scalar(xp.sum(self._totals(lines) * xp.max(lines, axis=1, keepdims=True)))
-
-    def recession(self, d: Array) -> float:
-        """The set is bounded: ∞, but for d = 0."""
-        return 0.0 if not bool(namespace(d).any(d != 0)) else math.inf
 
     def rescaled(self, d: float | Array) -> RowSimplex | None:
         """u ↦ h(d·u): the radius divided by a number d; None for others."""
@@ -196,10 +190,6 @@ class CappedSimplex(Indicator):
         order = np.argsort(-flat)
         before = np.cumsum(caps[order]) - caps[order]
         return float(flat[order] @ np.clip(self.radius - before, 0.0, caps[order]))
-
-    def recession(self, d: Array) -> float:
-        """The set is bounded: ∞, but for d = 0."""
-        return 0.0 if not bool(namespace(d).any(d != 0)) else math.inf
 
     def rescaled(self, d: float | Array) -> CappedSimplex | None:
         """u ↦ h(d·u): radius and caps divided by a number d; None for others."""

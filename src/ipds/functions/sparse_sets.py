@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,24 +17,21 @@ from .scalar import keep
 from .sets import Indicator, slack
 
 
-class Cardinality(Indicator):
-    """{x : at most s nonzero entries}; prox keeps the s largest in magnitude (of ties, the first ones).
-
-    Beck & Eldar, Sparsity constrained nonlinear optimization, SIAM J. Optim. 23 (2013).
-
-    >>> import numpy as np
-    >>> Cardinality(1).prox(np.array([1.0, -3.0, 3.0]), 1.0)
-    array([ 0., -3.,  0.])
-    """
+class FewEntries(Indicator):
+    """{x : at most s nonzero entries in each of its rows}; a subclass says what these are."""
 
     has_faces = True
 
     def __init__(self, s: int) -> None:
-        self.s = count("Cardinality", "s", s)
+        self.s = count(type(self).__name__, "s", s)
+
+    @abstractmethod
+    def _rows(self, shape: Shape) -> Shape:
+        """The shape (rows, entries of a row) in which a block of `shape` is read."""
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
-        return truth(xp.count_nonzero(x) <= self.s)
+        return truth(xp.all(xp.count_nonzero(xp.reshape(x, self._rows(x.shape)), axis=1) <= self.s))
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
@@ -48,19 +46,42 @@ class Cardinality(Indicator):
     def mask(self, score: Array) -> Array:
         """Which entries to keep, when keeping one earns its score ≥ 0."""
         xp = namespace(score)
-        return xp.reshape(largest(xp, xp.reshape(score, (-1,)), self.s), score.shape)
+        return xp.reshape(largest(xp, xp.reshape(score, self._rows(score.shape)), self.s), score.shape)
 
     def is_idle(self, shape: Shape) -> bool:
-        return self.s >= math.prod(shape)
+        return self.s >= self._rows(shape)[1]
 
     def face(self, x: Array) -> Support | None:
-        """The nonzeros, once there are s of them."""
-        full = np.count_nonzero(x) == min(self.s, x.size)
-        return Support(x, exchange=np.zeros(x.shape, np.int8)) if full else None
+        """The nonzeros, once there are s of them in every row."""
+        rows, size = self._rows(x.shape)
+        if not np.all(np.count_nonzero(x.reshape(rows, size), axis=1) == min(self.s, size)):
+            return None
+        return Support(x, exchange=np.repeat(np.arange(rows), size))
 
-    def rescaled(self, d: float | Array) -> Cardinality:
+    def rescaled(self, d: float | Array) -> Self:
         """Itself: the nonzeros stay the same."""
         return self
+
+
+class Cardinality(FewEntries):
+    """{x : at most s nonzero entries}; prox keeps the s largest in magnitude (of ties, the first ones).
+
+    Beck & Eldar, Sparsity constrained nonlinear optimization, SIAM J. Optim. 23 (2013).
+
+    >>> import numpy as np
+    >>> Cardinality(1).prox(np.array([1.0, -3.0, 3.0]), 1.0)
+    array([ 0., -3.,  0.])
+    """
+
+    def _rows(self, shape: Shape) -> Shape:
+        return 1, math.prod(shape)
+
+
+class RowCardinality(FewEntries):
+    """{x : at most s nonzero entries in each row x[i, ...]}; prox keeps the s largest of each row."""
+
+    def _rows(self, shape: Shape) -> Shape:
+        return shape[0], math.prod(shape[1:])
 
 
 def largest(xp: Any, a: Array, s: int) -> Array:
@@ -78,49 +99,6 @@ def largest(xp: Any, a: Array, s: int) -> Array:
     tied = mask & ~above
     room = s - xp.count_nonzero(above, axis=-1, keepdims=True)
     return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int32), axis=-1) <= room))
-
-
-class RowCardinality(Indicator):
-    """{x : at most s nonzero entries in each row x[i, ...]}; prox keeps the s largest of each row."""
-
-    has_faces = True
-
-    def __init__(self, s: int) -> None:
-        self.s = count("RowCardinality", "s", s)
-
-    def contains(self, x: Array) -> bool:
-        xp = namespace(x)
-        rows = xp.reshape(x, (x.shape[0], -1))
-        return truth(xp.all(xp.count_nonzero(rows, axis=1) <= self.s))
-
-    def project(self, v: Array) -> Array:
-        xp = namespace(v)
-        return keep(xp, self.mask(xp.abs(v)), v)
-
-    def prox_jacobian(self, v: Array, step: float) -> Array:
-        """1 on what is kept, else 0."""
-        xp = namespace(v)
-        return xp.astype(self.mask(xp.abs(v)), v.dtype)
-
-    def mask(self, score: Array) -> Array:
-        """Which entries to keep, when keeping one earns its score ≥ 0."""
-        xp = namespace(score)
-        rows = xp.reshape(score, (score.shape[0], -1))
-        return xp.reshape(largest(xp, rows, self.s), score.shape)
-
-    def is_idle(self, shape: Shape) -> bool:
-        return self.s >= math.prod(shape[1:])
-
-    def face(self, x: Array) -> Support | None:
-        """The nonzeros, once there are s of them in every row."""
-        rows = x.reshape(len(x), -1)
-        if not np.all(np.count_nonzero(rows, axis=1) == min(self.s, rows.shape[1])):
-            return None
-        return Support(x, exchange=np.repeat(np.arange(len(x)), rows.shape[1]))
-
-    def rescaled(self, d: float | Array) -> RowCardinality:
-        """Itself: the nonzeros stay the same."""
-        return self
 
 
 class NonzeroRows(Indicator):

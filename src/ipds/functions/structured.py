@@ -10,15 +10,13 @@ import numpy as np
 
 from .._arrays import Array, Shape, asarray, choose, either, magnitude, namespace, scalar, to_numpy, truth
 from ..operators import Operator
-from ._arguments import number
-from .base import Nonsmooth
 from .jacobians import RankOnePerGroup, Spectral
 from .levels import simplex_level
-from .rescaling import one_unit
+from .norms import Norm
 from .scalar import one_step, soft
 
 
-class Linf(Nonsmooth):
+class Linf(Norm):
     """h(x) = λ max_i |x_i|; prox(v, s) = v - P(v), P the projection on the ℓ1 ball of radius sλ (Moreau).
 
     It cuts the largest entries at one level: clip(v, -τ, τ) with Σ(|v| - τ)₊ = sλ.
@@ -27,11 +25,6 @@ class Linf(Nonsmooth):
     >>> Linf(1.0).prox(np.array([3.0, -1.0]), 1.0)
     array([ 2., -1.])
     """
-
-    is_convex = True
-
-    def __init__(self, lam: float = 1.0) -> None:
-        self.lam = number("Linf", "lam", lam, above=0.0, or_equal=True)
 
     def __call__(self, x: Array) -> float:
         xp = namespace(x)
@@ -59,10 +52,6 @@ class Linf(Nonsmooth):
         weight = (1.0 - gone) / xp.clip(xp.sum(cut), 1.0, None)
         return RankOnePerGroup((1.0 - cut) * (1.0 - gone), xp.sign(v) * cut, weight)
 
-    def recession(self, d: Array) -> float:
-        """h(d): h is positively homogeneous."""
-        return self(d)
-
     def lipschitz(self, shape: Shape) -> float:
         return self.lam
 
@@ -73,13 +62,8 @@ class Linf(Nonsmooth):
         here = xp.arange(flat.shape[0]) == first
         return xp.reshape(self.lam * xp.sign(flat) * xp.astype(here, x.dtype), x.shape)
 
-    def rescaled(self, d: float | Array) -> Linf | None:
-        """λ times d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else Linf(self.lam * unit)
 
-
-class Nuclear(Nonsmooth):
+class Nuclear(Norm):
     """h(x) = λ Σ σ_i(x), the nuclear norm of a matrix; prox soft-thresholds the singular values by sλ.
 
     Cai, Candès & Shen, A singular value thresholding algorithm for matrix completion, SIOPT 20 (2010).
@@ -88,11 +72,6 @@ class Nuclear(Nonsmooth):
     array([[2., 0.],
            [0., 0.]])
     """
-
-    is_convex = True
-
-    def __init__(self, lam: float = 1.0) -> None:
-        self.lam = number("Nuclear", "lam", lam, above=0.0, or_equal=True)
 
     def __call__(self, x: Array) -> float:
         xp = namespace(x)
@@ -113,10 +92,6 @@ class Nuclear(Nonsmooth):
         u, s, wt = xp.linalg.svd(v, full_matrices=False)
         return Spectral(u, s, wt, soft(xp, s, self.lam * one_step(self, step)), 1.0)
 
-    def recession(self, d: Array) -> float:
-        """h(d): h is positively homogeneous."""
-        return self(d)
-
     def lipschitz(self, shape: Shape) -> float:
         return self.lam * math.sqrt(min(shape))
 
@@ -126,13 +101,8 @@ class Nuclear(Nonsmooth):
         real = s > xp.max(s) * max(x.shape) * float(xp.finfo(x.dtype).eps)
         return self.lam * ((u * xp.astype(real, x.dtype)) @ wt)
 
-    def rescaled(self, d: float | Array) -> Nuclear | None:
-        """λ times d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else Nuclear(self.lam * unit)
 
-
-class TotalVariation1D(Nonsmooth):
+class TotalVariation1D(Norm):
     """h(x) = λ Σ_i |x_{i+1} - x_i| along the first axis, summed over the others.
 
     prox: the taut string through the tube of radius sλ around the running sums of v, exact, O(n) per signal.
@@ -141,11 +111,6 @@ class TotalVariation1D(Nonsmooth):
     >>> TotalVariation1D(1.0).prox(np.array([0.0, 0.0, 6.0, 6.0]), 1.0)
     array([0.5, 0.5, 5.5, 5.5])
     """
-
-    is_convex = True
-
-    def __init__(self, lam: float = 1.0) -> None:
-        self.lam = number("TotalVariation1D", "lam", lam, above=0.0, or_equal=True)
 
     def __call__(self, x: Array) -> float:
         if x.ndim == 0:
@@ -164,10 +129,6 @@ class TotalVariation1D(Nonsmooth):
         """The mean over every stretch on which prox(v, step) is constant."""
         return mean_over_stretches(to_numpy(self.prox(v, step)), v.ndim and self.lam * step > 0)
 
-    def recession(self, d: Array) -> float:
-        """h(d): h is positively homogeneous."""
-        return self(d)
-
     def lipschitz(self, shape: Shape) -> float:
         """λ‖Dᵀs‖ for the worst signs s: alternating ones."""
         if not shape or shape[0] < 2:
@@ -181,11 +142,6 @@ class TotalVariation1D(Nonsmooth):
         sign = self.lam * xp.sign(x[1:, ...] - x[:-1, ...])
         zero = xp.zeros_like(x[:1, ...])
         return xp.concat([zero, sign]) - xp.concat([sign, zero])
-
-    def rescaled(self, d: float | Array) -> TotalVariation1D | None:
-        """λ times d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else TotalVariation1D(self.lam * unit)
 
 
 def mean_over_stretches(u: np.ndarray, joined: Any = True) -> Operator:

@@ -11,10 +11,11 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape, asarray, namespace, to_numpy
-from .base import Operator, as_shape
+from .base import as_shape
+from .one_shape import OfOneShape
 
 
-class Sampling(Operator):
+class Sampling(OfOneShape):
     """x ↦ the vector of observed entries of x, in row-major order of the mask or in the order of the indices.
 
     `where` is a boolean mask of the block's shape, or distinct integer indices into the flattened block,
@@ -35,7 +36,7 @@ class Sampling(Operator):
                 raise ValueError(
                     f"Sampling: a mask of shape {where.shape} does not fit shape {as_shape(shape)}"
                 )
-            self.shape: Shape = where.shape
+            self.shape = where.shape
             self.indices = np.flatnonzero(where)
         else:
             self.indices = _indices("Sampling", where)
@@ -47,18 +48,11 @@ class Sampling(Operator):
             _require_inside("Sampling", self.indices, self.shape)
             if np.unique(self.indices).size != self.indices.size:
                 raise ValueError("Sampling: indices must be distinct; use Grouping for repeated entries")
+        self.output = (self.indices.size,)
         self.gram = 1.0 if self.indices.size == math.prod(self.shape) else None
         # position of each entry of x in (y, 0): the adjoint as a gather, for libraries without scatter
         self._back = np.full(math.prod(self.shape), self.indices.size)
         self._back[self.indices] = np.arange(self.indices.size)
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"Sampling acts on shape {self.shape}, not {tuple(shape)}")
-        return (self.indices.size,)
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
 
     def apply(self, x: Array) -> Array:
         if type(x) is np.ndarray:
@@ -78,9 +72,6 @@ class Sampling(Operator):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return (1.0, 1.0) if self.indices.size else (0.0, 0.0)
 
-    def natural_shape(self) -> Shape | None:
-        return self.shape
-
     def as_matrix(self, shape: Shape) -> Any:
         return _selection(self.indices, math.prod(self.shape))
 
@@ -88,7 +79,7 @@ class Sampling(Operator):
         return f"Sampling({self.indices.size} of {math.prod(self.shape)} entries)"
 
 
-class Grouping(Operator):
+class Grouping(OfOneShape):
     """x ↦ (x[g₁], x[g₂], …): the entries of each group, one group after another; groups may overlap.
 
     AᵀA is diagonal and counts in how many groups each entry lies. `slices` holds the place of each group in
@@ -113,6 +104,7 @@ class Grouping(Operator):
                     f"Grouping: a group must be non-empty and without repetition, got {part.tolist()}"
                 )
         self.indices = np.concatenate(parts)
+        self.output = (self.indices.size,)
         ends = np.cumsum([p.size for p in parts])
         self.slices = [slice(int(e - p.size), int(e)) for e, p in zip(ends, parts, strict=True)]
         size = math.prod(self.shape)
@@ -124,14 +116,6 @@ class Grouping(Operator):
         rank = np.arange(order.size) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
         self._back = np.full((int(self.counts.max()), size), order.size)
         self._back[rank, self.indices[order]] = order
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"Grouping acts on shape {self.shape}, not {tuple(shape)}")
-        return (self.indices.size,)
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
 
     def apply(self, x: Array) -> Array:
         return _gather(namespace(x).reshape(x, (-1,)), self.indices)
@@ -151,9 +135,6 @@ class Grouping(Operator):
         covered = self.counts[self.counts > 0]
         lower = 1.0 if covered.max() == 1 else 0.0
         return lower, float(covered.max())
-
-    def natural_shape(self) -> Shape | None:
-        return self.shape
 
     def as_matrix(self, shape: Shape) -> Any:
         return _selection(self.indices, math.prod(self.shape))

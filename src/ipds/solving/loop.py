@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from ..errors import with_result
 from ..methods import Method, State
 from ..methods.deadline import OutOfTime, deadline
 from ..presolve import Presolved
-from ..problem import Problem
 from ..status import Status
 from .advance import Advance
 from .checkpoint import Journal
@@ -53,7 +53,7 @@ def run_method(
         try:
             try:
                 with deadline(clock.over), looking(watch):
-                    _loop(done, advance, held, options, run, clock, bar, log, watch)
+                    Loop(done, options, run, clock, bar, log, watch).until_the_end(advance, held)
             except KeyboardInterrupt:
                 run.status = Status.INTERRUPTED
             except OutOfTime:  # in the middle of a check, while waiting for workers
@@ -75,83 +75,73 @@ def run_method(
     return done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
 
 
-def _loop(
-    done: Presolved,
-    advance: Advance,
-    held: list[Any],
-    options: Options,
-    run: Run,
-    clock: Stopwatch,
-    bar: Progress,
-    log: Journal,
-    watch: Watch,
-) -> None:
-    """Step, check, record, call back, save; ends by giving the run a status. `held` holds the carry, and nothing else.
+@dataclass
+class Loop:
+    """A run, and all that watches it."""
 
-    While a step runs, what came before it is held only where a time limit may end the step halfway.
-    """
-    state: State | None = None
-    while run.status is None:
-        before, state = (held[0], state) if options.time_limit is not None else (None, None)
+    done: Presolved
+    options: Options
+    run: Run
+    clock: Stopwatch
+    bar: Progress
+    log: Journal
+    watch: Watch
+
+    def until_the_end(self, advance: Advance, held: list[Any]) -> None:
+        """Step, check, record, call back, save; ends by giving the run a status. `held` holds the carry, and no more.
+
+        While a step runs, what came before it is held only where a time limit may end the step halfway.
+        """
+        run, options, state = self.run, self.options, None
+        while run.status is None:
+            before, state = (held[0], state) if options.time_limit is not None else (None, None)
+            try:
+                carry, state = advance(held, options.next_check(held[0].t))
+                run.end = None
+            except OutOfTime:  # in the middle of a step, which then did not happen
+                carry = before
+            held.append(carry)
+            del carry, before
+            if state is None or state.t == run.last.t:  # no step was made since the last check
+                run.status = Status.TIME_LIMIT
+                if state is not None:
+                    run.finish(self.done.undo(state))
+            elif self.is_due(state):
+                with deadline(self.clock.long_over):
+                    self.check(held[0], self.done.undo(state))
+
+    def is_due(self, state: State) -> bool:
+        """Whether a state is checked."""
+        t, options = state.t, self.options
+        regular = t == 1 or t % options.check_every == 0 or t >= options.max_iter
+        return state.due or regular or self.clock.over()
+
+    def check(self, carry: Any, state: State) -> None:
+        """Certify a state, show it, call back, save; gives the run a status where it ends there."""
+        run = self.run
+        run.check(self.done.stated, state, self.options, self.clock)
+        if run.status is not Status.DIVERGED:
+            self.log.note(run, carry, state)
+            self.bar.show(run.last, run.seconds)
+            if self.options.callback is not None and not self.goes_on(state):
+                run.status = Status.CALLBACK
+            if run.status is not None:
+                run.finish(state)
+        self.log.keep(run)
+
+    def goes_on(self, state: State) -> bool:
+        """Call back, off the clock; False where the callback raises StopIteration."""
+        from ..result import intermediate
+
+        # copies: a callback that writes into what it is shown must not disturb the solve
+        *blocks, z = (to_caller(copied) for copied in [array + 0 for array in (*state.q, state.z)])
+        last, nit = self.run.last, self.options.before + self.run.last.t
+        shown = intermediate(x=tuple(blocks), z=z, fun=last.fun, nit=nit, certificate=last.certificate)
         try:
-            carry, state = advance(held, options.next_check(held[0].t))
-            run.end = None
-        except OutOfTime:  # in the middle of a step, which then did not happen
-            carry = before
-        held.append(carry)
-        del carry, before
-        if state is None or state.t == run.last.t:  # no step was made since the last check
-            run.status = Status.TIME_LIMIT
-            if state is not None:
-                run.finish(done.undo(state))
-        elif (
-            state.due
-            or state.t % options.check_every == 0
-            or state.t == 1
-            or state.t >= options.max_iter
-            or clock.over()
-        ):
-            with deadline(clock.long_over):
-                _check(done.stated, held[0], done.undo(state), options, run, clock, bar, log, watch)
-
-
-def _check(
-    problem: Problem,
-    carry: Any,
-    state: State,
-    options: Options,
-    run: Run,
-    clock: Stopwatch,
-    bar: Progress,
-    log: Journal,
-    watch: Watch,
-) -> None:
-    """Certify a state, show it, call back, save; gives the run a status where it ends there."""
-    run.check(problem, state, options, clock)
-    if run.status is not Status.DIVERGED:
-        log.note(run, carry, state)
-        bar.show(run.last, run.seconds)
-        if options.callback is not None and not _goes_on(watch, options, run, state):
-            run.status = Status.CALLBACK
-        if run.status is not None:
-            run.finish(state)
-    log.keep(run)
-
-
-def _goes_on(watch: Watch, options: Options, run: Run, state: State) -> bool:
-    """Call back, off the clock; False where the callback raises StopIteration."""
-    from ..result import intermediate
-
-    # copies: a callback that writes into what it is shown must not disturb the solve
-    *blocks, z = (to_caller(copied) for copied in [array + 0 for array in (*state.q, state.z)])
-    last = run.last
-    nit = options.before + last.t
-    shown = intermediate(x=tuple(blocks), z=z, fun=last.fun, nit=nit, certificate=last.certificate)
-    try:
-        watch.show(shown)
-    except Stopped:
-        return False
-    return True
+            self.watch.show(shown)
+        except Stopped:
+            return False
+        return True
 
 
 def result_of(

@@ -195,8 +195,24 @@ def _forces(
     """The forces on block i with what is fixed; `rest` is still to come."""
     at_zero, curved = fixed.at_zero[i], curvature(block, q, gradient)
     own = force_of_f(gradient, at_zero, curved) if is_one_piece(q) else None
-    known = block, has_price(block), q, value, gradient, at_zero, curved, fixed.slopes[i], fixed.steep[i]
-    return Forces(*known, *prox_point, None, pull, fixed.widths[i], own)
+    v, step = prox_point
+    return Forces(
+        block=block,
+        priced=has_price(block),
+        q=q,
+        value=value,
+        gradient=gradient,
+        at_zero=at_zero,
+        curved=curved,
+        slopes=fixed.slopes[i],
+        steep=fixed.steep[i],
+        v=v,
+        step=step,
+        rest=None,
+        pull=pull,
+        width=fixed.widths[i],
+        own=own,
+    )
 
 
 def curvature(block: Block, q: Array, gradient: Array | None) -> Array | None:

@@ -131,14 +131,27 @@ def parts(forces: Forces, larger: Carried) -> Iterable[tuple[Forces, Carried]]:
 
 def _cut(f: Forces, larger: Carried) -> Iterator[tuple[Forces, Carried]]:
     fields = f.q, f.gradient, f.at_zero, f.curved, f.steep, f.v, f.step, f.rest, f.width
-    for q, g, g0, curved, steep, v, step, rest, width, p, P, *slopes in pieces(
+    for q, gradient, at_zero, curved, steep, v, step, rest, width, pull, whole, *slopes in pieces(
         *fields, f.pull.array, larger.array, *(f.slopes or ())
     ):
-        known = Slopes(*slopes) if slopes else None
-        own, pull = force_of_f(g, g0, curved), Carried(p, f.pull.scale)
-        block, priced, value = f.block, f.priced, f.value
-        part = block, priced, q, value, g, g0, curved, known, steep, v, step, rest, pull, width, own
-        yield Forces(*part), Carried(P, larger.scale)
+        part = Forces(
+            block=f.block,
+            priced=f.priced,
+            q=q,
+            value=f.value,
+            gradient=gradient,
+            at_zero=at_zero,
+            curved=curved,
+            slopes=Slopes(*slopes) if slopes else None,
+            steep=steep,
+            v=v,
+            step=step,
+            rest=rest,
+            pull=Carried(pull, f.pull.scale),
+            width=width,
+            own=force_of_f(gradient, at_zero, curved),
+        )
+        yield part, Carried(whole, larger.scale)
 
 
 def subgradient(forces: Forces) -> tuple[Array, Array]:
@@ -209,8 +222,12 @@ class Sums(NamedTuple):
 
     def plus(self, other: Sums) -> Sums:
         """The same over the entries of both."""
-        norms, sums = zip(self[:7], other[:7], strict=True), zip(self[7:], other[7:], strict=True)
-        return Sums(*[math.hypot(a, b) for a, b in norms], *[a + b for a, b in sums])
+        pairs = zip(self, other, strict=True)
+        return Sums(*[math.hypot(a, b) if k < NORMS else a + b for k, (a, b) in enumerate(pairs)])
+
+
+NORMS = 1 + Sums._fields.index("larger")
+"""The first so many are norms, the others sums."""
 
 
 def weigh(forces: Forces, larger: Carried, floor: Any) -> Sums:

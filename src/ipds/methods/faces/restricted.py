@@ -182,7 +182,7 @@ class Restricted:
 
     def exactly(self, y: tuple[Any, ...]) -> State | None:
         """By exchanges from y, where `problem` is one of least absolute deviations; None where it is another."""
-        d, whole = self._deviations, self.whole
+        d = self._deviations
         if d is None:
             return None
         found = least_deviations(d.M, d.c, d.left, d.right, np.concatenate([np.ravel(yi) for yi in y[:-1]]))
@@ -192,10 +192,7 @@ class Restricted:
         for yi in y[:-1]:
             parts.append(found.v[sum(part.size for part in parts) :][: yi.size].reshape(yi.shape))
         u, slope = (found.r + d.place).reshape(y[-1].shape), found.y.reshape(y[-1].shape)
-        step = prox_step(u, slope)
-        points = (*((part, 1.0) for part in parts), (u + step * slope, step))
-        z = slope.reshape(whole.shape) * (-1 / self.scale)
-        return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(y), points)
+        return self._solution(parts, u, slope, slope)
 
     def _smoothly(self, y: tuple[Any, ...]) -> State | None:
         """By Newton steps, where no kink is left; None where there is one, or the steps do not get there."""
@@ -210,11 +207,8 @@ class Restricted:
         products = [op.apply(yi) for op, yi in zip(self.problem.operators, parts, strict=False)]
         u = ((self.problem.b - sum(products)) / self.scale).reshape(last.shape)
         slope = np.zeros(u.shape) if F.f is None else F.f.grad(u)
-        z = (slope * (-1 / self.scale)).reshape(self.problem.shape)
         own = np.zeros(u.shape) if isinstance(last.h, Zero) else last.h.subgradient(u)
-        step = prox_step(u, own)
-        points = (*((part, 1.0) for part in parts), (u + step * own, step))
-        return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(points), points)
+        return self._solution(parts, u, own, slope)
 
     @cached_property
     def _equations(self) -> np.ndarray | None:
@@ -254,10 +248,14 @@ class Restricted:
                 break
         s[T], u = step[len(v) :], M @ v + c
         u[T] = place[T]
-        parts, u, s = self.split(v), u.reshape(last.shape), s.reshape(last.shape)
-        size = prox_step(u, s)
-        points = (*((part, 1.0) for part in parts), (u + size * s, size))
-        z = s.reshape(self.whole.shape) * (-1 / self.scale)
+        u, s = u.reshape(last.shape), s.reshape(last.shape)
+        return self._solution(self.split(v), u, s, s)
+
+    def _solution(self, parts: list[np.ndarray], u: np.ndarray, s: np.ndarray, slope: np.ndarray) -> State:
+        """The State at the blocks `parts` and u with s ∈ ∂h(u), `slope` = ∇f(u) + s of the last block: z = -slope/a."""
+        step = prox_step(u, s)
+        points = (*((part, 1.0) for part in parts), (u + step * s, step))
+        z = slope.reshape(self.whole.shape) * (-1 / self.scale)
         return State(0, (*parts, u), u, z, 1.0, 0.0, (None,) * len(points), points)
 
     def _by_newton(self, y: tuple[Any, ...], z: Any) -> State | None:
