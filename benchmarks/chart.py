@@ -57,6 +57,8 @@ def draw(found: list[tuple[str, str, float, float]], path: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
+    from ipds.plot import darkened
+
     figure, axes = plt.subplots(1, 2, figsize=(12, 0.24 * len(found) / 2 + 3), layout="constrained")
     for ax, kind in zip(axes, (SOLVERS, SPECIALISTS), strict=True):
         here = [row for row in found if row[0] == kind][::-1]
@@ -66,7 +68,12 @@ def draw(found: list[tuple[str, str, float, float]], path: Path) -> None:
         ax.axvline(1.0, color="0.4", lw=1)
         ax.set(xscale="log", title=kind, xlabel="time of ipds over theirs (left of 1: ipds is faster)")
         ax.tick_params(axis="y", labelsize="small")
+        low, high = ax.get_xlim()
+        ax.set_xticks([t for t in (0.01, 0.03, 0.1, 0.3, 1, 2, 3, 5, 10, 30) if low <= t <= high])
+        ax.minorticks_off()
+        ax.xaxis.set_major_formatter("{x:g}")
     figure.savefig(path, dpi=100)
+    darkened(figure).savefig(path.with_stem(path.stem + "-dark"), dpi=100)
 
 
 def table(found: list[tuple[str, str, float, float]]) -> str:

@@ -24,7 +24,7 @@ import numpy as np
 from ipds import Block, Parameters, Problem, iterate
 from ipds.functions import L1, Box, LeastSquares, PCAVariance, Stiefel
 from ipds.methods import IPDS
-from ipds.plot import COLOURS, STYLES
+from ipds.plot import COLOURS, STYLES, darkened
 from ipds.theory.certificate import certify
 
 HUGE = 1e6
@@ -150,6 +150,7 @@ def draw(cases: list[tuple[str, list[tuple[str, np.ndarray, np.ndarray, float]]]
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14))
     figure.savefig(path, dpi=110)
+    darkened(figure).savefig(path.with_stem(path.stem + "-dark"), dpi=110)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from ipds import Block, Problem, solve
 from ipds.functions import L1
 from ipds.methods import AcceleratedIPDS, Method, NewtonALM
 from ipds.methods.faces import OnFaces
-from ipds.plot import COLOURS, STYLES
+from ipds.plot import COLOURS, STYLES, darkened
 
 FLOOR = 1e-14
 """Certificates below are drawn there: rounding."""
@@ -116,6 +116,7 @@ def draw(cases: dict[str, list[Curve]], path: Path) -> None:
     for axes in grid[0]:
         axes.legend(fontsize=8, frameon=False, loc="lower right")
     figure.savefig(path, dpi=110)
+    darkened(figure).savefig(path.with_stem(path.stem + "-dark"), dpi=110)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "docstrings",
+    "dark",
 ]
 exclude_patterns = ["_ext", "_templates", "gallery/README.rst"]
 templates_path = ["_templates"]
@@ -51,6 +52,7 @@ sphinx_gallery_conf = {
     "thumbnail_size": (560, 260),
     "within_subsection_order": "ExampleTitleSortKey",
     "abort_on_example_error": True,
+    "image_scrapers": ("dark.scraper",),
 }
 suppress_warnings = [
     "ref.python",  # `T` of one operator among many: no link

@@ -6,6 +6,7 @@ import pytest
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.colors import to_rgb
 
 from ipds import Block, Problem, plot, solve
 from ipds.functions import L1, LeastSquares
@@ -166,6 +167,35 @@ def test_an_axes_that_is_given_is_drawn_into(results):
     for draw in (plot.convergence, plot.certificate, plot.schedule):
         assert draw(results["auto"], ax=ax) is ax
     assert len(plot.summary(results["auto"]).axes) == 3
+
+
+def test_a_darkened_figure_is_read_on_dark_and_keeps_its_colours(results):
+    figure, (ax, points) = plt.subplots(1, 2)
+    plot.convergence(results, ax=ax)
+    ax.axhline(1.0, color="k")
+    points.hist([1.0, 2.0, 2.0], color=plot.COLOURS[0], alpha=0.5)
+    points.scatter([0, 1], [0, 1], c=["0.0", "#D55E00"])
+    assert plot.darkened(figure) is figure
+    figure.canvas.draw()  # ticks are made here
+
+    def brightness(colour):
+        return float(np.mean(to_rgb(colour)))
+
+    for each in (ax, points):
+        texts = [each.xaxis.label, each.title, *each.get_xticklabels(), *each.get_yticklabels()]
+        assert all(brightness(text.get_color()) > 0.7 for text in texts)
+        assert all(brightness(spine.get_edgecolor()) > 0.7 for spine in each.spines.values())
+        assert brightness(each.get_facecolor()) < 0.1
+    assert brightness(figure.get_facecolor()) < 0.1
+    assert brightness(ax.get_legend().get_frame().get_facecolor()) < 0.1
+    assert to_rgb(ax.lines[0].get_color()) == to_rgb(plot.COLOURS[0])
+    assert brightness(ax.lines[-1].get_color()) > 0.7
+    bar = points.patches[0]
+    assert to_rgb(bar.get_facecolor()) == to_rgb(plot.COLOURS[0])
+    assert bar.get_edgecolor()[3] == 0  # no edge appears
+    black, orange = points.collections[0].get_facecolors()
+    assert brightness(black) > 0.7
+    assert to_rgb(orange) == to_rgb("#D55E00")
 
 
 @pytest.mark.parametrize(
