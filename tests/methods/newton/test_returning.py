@@ -7,7 +7,7 @@ from ipds import Variable, minimize, solve
 from ipds.functions import Nuclear
 from ipds.methods import NewtonALM
 from ipds.methods.newton import returning
-from ipds.methods.newton.method import INTERIOR, RETURNING
+from ipds.methods.newton.method import ARRIVED, INTERIOR, RETURNING
 from ipds.modelling import hinge, logistic, norm1, norm21, quad_form, quantile, sum_squares, total_variation
 from ipds.presolve import presolve
 
@@ -95,9 +95,9 @@ def test_faces_whose_jacobian_is_a_full_matrix_are_left_to_other_steps():
     assert again.fun == pytest.approx(result.fun, rel=1e-6)
 
 
-def interior_run(steps):
-    """Carries of Newton steps on a portfolio, from zero."""
-    problem = presolve(frontier(0.5)).problem
+def interior_run(steps, stated=quantiles(0.5)):
+    """Carries of Newton steps on a problem, from zero."""
+    problem = presolve(stated).problem
     method = NewtonALM()
     setup, carry = method.init(problem, *zeros(problem))
     carries = []
@@ -118,6 +118,20 @@ def test_interior_points_end_on_the_face_that_they_predict():
     assert ended.t < 12
     assert 1e-8 < ended.gap < 1e-3
     assert max(returning.residuals(setup.form, ended.v, ended.u, ended.y)[:2]) < 1e-10
+
+
+def test_sweeps_end_on_the_face_that_they_predict():
+    """Where f is quadratic, one Newton step on the right face is the last."""
+    _, setup, (ended,) = interior_run(1, frontier(0.5))
+    assert ended.phase == RETURNING
+    assert max(returning.residuals(setup.form, ended.v, ended.u, ended.y)[:2]) < 1e-10
+
+
+def test_equations_and_a_quadratic_take_one_step():
+    x = Variable(12, name="x")
+    _, setup, (ended,) = interior_run(1, minimize(sum_squares(G @ x - SIGNS), [x.sum() == 1]))
+    assert ended.taken == 0, "no sweeps"
+    assert max(returning.residuals(setup.form, ended.v, ended.u, ended.y)[:2]) <= ARRIVED
 
 
 def test_interior_points_go_on_where_the_face_was_not_enough(monkeypatch):

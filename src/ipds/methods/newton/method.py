@@ -2,18 +2,20 @@
 
     min f(v) + H(u)   subject to   u = M v + c        (`form.read` brings a canonical problem to this, in its own units)
 
-    returning   where a multiplier is given: Newton steps on the face that it predicts (`returning`)
-    warm        rounds of ADMM, each with one factorisation of K = ∇²f + εI + βMᵀM:
+    returning   where a multiplier is given, or all rows are equations: Newton steps on the face that is predicted
+                (`returning`)
+    warm        two rounds of ADMM, or more while they are fast, each with one factorisation of K = ∇²f + εI + βMᵀM:
                     v ← v - K⁻¹(∇f(v) + Mᵀ(y + β(M v + c - u)))
                     u ← prox_H(M v + c + y/β, 1/β),  y ← y + β(M v + c - u)     (s = y/β in the code)
-                after each, β moves to where the equation and stationarity are equally far
+                after each, β moves to where the equation and stationarity are equally far; then steps on the face that
+                they predict are tried
     interior    where all of H has kinks, bounds or norms: interior-point steps (`interior`); as the gap falls, steps on
-                the face that they predict are tried, and end at the solution where that is the right one
+                the face that they predict are tried again, and end at the solution where that is the right one
     semismooth  else: Newton steps on the augmented Lagrangian (`semismooth`), or, where no Jacobian is known,
                 further rounds
 
 All use one matrix K with one piece of linear algebra (`algebra.System`). A step is a round or one Newton step; those on
-predicted faces count as one. Every state carries a pair (u, y) with y ∈ ∂H(u) exactly, made by a prox; with it come
+predicted faces count as one, and so do the rounds before Newton steps. Every state carries a pair (u, y) with y ∈ ∂H(u) exactly, made by a prox; with it come
 exact zeros and bounds.
 """
 
@@ -29,6 +31,7 @@ from ..._arrays import Array, norm
 from ...problem import Problem
 from ...theory.state import State
 from ..base import Method
+from ..deadline import raise_if_late
 from . import returning, semismooth
 from .algebra import System
 from .cost import Cost
@@ -41,11 +44,13 @@ from .weights import Weights
 WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
 """Phases, as a carry holds them."""
 ROUNDS = 2
-"""Rounds of ADMM before Newton steps."""
-SWEEPS = 30
-"""Sweeps of a round."""
+"""Rounds of ADMM before Newton steps, at least."""
+SWEEPS, FIRST = 30, (10, 20)
+"""Sweeps of a round; of the first rounds where f is quadratic: there predicted faces are right early."""
 ARRIVED, FURTHER = 1e-7, 1e-3
 """Relative residuals at which steps on predicted faces end; what they end at if that was not enough, in its units."""
+PACE = 0.1
+"""Further rounds follow as long as each leaves this part of the residuals, and none where it leaves more."""
 LEAP, SETTLING = 30.0, 100.0
 """Largest change of β after a round; where rounds go on to the end, less than SETTLING/k² of it after the k-th: ADMM
 converges where the changes can be summed (He, Yang & Wang, JOTA 106, 2000)."""
@@ -164,7 +169,7 @@ class NewtonALM(Method):
         found = None
         if carry.left > ROUNDING:
             found = returning.settle(form, setup.system, carry.v, carry.y, beta, setup.curvature, goal)
-        if found is None and math.isfinite(carry.gap):
+        if found is None and (carry.taken or math.isfinite(carry.gap)):
             return self._interior(setup, carry._replace(phase=INTERIOR, v=carry.centre))
         if found is None:
             return self._warm(setup, carry._replace(phase=WARM, left=math.inf))
@@ -172,13 +177,30 @@ class NewtonALM(Method):
         return carry._replace(v=v, u=u, y=y, left=max(residuals(form, v, u, y)[:2]))
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
+        left, before = math.inf, math.inf
+        while carry.taken < ROUNDS or left <= PACE * before:
+            raise_if_late()
+            before = left
+            carry, left = self._round(setup, carry)
+            if not setup.has_jacobian:
+                return carry
+            if left <= WORTH:
+                break
+        if setup.interior is None:
+            return self._to_semismooth(setup, carry)
+        carry = carry._replace(phase=INTERIOR, point=setup.interior.start(carry.v, carry.y, carry.beta))
+        return self._on_predicted_face(setup, carry) if _is_corner(setup, carry) else carry
+
+    def _round(self, setup: Setup, carry: Carry) -> tuple[Carry, float]:
+        """Sweeps with one β, then the next β; and the larger of the relative residuals."""
         form, beta, v, u = setup.form, carry.beta, carry.v, carry.u
         eps = PROXIMAL * beta
         factor = setup.system.factor(*form.smooth.hessian(v), _uniform(form, beta), eps)
         is_quadratic = form.smooth.is_quadratic
         slope = form.smooth.gradient(np.zeros(form.n)) if is_quadratic else np.zeros(form.n)
         product, s = form.apply(v) + form.c, carry.y / beta
-        for _ in range(SWEEPS):
+        few = is_quadratic and setup.interior is not None and carry.taken < len(FIRST)
+        for _ in range(FIRST[carry.taken] if few else SWEEPS):
             if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
                 v = factor.solve(eps * v - slope + beta * form.adjoint(u - form.c - s))
             else:
@@ -191,18 +213,13 @@ class NewtonALM(Method):
             s = w - u
         y = beta * s
         equation, stationarity, size = residuals(form, v, u, y)
-        most = LEAP
+        left, most = max(equation, stationarity), LEAP
         if not setup.has_jacobian:  # rounds are all there is: β comes to rest, and y counts where u can move
             stationarity *= size / (float(np.linalg.norm(y[u != 0])) or size)
             most = min(LEAP, 1 + SETTLING / (carry.taken + 1) ** 2)
         if equation > 0 and stationarity > 0:
             beta *= float(np.clip(math.sqrt(equation / stationarity), 1 / most, most))
-        carry = carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1)
-        if carry.taken < ROUNDS or not setup.has_jacobian:
-            return carry
-        if setup.interior is not None:
-            return carry._replace(phase=INTERIOR, point=setup.interior.start(v, y, beta))
-        return self._to_semismooth(setup, carry)
+        return carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1), left
 
     def _interior(self, setup: Setup, carry: Carry) -> Carry:
         assert setup.interior is not None
@@ -228,7 +245,7 @@ class NewtonALM(Method):
 
     def _on_predicted_face(self, setup: Setup, carry: Carry) -> Carry:
         form, v, y = setup.form, carry.v, carry.y
-        carry = carry._replace(trusted=AGAIN * carry.gap)
+        carry = carry._replace(trusted=min(SETTLED, AGAIN * carry.gap))
         with np.errstate(all="ignore"):
             found = returning.settle(
                 form, setup.system, v, y, carry.beta, setup.curvature, ARRIVED, returning.FOUND
@@ -267,6 +284,15 @@ class NewtonALM(Method):
         )
 
 
+def _is_corner(setup: Setup, carry: Carry) -> bool:
+    """Whether f bends, or so many rows are held at kinks and bounds that they may determine v; norms have neither."""
+    form, beta = setup.form, carry.beta
+    if form.terms.label.size:
+        return False
+    held = form.terms.weights(carry.u + carry.y / beta, beta) if setup.curvature == 0 else None
+    return held is None or np.count_nonzero(held.diagonal) >= form.n
+
+
 def _worth(carry: Carry) -> bool:
     """Whether a Newton step is worth a check."""
     if carry.phase == SEMISMOOTH:
@@ -285,12 +311,18 @@ def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Car
         y[form.general :] = np.where(
             form.confined[form.M.index], -form.smooth.gradient(v)[form.M.index], y[form.general :]
         )
-    elif np.any(y) and setup.has_jacobian:
+    elif setup.has_jacobian and (np.any(y) or _is_linear(setup)):
         phase = RETURNING
     point = Point(*[np.zeros(0)] * 4)
     if setup.interior is not None:
         point = setup.interior.start(v, y, beta) if phase == INTERIOR else setup.interior.none
     return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, SETTLED)
+
+
+def _is_linear(setup: Setup) -> bool:
+    """Whether there are but equations, and f is quadratic: then there is one face, and one Newton step."""
+    alone = setup.interior is not None and setup.interior.pairs == 0 and setup.curvature > 0
+    return alone and setup.form.smooth.is_quadratic
 
 
 def _uniform(form: Form, beta: float) -> Weights:
