@@ -95,9 +95,9 @@ def test_faces_whose_jacobian_is_a_full_matrix_are_left_to_other_steps():
     assert again.fun == pytest.approx(result.fun, rel=1e-6)
 
 
-def interior_run(steps, stated=quantiles(0.5)):
+def interior_run(steps, stated=quantiles):
     """Carries of Newton steps on a problem, from zero."""
-    problem = presolve(stated).problem
+    problem = presolve(stated(0.5)).problem
     method = NewtonALM()
     setup, carry = method.init(problem, *zeros(problem))
     carries = []
@@ -122,14 +122,17 @@ def test_interior_points_end_on_the_face_that_they_predict():
 
 def test_sweeps_end_on_the_face_that_they_predict():
     """Where f is quadratic, one Newton step on the right face is the last."""
-    _, setup, (ended,) = interior_run(1, frontier(0.5))
+    _, setup, (ended,) = interior_run(1, frontier)
     assert ended.phase == RETURNING
     assert max(returning.residuals(setup.form, ended.v, ended.u, ended.y)[:2]) < 1e-10
 
 
 def test_equations_and_a_quadratic_take_one_step():
-    x = Variable(12, name="x")
-    _, setup, (ended,) = interior_run(1, minimize(sum_squares(G @ x - SIGNS), [x.sum() == 1]))
+    def on_a_plane(total):
+        x = Variable(12, name="x")
+        return minimize(sum_squares(G @ x - SIGNS), [x.sum() == total])
+
+    _, setup, (ended,) = interior_run(1, on_a_plane)
     assert ended.taken == 0, "no sweeps"
     assert max(returning.residuals(setup.form, ended.v, ended.u, ended.y)[:2]) <= ARRIVED
 

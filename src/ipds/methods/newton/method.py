@@ -15,8 +15,8 @@
                 further rounds
 
 All use one matrix K with one piece of linear algebra (`algebra.System`). A step is a round or one Newton step; those on
-predicted faces count as one, and so do the rounds before Newton steps. Every state carries a pair (u, y) with y ∈ ∂H(u) exactly, made by a prox; with it come
-exact zeros and bounds.
+predicted faces count as one, and so do the rounds before Newton steps. Every state carries a pair (u, y) with
+y ∈ ∂H(u) exactly, made by a prox; with it come exact zeros and bounds.
 """
 
 from __future__ import annotations
