@@ -7,13 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arrays import Shape
-from ..functions import Nonsmooth, Stacked, Zero
+from ..functions import Zero
 from ..presolve import foreign_libraries, presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
 from ..theory.bound import bound
-from ..theory.structure import eliminable, is_convex_canonical, may_be_convex_canonical
+from ..theory.structure import eliminable, is_convex_canonical, is_described, may_be_convex_canonical
 from .accelerated import AcceleratedIPDS
 from .base import Method
 from .baselines.manpg import ManPG
@@ -160,13 +159,7 @@ def _is_composite(problem: Problem) -> bool:
 
 def _is_described(problem: Problem) -> bool:
     """Whether every h is known by its kinks, bounds or norms of groups."""
-
-    def known(h: Nonsmooth, shape: Shape) -> bool:
-        if isinstance(h, Stacked):
-            return all(known(part, own) for part, own in h.parts)
-        return h.kinks(shape) is not None or h.groups(shape) is not None
-
-    return all(known(block.h, block.shape) for block in problem.blocks)
+    return all(is_described(block.h, block.shape) for block in problem.blocks)
 
 
 @examines

@@ -22,7 +22,7 @@ from ..problem import Problem
 from ..theory.state import State
 from .draft import Group, read
 from .equations import leave_out_repeated
-from .recovery import Found, FromGroup, FromRows, FromVariable, Recovery, View
+from .recovery import Found, FromGroup, FromLevel, FromRows, FromVariable, Recovery, View, innermost, layers
 from .rules import simplify
 from .slack import Multiple
 
@@ -70,9 +70,11 @@ class Canonical:
         draft, like = self._draft, x0[0]
         places = {v: zeros(v.shape, like) for v in draft.variables}
         for x, found in zip(x0, draft.blocks, strict=True):
-            inner = found.inner if isinstance(found, FromRows) else found
+            inner = innermost(found)
             if isinstance(inner, FromVariable) and inner.variable in places:
                 places[inner.variable] = _placed(places[inner.variable], inner, x)
+        for level, (k, place) in draft.levels.items():
+            places[level] = places[level] + np.abs(x0[k].reshape(-1)[place]).max(initial=0.0)
         view = View({v: Found(x, (x, 1.0)) for v, x in {**places, **draft.fixed}.items()}, {}, {})
         rows, multipliers = [], []
         for group in draft.groups:
@@ -165,7 +167,8 @@ class Canonical:
     def _slack_block(self, group: Group) -> int | None:
         """The block that is this group."""
         blocks = self._draft.blocks
-        return next((i for i, r in enumerate(blocks) if isinstance(r, FromGroup) and r.group is group), None)
+        found = enumerate(map(innermost, blocks))
+        return next((i for i, r in found if isinstance(r, FromGroup) and r.group is group), None)
 
     def _multiplier(self, group: Group, i: int | None, x0: Sequence[Array], z0: Array) -> Array:
         """z' of a group at a given (x0, z0)."""
@@ -177,11 +180,14 @@ class Canonical:
             pull = operators[i].adjoint(z0)
             f = blocks[i].f
             return pull if f is None or group.f is not None else pull + f.grad(x0[i])
-        (i,) = (k for k, r in enumerate(draft.blocks) if isinstance(r, FromRows) and r.group is group)
-        recovery, f = draft.blocks[i], blocks[i].f
-        assert isinstance(recovery, FromRows)
-        pull = operators[i].adjoint(z0)
-        force = pull if f is None else pull + f.grad(x0[i])
+        k, recovery = next(
+            (k, own) for k, found in enumerate(draft.blocks) for own in layers(found) if own.group is group
+        )
+        f, pull = blocks[k].f, operators[k].adjoint(z0)
+        force = pull if f is None else pull + f.grad(x0[k])
+        if isinstance(recovery, FromLevel):
+            own = force.reshape(-1)[recovery.place]
+            return np.concatenate([np.minimum(own, 0.0), -np.maximum(own, 0.0)])
         return _least_squares(recovery, force, group)
 
 

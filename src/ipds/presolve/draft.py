@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape
+from .._arrays import Array, Shape, is_array
 from ..functions import Box, Composed, Nonsmooth, Smooth, Stacked, Zero
 from ..functions.composed import total
 from ..operators import FlatStack, Identity, Operator, Segment, ZeroMap
@@ -68,6 +68,8 @@ class Draft:
     """The rows that no slack reaches, as a group with h = {0}, and which of the equation's rows they are."""
     fixed: dict[Variable, Array] = field(default_factory=dict)
     """Variables that are left out, and where they stay."""
+    levels: dict[Variable, tuple[int, slice]] = field(default_factory=dict)
+    """Variables that are the largest entry of a block, in a part of it."""
     notes: list[str] = field(default_factory=list)
     """What was done, in words."""
 
@@ -76,6 +78,11 @@ class Draft:
         """Whether every function is known to be convex."""
         blocks = self.stated.blocks
         return all(block.h.is_convex for block in blocks) and all(convex_smooth(block.f) for block in blocks)
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether right-hand sides are numbers or arrays of NumPy."""
+        return all(not is_array(g.c) or isinstance(g.c, np.ndarray) for g in self.groups)
 
     def problem(self) -> Problem:
         """The draft as a problem whose last block U has A = I; U is free where no group is left."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from .._arrays import Array, Shape, is_array, namespace, scaled_difference, zeros
 from ..functions import Nonsmooth
@@ -112,6 +115,34 @@ class FromHost(Recovery):
 
 
 @dataclass(frozen=True, eq=False)
+class FromLevel(Recovery):
+    """Its λ max|u_i|, of the part `place`, became rows (u - t, -u - t) ≤ 0: s = z⁻ - z⁺ there, made exact by a prox."""
+
+    inner: Recovery
+    group: Group
+    own: Nonsmooth
+    place: slice
+    shape: Shape
+
+    def find(self, view: View, h: Nonsmooth) -> Found:
+        q, (v, step) = self.inner.find(view, h)
+        assert v is not None
+        above, below = view.groups[self.group][1].reshape(2, -1)
+        near, s = q.reshape(-1)[self.place].reshape(self.shape), (below - above).reshape(self.shape)
+        own_step = prox_step(near, s)
+        own_v = near + own_step * s
+        parts = (q, self.own.prox(own_v, own_step)), (v, own_v), (step, own_step)
+        q, v, step = (self._with(whole, own, q.shape) for whole, own in parts)
+        return Found(q, (v, step))
+
+    def _with(self, whole: Any, own: Any, shape: Shape) -> Array:
+        """An array of the block with its own part in its place."""
+        flat = np.array(np.broadcast_to(whole, shape)).reshape(-1)
+        flat[self.place] = np.ravel(own)
+        return flat.reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
 class FromRows(Recovery):
     """Its set {x : C x - d ∈ K} became rows: s = -Cᵀz near `inner`'s place, made exact by a prox."""
 
@@ -124,3 +155,17 @@ class FromRows(Recovery):
         step = prox_step(near, pull)
         v = h.prox(near, step) - step * pull
         return Found(h.prox(v, step), (v, step))
+
+
+def layers(found: Recovery) -> Iterator[FromRows | FromLevel]:
+    """The rewritings of a block's function as rows, the last one first."""
+    while isinstance(found, FromRows | FromLevel):
+        yield found
+        found = found.inner
+
+
+def innermost(found: Recovery) -> Recovery:
+    """What a block is, whatever has become of its function."""
+    while isinstance(found, FromRows | FromLevel):
+        found = found.inner
+    return found

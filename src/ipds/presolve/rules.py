@@ -1,6 +1,7 @@
 """Rules that simplify a draft; each says what it did in `draft.notes`, and keeps every block recoverable.
 
-The order matters: sets become rows, smooth terms move to the variables, then convex h do, and what is empty is dropped.
+The order matters: sets become rows, smooth terms move to the variables, then convex h do, largest entries become rows
+(`largest`), and what is empty is dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from ..operators import Compose, Matrix, Operator, Reshape, Segment, ZeroMap
 from ..operators import Sum as SumOfMaps
 from .compose import composed
 from .draft import Draft, Group, Variable
-from .recovery import FromGroup, FromHost, FromRows, FromVariable
+from .largest import largest_to_rows
+from .recovery import FromGroup, FromHost, FromRows, FromVariable, innermost
 from .slack import as_map, is_nothing, multiple
 
 
@@ -27,6 +29,7 @@ def simplify(draft: Draft) -> None:
     sets_to_rows(draft)
     smooth_to_variables(draft)
     nonsmooth_to_variables(draft)
+    largest_to_rows(draft)
     drop(draft)
 
 
@@ -102,7 +105,7 @@ def smooth_to_variables(draft: Draft) -> None:
             continue
         vanishes = isinstance(group.h, Zero) or (len(group.terms) == 1 and _host(group) is not None)
         if len(group.terms) > 1:
-            if not draft.convex or not joinable(draft):
+            if not draft.convex or not draft.is_numpy:
                 continue
             join(draft, list(group.terms))
         elif not vanishes and not draft.convex:
@@ -116,15 +119,10 @@ def smooth_to_variables(draft: Draft) -> None:
 def _owner(draft: Draft, group: Group) -> str:
     """How the report calls a group."""
     for name, found in zip(draft.stated.names, draft.blocks, strict=True):
-        inner = found.inner if isinstance(found, FromRows) else found
+        inner = innermost(found)
         if isinstance(inner, FromGroup) and inner.group is group:
             return f"block {name!r}"
     return "the equation"
-
-
-def joinable(draft: Draft) -> bool:
-    """Whether variables can be one vector: of NumPy."""
-    return all(not is_array(g.c) or isinstance(g.c, np.ndarray) for g in draft.groups)
 
 
 def join(draft: Draft, members: list[Variable]) -> None:

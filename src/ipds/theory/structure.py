@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from .._arrays import Shape
+from ..functions import Nonsmooth, Stacked
 from ..operators import Identity
 from ..problem import Problem
 
@@ -46,6 +48,13 @@ def may_be_convex_canonical(problem: Problem) -> bool:
     return canonical and all(
         b.h.is_convex and (b.f is None or b.f.is_convex is not False) for b in problem.blocks
     )
+
+
+def is_described(h: Nonsmooth, shape: Shape) -> bool:
+    """Whether h is known by its kinks, bounds or norms of groups."""
+    if isinstance(h, Stacked):
+        return all(is_described(part, own) for part, own in h.parts)
+    return h.kinks(shape) is not None or h.groups(shape) is not None
 
 
 def idle(problem: Problem) -> list[str]:

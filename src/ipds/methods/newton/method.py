@@ -290,7 +290,7 @@ def _is_corner(setup: Setup, carry: Carry) -> bool:
     if form.terms.label.size:
         return False
     held = form.terms.weights(carry.u + carry.y / beta, beta) if setup.curvature == 0 else None
-    return held is None or np.count_nonzero(held.diagonal) >= form.n
+    return held is None or bool(np.count_nonzero(held.diagonal) >= form.n)
 
 
 def _worth(carry: Carry) -> bool:

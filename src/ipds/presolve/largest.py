@@ -1,0 +1,94 @@
+"""The largest entry as rows: λ max_i |u_i| becomes λt with -t ≤ u_i ≤ t, rows like those of any linear program.
+
+    u - t ≤ 0  and  -u - t ≤ 0,   with multipliers z⁺, z⁻ ≤ 0 of them, and s = z⁻ - z⁺ ∈ ∂(λ max|·|)(u)
+
+The prox of the norm is known, but its faces are not single entries: interior-point steps need these rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy
+
+from ..functions import Box, Linear, Linf, Nonsmooth, Stacked, Zero
+from ..operators import Matrix
+from ..theory.structure import is_described
+from .draft import Draft, Group, Variable
+from .recovery import FromGroup, FromLevel
+from .slack import as_map
+
+MOST = 10**6
+"""Entries of the rows of a norm, at most: beyond, steps that factorise them are slow, and a prox is not."""
+
+
+def largest_to_rows(draft: Draft) -> None:
+    """Rewrite the largest entries of rows, where all other functions have kinks, bounds, or norms of groups."""
+    if not draft.convex or not draft.is_numpy:
+        return
+    owners: list[Variable | Group] = [*draft.variables, *draft.groups]
+    if not all(isinstance(h, Linf) or is_described(h, shape) for v in owners for h, shape, _ in _parts(v)):
+        return
+    for i, found in enumerate(draft.blocks):
+        if not isinstance(found, FromGroup) or found.group not in draft.groups or found.group.f is not None:
+            continue
+        for k, (h, shape, place) in enumerate(_parts(found.group)):
+            if not isinstance(h, Linf) or (matrices := _rows(found.group, place)) is None:
+                continue
+            name = draft.stated.names[i]
+            level = Variable((1,), Zero(), [Linear(np.array([h.lam]))], f"largest of {name}{k or ''}")
+            draft.variables.append(level)
+            rows = _both_signs(found.group, matrices, place, level)
+            draft.groups.append(rows)
+            found.group.h = _without(found.group.h, k)
+            draft.blocks[i] = FromLevel(draft.blocks[i], rows, h, place, shape)
+            draft.levels[level] = i, place
+            draft.notes.append(f"the largest entry of block {name!r} became a variable with bounds")
+
+
+def _parts(owner: Variable | Group) -> Iterator[tuple[Nonsmooth, Any, slice]]:
+    """The functions of a variable or a group, their shapes, and their places in the flat array."""
+    if isinstance(owner.h, Stacked):
+        for (h, shape), place in zip(owner.h.parts, owner.h.slices, strict=True):
+            yield h, shape, place
+    else:
+        yield owner.h, owner.shape, slice(0, math.prod(owner.shape))
+
+
+def _without(h: Nonsmooth, k: int) -> Nonsmooth:
+    """h with 0 for its part k."""
+    if not isinstance(h, Stacked):
+        return Zero()
+    return Stacked([(Zero() if j == k else own, shape) for j, (own, shape) in enumerate(h.parts)])
+
+
+def _rows(group: Group, place: slice) -> dict[Variable, Any] | None:
+    """The rows `place` of every N_j as matrices; None where some are not, or are too many."""
+    found, entries = {}, 0
+    for v, N in group.terms.items():
+        matrix = N.as_matrix(v.shape)
+        if matrix is None:
+            return None
+        found[v] = matrix[place]
+        entries += found[v].nnz if scipy.sparse.issparse(matrix) else found[v].size
+    return found if 0 < entries <= MOST else None
+
+
+def _both_signs(group: Group, matrices: dict[Variable, Any], place: slice, level: Variable) -> Group:
+    """(u - t, -u - t) ≤ 0 as rows, u = c - Σ N v."""
+    m = place.stop - place.start
+    c = np.broadcast_to(group.c, group.shape).reshape(-1)[place]
+    sparse = all(scipy.sparse.issparse(N) for N in matrices.values())
+    ones = np.ones((2 * m, 1))
+    terms = {
+        v: as_map(
+            scipy.sparse.vstack([N, -N], format="csr") if scipy.sparse.issparse(N) else np.vstack([N, -N]),
+            v.shape,
+        )
+        for v, N in matrices.items()
+    }
+    terms[level] = Matrix(scipy.sparse.csr_array(ones) if sparse else ones)
+    return Group((2 * m,), Box(-math.inf, 0.0), None, terms, np.concatenate([c, -c]))

@@ -1,0 +1,96 @@
+"""Largest entries as rows: Chebyshev fits are linear programs, however they are written."""
+
+import numpy as np
+import pytest
+import scipy
+
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import L1, PSD, Linf
+from ipds.modelling import sum_squares
+from ipds.operators import from_linear_operator
+from ipds.presolve import presolve
+
+RNG = np.random.default_rng(5)
+G, Y = RNG.standard_normal((40, 6)), RNG.standard_normal(40)
+
+
+def reference(c=0.0, bounds=None):
+    """min max|G x - y| + ⟨c, x⟩ with x in bounds, as a linear program."""
+    ones = np.ones((40, 1))
+    found = scipy.optimize.linprog(
+        [*np.broadcast_to(c, 6), 1.0],
+        np.block([[G, -ones], [-G, -ones]]),
+        np.concatenate([Y, -Y]),
+        bounds=[*[bounds or (None, None)] * 6, (None, None)],
+    )
+    return found.fun
+
+
+def fit(A=G, shape=6):
+    return Problem([Block(A=-A, shape=shape), Block(h=Linf(1.0), shape=40, name="r")], b=-Y)
+
+
+@pytest.mark.parametrize("A", [G, scipy.sparse.csr_array(G)], ids=["dense", "sparse"])
+def test_a_chebyshev_fit(A):
+    result = solve(fit(A), tol=1e-7)
+    assert result.success
+    assert "largest entry of block 'r' became a variable" in result.presolve
+    assert result.method.startswith("auto: NewtonALM")
+    assert np.abs(G @ result.x[0] - Y).max() == pytest.approx(reference(), rel=1e-7)
+    np.testing.assert_allclose(result.x[1], G @ result.x[0] - Y, atol=1e-7)
+    # a multiplier of unit ℓ1 norm, orthogonal to the columns
+    assert np.abs(result.z).sum() == pytest.approx(1.0, rel=1e-6)
+    np.testing.assert_allclose(G.T @ result.z, 0.0, atol=1e-7)
+
+
+def test_beside_other_terms_and_constraints():
+    x = Variable(6, name="x")
+    problem = minimize(Linf(1.0)(G @ x - Y) + 0.05 * x.sum(), [x >= -0.1, x <= 0.1])
+    result = problem.solve(tol=1e-7)
+    assert result.success
+    assert "became a variable" in result.presolve
+    assert result.fun == pytest.approx(reference(0.05, (-0.1, 0.1)), rel=1e-6)
+
+
+def test_two_of_them():
+    x = Variable(6, name="x")
+    problem = minimize(Linf(1.0)(G @ x - Y) + Linf(3.0)(G[:8] @ x) + L1(0.1)(x))
+    result, other = problem.solve(tol=1e-8), problem.solve(tol=1e-8, presolve=False)
+    assert result.success
+    assert result.presolve.count("became a variable") == 2
+    assert result.fun == pytest.approx(other.fun, rel=1e-5)
+
+
+def test_a_solution_is_where_it_starts_again():
+    problem = fit()
+    first = solve(problem, tol=1e-8)
+    again = solve(problem, first.x, first.z, tol=1e-8)
+    assert again.success
+    assert again.nit <= 2
+
+
+def test_states_hold_exact_subgradients():
+    problem = fit()
+    done = presolve(problem)
+    x, z = done.start((np.ones(6), np.ones(40)), RNG.standard_normal(40), True)
+    result = solve(problem, tol=1e-3)
+    h, (q, (v, step)) = problem.blocks[1].h, (result.state.q[1], result.state.prox_points[1])
+    np.testing.assert_array_equal(h.prox(v, float(np.ravel(step)[0])), q)
+    assert x[1].shape == (1,)
+    assert x[1][0] == 1.0, "the level of a start is its largest entry"
+    assert np.all(z <= 0), "inequalities push one way"
+
+
+@pytest.mark.parametrize("kind", ["matrix-free", "no interior", "own"])
+def test_norms_that_stay(kind):
+    if kind == "matrix-free":
+        A = from_linear_operator(scipy.sparse.linalg.aslinearoperator(G), (6,), (40,))
+        problem = fit(A)
+    elif kind == "no interior":
+        x = Variable((2, 3), name="x")
+        X = Variable((3, 3), name="X")
+        problem = minimize(Linf(1.0)(G @ x.reshape(-1) - Y) + PSD()(X) + L1(1.0)(X[0] - x[0]))
+    else:
+        x = Variable(6, name="x")
+        problem = minimize(0.5 * sum_squares(G @ x - Y) + Linf(1.0)(x))
+    assert "became a variable" not in presolve(problem).report
