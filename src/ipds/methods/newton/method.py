@@ -31,7 +31,7 @@ from ..._arrays import Array, norm
 from ...problem import Problem
 from ...theory.state import State
 from ..base import Method
-from ..deadline import raise_if_late
+from ..deadline import late, raise_if_late
 from . import returning, semismooth
 from .algebra import System
 from .cost import Cost
@@ -153,15 +153,27 @@ class NewtonALM(Method):
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One round of ADMM, or one Newton step."""
+        carry = self._moved(setup, carry)
+        return carry, self._state(setup, carry)
+
+    def steps(self, setup: Setup, carry: Carry, until: int) -> tuple[Carry, State]:
+        """Newton steps up to one that is worth a check."""
+        carry = self._moved(setup, carry)
+        while not (_is_due(carry) or carry.t >= until or late()):
+            carry = self._moved(setup, carry)
+        return carry, self._state(setup, carry)
+
+    def _state(self, setup: Setup, carry: Carry) -> State:
+        pair = Pair(carry.v, carry.u, carry.y, carry.beta)
+        return state_of(setup.problem, setup.form, setup.like, pair, carry.t, _is_due(carry))
+
+    def _moved(self, setup: Setup, carry: Carry) -> Carry:
         take = (self._warm, self._interior, self._semismooth, self._returning)[carry.phase]
         with np.errstate(all="ignore"):  # what has overflowed is seen by its outcome
             moved = take(setup, carry)
         if not (np.isfinite(moved.v).all() and np.isfinite(moved.y).all()):
             moved = carry  # an unbounded problem, at the end of the numbers
-        carry = moved._replace(t=carry.t + 1)
-        due = carry.phase in (WARM, RETURNING) or _worth(carry)
-        pair = Pair(carry.v, carry.u, carry.y, carry.beta)
-        return carry, state_of(setup.problem, setup.form, setup.like, pair, carry.t, due)
+        return moved._replace(t=carry.t + 1)
 
     def _returning(self, setup: Setup, carry: Carry) -> Carry:
         form, beta = setup.form, carry.beta
@@ -293,8 +305,10 @@ def _is_corner(setup: Setup, carry: Carry) -> bool:
     return held is None or bool(np.count_nonzero(held.diagonal) >= form.n)
 
 
-def _worth(carry: Carry) -> bool:
-    """Whether a Newton step is worth a check."""
+def _is_due(carry: Carry) -> bool:
+    """Whether a check is due: after rounds and steps on predicted faces, and where a Newton step is worth one."""
+    if carry.phase in (WARM, RETURNING):
+        return True
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
     return max(carry.left, carry.gap) <= WORTH
