@@ -33,7 +33,7 @@ from ...theory.state import State
 from ..base import Method
 from ..deadline import late, raise_if_late
 from . import returning, semismooth
-from .algebra import System
+from .algebra import Factor, System
 from .cost import Cost
 from .form import Form, read
 from .interior import Interior, Point
@@ -46,11 +46,13 @@ WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
 ROUNDS = 2
 """Rounds of ADMM before Newton steps, at least."""
 SWEEPS, FIRST = 30, (10, 20)
-"""Sweeps of a round; of the first rounds where f is quadratic: there predicted faces are right early."""
+"""Sweeps of a round; of the first rounds of linear programs, which more of them do not bring much nearer."""
 ARRIVED, FURTHER = 1e-7, 1e-3
 """Relative residuals at which steps on predicted faces end; what they end at if that was not enough, in its units."""
-PACE = 0.1
-"""Further rounds follow as long as each leaves this part of the residuals, and none where it leaves more."""
+PACE = 0.01
+"""Further rounds follow as long as each leaves no more than this part of the residuals."""
+ALIKE = 1.25
+"""Change of β that is not worth another factorisation."""
 LEAP, SETTLING = 30.0, 100.0
 """Largest change of β after a round; where rounds go on to the end, less than SETTLING/k² of it after the k-th: ADMM
 converges where the changes can be summed (He, Yang & Wang, JOTA 106, 2000)."""
@@ -189,11 +191,14 @@ class NewtonALM(Method):
         return carry._replace(v=v, u=u, y=y, left=max(residuals(form, v, u, y)[:2]))
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
-        left, before = math.inf, math.inf
+        left, before, factor, beta = math.inf, math.inf, None, math.nan
         while carry.taken < ROUNDS or left <= PACE * before:
             raise_if_late()
+            if factor is None or carry.beta != beta or not setup.form.smooth.is_quadratic:
+                beta, D = carry.beta, setup.form.smooth.hessian(carry.v)
+                factor = setup.system.factor(*D, _uniform(setup.form, beta), PROXIMAL * beta)
             before = left
-            carry, left = self._round(setup, carry)
+            carry, left = self._round(setup, carry, factor)
             if not setup.has_jacobian:
                 return carry
             if left <= WORTH:
@@ -203,15 +208,14 @@ class NewtonALM(Method):
         carry = carry._replace(phase=INTERIOR, point=setup.interior.start(carry.v, carry.y, carry.beta))
         return self._on_predicted_face(setup, carry) if _is_corner(setup, carry) else carry
 
-    def _round(self, setup: Setup, carry: Carry) -> tuple[Carry, float]:
-        """Sweeps with one β, then the next β; and the larger of the relative residuals."""
+    def _round(self, setup: Setup, carry: Carry, factor: Factor) -> tuple[Carry, float]:
+        """Sweeps with one β and its K, then the next β; and the larger of the relative residuals."""
         form, beta, v, u = setup.form, carry.beta, carry.v, carry.u
         eps = PROXIMAL * beta
-        factor = setup.system.factor(*form.smooth.hessian(v), _uniform(form, beta), eps)
         is_quadratic = form.smooth.is_quadratic
         slope = form.smooth.gradient(np.zeros(form.n)) if is_quadratic else np.zeros(form.n)
         product, s = form.apply(v) + form.c, carry.y / beta
-        few = is_quadratic and setup.interior is not None and carry.taken < len(FIRST)
+        few = setup.interior is not None and not setup.curvature and carry.taken < len(FIRST)
         for _ in range(FIRST[carry.taken] if few else SWEEPS):
             if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
                 v = factor.solve(eps * v - slope + beta * form.adjoint(u - form.c - s))
@@ -230,7 +234,8 @@ class NewtonALM(Method):
             stationarity *= size / (float(np.linalg.norm(y[u != 0])) or size)
             most = min(LEAP, 1 + SETTLING / (carry.taken + 1) ** 2)
         if equation > 0 and stationarity > 0:
-            beta *= float(np.clip(math.sqrt(equation / stationarity), 1 / most, most))
+            change = min(max(math.sqrt(equation / stationarity), 1 / most), most)
+            beta *= change if max(change, 1 / change) > ALIKE or not setup.has_jacobian else 1.0
         return carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1), left
 
     def _interior(self, setup: Setup, carry: Carry) -> Carry:
