@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, namespace, truth
+from .._arrays import Array, at_least, namespace, truth
 from ._arguments import weight
 from .domain import Domain
 from .entrywise import Entrywise
@@ -66,7 +66,7 @@ class Entropy(Entrywise):
         # with a smaller c/|v| the result would round to the same, and v/c might overflow
         large = xp.maximum(1e-20 * xp.abs(v) + float(xp.finfo(v.dtype).smallest_normal), c)
         root = large * omega(xp, v / large - 1.0 + logarithm(xp, fit(self.reference, v)) - xp.log(large))
-        return xp.where(c + 0.0 * v > 0, root, xp.clip(v, 0.0, None))
+        return xp.where(c + 0.0 * v > 0, root, at_least(xp, v, 0.0))
 
     def _jacobian(self, xp: Any, v: Array, step: Any) -> Array:
         u = self._prox(xp, v, step)

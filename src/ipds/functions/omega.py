@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._arrays import Array
+from .._arrays import Array, at_least, at_most
 
 LOWEST = -60.0
 """Below it ω(a) = exp(a)(1 - exp(a) + …) is exp(a) to all digits."""
@@ -18,16 +18,16 @@ def omega(xp: Any, a: Array) -> Array:
     Fritsch, Shafer & Crowley, Solution of the transcendental equation w exp(w) = x, Comm. ACM 16 (1973);
     Corless & Jeffrey, The Wright ω function, LNCS 2385 (2002).
     """
-    b = xp.clip(a, LOWEST, None)
-    low = xp.exp(xp.clip(b, None, 1.0))
-    high = xp.clip(b, 1.0, None)
+    b = at_least(xp, a, LOWEST)
+    low = xp.exp(at_most(xp, b, 1.0))
+    high = at_least(xp, b, 1.0)
     w = xp.where(b > 1.0, high - xp.log(high), low / (1.0 + low))
     for _ in range(2):
         more = 1.0 + w
         step = (b - w - xp.log(w)) / more
         twice, back = 2.0 + 4.0 / 3.0 * step, step / more
         w = w * (1.0 + step * (twice - back) / (twice - 2.0 * back))
-    return xp.where(a > LOWEST, w, xp.exp(xp.clip(a, None, LOWEST)))
+    return xp.where(a > LOWEST, w, xp.exp(at_most(xp, a, LOWEST)))
 
 
 def logarithm(xp: Any, c: float | Array) -> float | Array:

@@ -58,6 +58,18 @@ class Point(NamedTuple):
     """s of groups."""
 
 
+class Look(NamedTuple):
+    """What is left of the equations at a point."""
+
+    u: np.ndarray
+    """M v + c, row by row of the form."""
+    y: np.ndarray
+    gradient: np.ndarray
+    """∇f."""
+    rd: np.ndarray
+    """∇f + Mᵀy."""
+
+
 class Interior:
     """The rows of a form, sorted for interior-point steps."""
 
@@ -93,6 +105,7 @@ class Interior:
         self.none = Point(np.zeros(b), np.zeros((2, b)), np.zeros(free), np.zeros(len(self.radius)))
         """A point before there is one."""
         self.form = form
+        self._at: tuple[Any, Any, Look | None] = None, None, None
 
     def start(self, v: np.ndarray, y: np.ndarray, weight: float) -> Point:
         """A point well inside, near (v, y): every variable and partner at least as large as they are on average.
@@ -101,16 +114,20 @@ class Interior:
         steps are short where these are small beside residuals.
         """
         p = self._inside(v, y, weight, 1.0)
-        rp, rd, _ = self._residuals(v, p)
-        work = float(np.abs(rp) @ np.abs(self._own(p)) + np.abs(rd) @ np.abs(v))
+        at = self.look(v, p)
+        rp = at.u[self.row] - self._arguments(p)
+        work = float(np.abs(rp) @ np.abs(self._own(p)) + np.abs(at.rd) @ np.abs(v))
         ratio = work / (self.products(p) or 1.0)
         return p if ratio <= 1 else self._inside(v, y, weight, min(math.sqrt(ratio), 100.0))
 
-    def _residuals(self, v: np.ndarray, p: Point) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """M v + c - u for the variables, ∇f + Mᵀy, and ∇f."""
-        gradient = self.form.smooth.gradient(v)
-        rd = gradient + self.form.adjoint(self.multipliers(p))
-        return (self.form.apply(v) + self.form.c)[self.row] - self._arguments(p), rd, gradient
+    def look(self, v: np.ndarray, p: Point) -> Look:
+        """The equations at a point; those of the last point are kept, as a step begins where another has ended."""
+        last_v, last_p, found = self._at
+        if found is None or last_v is not v or last_p is not p:
+            gradient, y = self.form.smooth.gradient(v), self._multipliers(p)
+            found = Look(self.form.apply(v) + self.form.c, y, gradient, gradient + self.form.adjoint(y))
+            self._at = v, p, found
+        return found
 
     def _inside(self, v: np.ndarray, y: np.ndarray, weight: float, push: float) -> Point:
         u = self.form.apply(v) + self.form.c
@@ -143,7 +160,7 @@ class Interior:
         """Sums over groups."""
         return np.bincount(self.label, values, len(self.radius))
 
-    def multipliers(self, p: Point) -> np.ndarray:
+    def _multipliers(self, p: Point) -> np.ndarray:
         """y, row by row of the form."""
         return self.slope + np.bincount(self.row, self._own(p), self.form.m)
 
@@ -159,8 +176,11 @@ class Interior:
 
     def products(self, p: Point) -> float:
         """Σ of all products that ought to be μ: the duality gap, where the equations hold."""
-        pairs = float(np.vdot(p.force, self._rooms(p)))
-        return pairs + 0.5 * float(p.stretch @ self._slack(p)) if self.label.size else pairs
+        return self._products(p, self._rooms(p), self._slack(p))
+
+    def _products(self, p: Point, room: np.ndarray, slack: np.ndarray) -> float:
+        pairs = float(np.vdot(p.force, room))
+        return pairs + 0.5 * float(p.stretch @ slack) if self.label.size else pairs
 
     def _rooms(self, p: Point) -> np.ndarray:
         """(x - lo, hi - x), not below what rounding leaves of them."""
@@ -168,6 +188,8 @@ class Interior:
 
     def _slack(self, p: Point) -> np.ndarray:
         """r² - ‖y_g‖², group by group, not below what rounding leaves of it."""
+        if not self.label.size:
+            return self.radius
         square = self.radius**2
         return np.maximum(square - self._sum(p.free[self.equations :] ** 2), 1e-17 * square + 1e-300)
 
@@ -176,17 +198,19 @@ class Interior:
     ) -> tuple[np.ndarray, Point, float]:
         """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f."""
         form, is_kink, is_bound = self.form, self.is_kink, self.is_bound
-        rp, rd, gradient = self._residuals(v, p)
+        at = self.look(v, p)
+        rp, rd = at.u[self.row] - self._arguments(p), at.rd
         room, slack, Z = self._rooms(p), self._slack(p), p.free[self.equations :]
         ratio = p.force / room
         theta = ratio[0] + ratio[1]
         psi = np.zeros(len(self.row))  # du = ψ dy + ρ, entry by entry; for groups across y_g
         psi[is_kink] = theta[is_kink]
         psi[is_bound] = 1 / np.maximum(theta[is_bound], 1e-300)
-        psi[self.is_group] = p.stretch[self.label]
+        if self.label.size:
+            psi[self.is_group] = p.stretch[self.label]
         W, own = self._weights(psi, Z, slack, p.stretch, weight)
         factor = system.factor(*form.smooth.hessian(v), W, (curvature or weight) / REGULAR)
-        mu = self.products(p) / max(self.pairs, 1)
+        mu = self._products(p, room, slack) / max(self.pairs, 1)
 
         def direction(pairs: Any, group: Any, times: int) -> tuple[np.ndarray, Point, np.ndarray]:
             """The step to the given products."""
@@ -195,12 +219,15 @@ class Interior:
             rho = np.zeros(len(self.row))
             rho[is_kink] = partner[is_kink]
             rho[is_bound] = -partner[is_bound] * psi[is_bound]
-            rho[self.is_group] = Z * (group / slack - p.stretch)[self.label]
+            if self.label.size:
+                rho[self.is_group] = Z * (group / slack - p.stretch)[self.label]
             dv, dy = self._solve(factor, own, -rd, rho - rp, times)
             dx = np.concatenate([dy[is_kink], dy[is_bound] * psi[is_bound] + rho[is_bound]])
             dforce = self.has * (change - SIGN * dx * ratio)
-            inner = self._sum(Z * dy[self.is_group])
-            dstretch = (group + 2 * p.stretch * inner) / slack - p.stretch
+            inner, dstretch = p.stretch, p.stretch  # of no group
+            if self.label.size:
+                inner = self._sum(Z * dy[self.is_group])
+                dstretch = (group + 2 * p.stretch * inner) / slack - p.stretch
             return dv, Point(dx, dforce, dy[self.is_boxed.stop :], dstretch), inner
 
         dv, d, inner = direction(0.0, 0.0, 0)  # the predictor: all products to 0
@@ -211,7 +238,7 @@ class Interior:
         dv, d, _ = direction(goal - SIGN * d.x * d.force, 2 * (goal + d.stretch * inner), 3)
         length = min(1.0, TO_BOUNDARY * self._length(p, d, room, slack))
         if not form.smooth.is_quadratic:
-            length = self._damped(factor, v, dv, gradient, rd, length)
+            length = self._damped(factor, v, dv, at.gradient, rd, length)
         return v + length * dv, moved(p, length, d), length
 
     def _weights(
@@ -253,8 +280,9 @@ class Interior:
     def _length(self, p: Point, d: Point, room: np.ndarray, slack: np.ndarray) -> float:
         """The longest step that keeps everything positive."""
         # value + t·change > 0 up to t = 1/max(-change/value)
-        inverse = [-SIGN * d.x / room, -d.force / np.maximum(p.force, 1e-300), -d.stretch / p.stretch]
+        inverse = [-SIGN * d.x / room, -d.force / np.maximum(p.force, 1e-300)]
         if self.label.size:  # ‖y + t dy‖ = r
+            inverse.append(-d.stretch / p.stretch)
             Z, dZ = p.free[self.equations :], d.free[self.equations :]
             square, along = self._sum(dZ * dZ), self._sum(Z * dZ)
             inverse.append((along + np.sqrt(along * along + square * slack)) / slack)

@@ -246,9 +246,8 @@ class NewtonALM(Method):
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
         with np.errstate(all="ignore"):  # a step that rounding has spoilt is seen by its outcome
             v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
-            y, u = interior.multipliers(point), form.apply(v) + form.c
-            gradient = form.smooth.gradient(v)
-            left = norm(gradient + form.adjoint(y)) / (max(norm(gradient), norm(y)) or 1.0)
+            u, y, gradient, rd = interior.look(v, point)
+            left = norm(rd) / (max(norm(gradient), norm(y)) or 1.0)
             gap = interior.products(point) / _energy(setup.slope, gradient, v, u, y)
         if not (math.isfinite(left + gap) and length >= SHORTEST):
             return self._to_semismooth(setup, carry)

@@ -161,6 +161,8 @@ class SmoothPart:
         self.Q = assembled([(p.place, Q) for p in parts for Q in p.constant], scale)
         self.R = widened([(p.place, bend.R) for p, bend in self._bends], scale)
         self._ends = np.cumsum([0, *(bend.R.shape[0] for _, bend in self._bends)])
+        self._at: np.ndarray | None = None
+        self._there: tuple[np.ndarray, Any] = np.zeros(0), None
 
     def value(self, v: np.ndarray) -> float:
         """f + ⟨q, v⟩."""
@@ -184,7 +186,15 @@ class SmoothPart:
         return g
 
     def hessian(self, v: np.ndarray) -> tuple[np.ndarray, Any]:
-        """(D, rest) with ∇²f = Q + RᵀDR + rest; the rest is None, a diagonal, a matrix or known by its products."""
+        """(D, rest) with ∇²f = Q + RᵀDR + rest; the rest is None, a diagonal, a matrix or known by its products.
+
+        That of the array v asked for last is kept: gradients of the caller's may be many calls away from it.
+        """
+        if self._at is not v:
+            self._at, self._there = v, self._hessian(v)
+        return self._there
+
+    def _hessian(self, v: np.ndarray) -> tuple[np.ndarray, Any]:
         D, x = np.ones(self._ends[-1]), self.scale * v
         for (p, bend), begin, end in zip(self._bends, self._ends[:-1], self._ends[1:], strict=True):
             if bend.weights is not None:
