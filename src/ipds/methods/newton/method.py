@@ -51,6 +51,8 @@ ARRIVED, FURTHER = 1e-7, 1e-3
 """Relative residuals at which steps on predicted faces end; what they end at if that was not enough, in its units."""
 PACE = 0.01
 """Further rounds follow as long as each leaves no more than this part of the residuals."""
+CLOSE = 5e-5
+"""Residuals that a check may pass after the first round."""
 ALIKE = 1.25
 """Change of β that is not worth another factorisation."""
 LEAP, SETTLING = 30.0, 100.0
@@ -192,17 +194,15 @@ class NewtonALM(Method):
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
         left, before, factor, beta = math.inf, math.inf, None, math.nan
-        while carry.taken < ROUNDS or left <= PACE * before:
+        while carry.taken < ROUNDS or WORTH < left <= PACE * before:
             raise_if_late()
             if factor is None or carry.beta != beta or not setup.form.smooth.is_quadratic:
                 beta, D = carry.beta, setup.form.smooth.hessian(carry.v)
                 factor = setup.system.factor(*D, _uniform(setup.form, beta), PROXIMAL * beta)
             before = left
             carry, left = self._round(setup, carry, factor)
-            if not setup.has_jacobian:
+            if not setup.has_jacobian or (left <= CLOSE and carry.taken < ROUNDS):
                 return carry
-            if left <= WORTH:
-                break
         if setup.interior is None:
             return self._to_semismooth(setup, carry)
         carry = carry._replace(phase=INTERIOR, point=setup.interior.start(carry.v, carry.y, carry.beta))
