@@ -34,7 +34,6 @@ from ..accelerated.method import (
     ROUNDING,
     SHARP_FAR,
     SHARP_START,
-    TIGHTER,
 )
 from ..accelerated.search import Reference, backtrack, barzilai_borwein, next_length
 from ..base import Method
@@ -42,10 +41,11 @@ from ..deadline import raise_if_late
 from . import interior
 from .passes import Deviations, Slope
 
-STRIDE, THIN = 10, 40
-"""Reduced steps of an iteration, and THIN/(1 + r) where that is more: passes for few columns cost less than a check."""
-NEWS = 0.7
-"""A check is due where no more than this is left of what was left at the last one that was due."""
+STRIDE = 20
+"""Reduced steps of an iteration at most."""
+NEWS, SOON, FIRST = 0.7, 0.03, 0.15
+"""A check is due where no more than `NEWS` is left of what was left at the last one that was due; an iteration ends at
+a dual step that leaves no more than `SOON` of that, for the first time of `FIRST`: a check costs as much as 7 steps."""
 STRETCH = 1.3
 """Factor of the steps between dual steps."""
 SETTLED = 1e-6
@@ -58,8 +58,8 @@ GROWTH = 5.0
 """Factor of β at a dual step after which the equation still lags."""
 AGAIN, NEVER = 2, 2**62
 """Factor of the reduced steps after which interior-point steps are tried again."""
-LOOSE = 0.03
-"""What may be left of the gradient, in units of the first one, at a first dual step: one costs two passes."""
+LOOSE, TIGHTER = 0.1, 0.5
+"""What may be left of the gradient at a first dual step, in units of the first one, and its factor at every other."""
 EPS = float(np.finfo(float).eps)
 
 
@@ -160,7 +160,7 @@ class LowRankIPDS(Method):
         stage = Stage(s, LOOSE * slope, float(INNER), 0, math.inf)
         start, attempt = Reference(found.value), interior.passes_before(data.shape, len(X.sigma)) or NEVER
         return setup, Carry(
-            0, X.U, X.sigma, X.V, found.gradient, target, s / kappa**2, start, 0, 0, attempt, math.inf, stage
+            0, X.U, X.sigma, X.V, found.gradient, target, s / kappa**2, start, 0, 0, attempt, FIRST, stage
         )
 
     @staticmethod
@@ -180,18 +180,18 @@ class LowRankIPDS(Method):
         return X
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
-        """`STRIDE` reduced steps or more, and a dual step wherever a stage ends; or the solution nearby."""
+        """`STRIDE` reduced steps, or fewer, and a dual step wherever a stage ends; or the solution nearby."""
         if carry.steps >= carry.attempt:
             solution = self._finished(setup, carry)
             if solution is not None:
                 return solution
             carry = carry._replace(attempt=AGAIN * carry.steps)
-        stride = max(STRIDE, THIN // (1 + len(carry.sigma)))
         loss, stage, target = setup.loss, carry.stage, carry.target
         X, gradient = FixedRank(carry.U, carry.sigma, carry.V), carry.gradient
         alpha, reference, inner, steps = carry.alpha, carry.reference, carry.inner, carry.steps
         best: tuple[FixedRank, Slope] | None = None
-        for k in range(stride):
+        state: State | None = None
+        while state is None:
             raise_if_late()
             X, found, alpha = reduced_step(loss, X, gradient, target, stage.s, alpha, reference, steps)
             gradient, reference = found.gradient, reference.after(found.value)
@@ -199,11 +199,12 @@ class LowRankIPDS(Method):
             # spectral steps climb and fall: what is shown, and where a stage ends, is the point with the least left
             best = (X, found) if best is None or gradient.square < best[1].gradient.square else best
             over = math.sqrt(gradient.square) <= stage.tolerance or inner >= int(stage.most)
-            if not over and k < stride - 1:
+            last = steps - carry.steps >= STRIDE
+            if not over and not last:
                 continue
             clipped, residual = loss.clipped(best[0], target, stage.s, setup.data)
-            if k == stride - 1:
-                left = max(_stationarity(setup, best[1], stage.s), residual / setup.size)
+            left = max(_stationarity(setup, best[1], stage.s), residual / setup.size)
+            if last or left <= SOON * carry.least:
                 due = left <= NEWS * carry.least
                 least = left if due else carry.least
                 state = self._snapshot(setup, carry.t + 1, *best, clipped, target, stage.s, due)
@@ -257,21 +258,12 @@ class LowRankIPDS(Method):
     ) -> State:
         """The State, with a normal vector as the witness of the bounded rank."""
         problem, i, c, kappa = setup.problem, setup.ranked, setup.c, setup.loss.kappa
-        op, x = problem.operators[i], X.x
-        x_breve, scale = target - kappa * x, -kappa / s
-        x_breve -= clipped
-        x_breve[np.abs(clipped) < s * setup.loss.lam] = (
-            0.0  # exactly: there the two are one number, but for rounding
-        )
-        x_breve, z = gather(op, x_breve), gather(op, clipped * (-1 / (s * c)))
+        op, scale = problem.operators[i], -kappa / s
         # v - x is the normal part of -Aᵀz, short enough for x to stay the nearest matrix of the rank
         length = math.sqrt(max(scale**2 * found.square - found.gradient.square, 0.0))
         step = INSIDE * float(X.sigma[-1]) / length if length > 0 else 1.0
-        left, right = X.factors(found.gradient)
-        left *= step
-        left[:, : len(X.sigma)] += X.U * X.sigma
-        v = left @ right.T  # x + step·(the tangent part)
-        v -= (step * scale) * clipped
+        x, x_breve, v = setup.loss.shown(X, target, clipped, s, found.gradient, step)
+        x_breve, z = gather(op, x_breve), gather(op, clipped * (-1 / (s * c)))
         known = (None, None) if isinstance(op, Identity) else (op.apply(x), scale * clipped)
         own = (x, known[0], (v, step), known[1])
         rest = (x_breve, None, (None, s), None)

@@ -84,6 +84,27 @@ class Deviations:
             square += float(np.vdot(rest, rest))
         return found, math.sqrt(square)
 
+    def shown(
+        self, X: FixedRank, target: np.ndarray, clipped: np.ndarray, s: float, gradient: Tangent, step: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """x, x̆ = u - clipped, exactly 0 where nothing is clipped, and v = x - step·(the normal part of ∇Φ)."""
+        (m, n), most = target.shape, s * self.lam
+        left, right = X.factors(gradient)
+        left *= step
+        left[:, : len(X.sigma)] += X.U * X.sigma  # left rightᵀ = x + step·(the tangent part)
+        core, right, V = X.U * X.sigma, np.ascontiguousarray(right.T), np.ascontiguousarray(X.V.T)
+        x, x_breve, v = (np.empty((m, n)) for _ in range(3))
+        rows, pull = min(m, max(FEWEST, ENTRIES // n)), -step * self.kappa / s
+        for i in range(0, m, rows):
+            j = min(i + rows, m)
+            c, part = clipped[i:j], np.multiply(np.dot(core[i:j], V, out=x[i:j]), self.kappa)
+            rest = np.subtract(target[i:j], part, out=x_breve[i:j])
+            rest -= c
+            rest *= np.abs(c, out=part) >= most
+            np.dot(left[i:j], right, out=v[i:j])
+            v[i:j] -= np.multiply(c, pull, out=part)
+        return x, x_breve, v
+
     def rest(self, X: FixedRank, target: np.ndarray) -> np.ndarray:
         """u."""
         u = target - (self.kappa * (X.U * X.sigma)) @ X.V.T
