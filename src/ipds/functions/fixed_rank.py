@@ -23,7 +23,8 @@ class Tangent(NamedTuple):
     @property
     def square(self) -> float:
         """‖·‖²; the three parts are orthogonal."""
-        return float(sum(np.vdot(part, part) for part in self))
+        A, U, V = self
+        return float(np.vdot(A, A) + np.vdot(U, U) + np.vdot(V, V))
 
 
 class FixedRank(Face):
