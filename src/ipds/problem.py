@@ -305,7 +305,7 @@ def examines(examine: Callable[[Problem, float], Assumptions]) -> Callable[[Prob
 def sum_products(products: Sequence[Array], b: Any) -> Array:
     """Σ products - b."""
     first, *rest = products
-    if is_array(b) or b != 0.0:
+    if type(b) is not float or b != 0.0:
         total = first - b
     elif rest:
         total = first + rest.pop(0)

@@ -2,6 +2,7 @@
 
 from .kernels import (
     PIECE,
+    WHOLE,
     abs_in_place,
     absolute_sum,
     add_in_place,
@@ -50,6 +51,7 @@ from .threads import threads_for, threads_for_data
 
 __all__ = [
     "PIECE",
+    "WHOLE",
     "Array",
     "Shape",
     "abs_in_place",

@@ -90,6 +90,8 @@ def divide_in_place(own: Array, number: Any) -> Array:
 
 PIECE = 8192
 """Entries that stay in the cache between one pass and the next."""
+WHOLE = 8 * PIECE
+"""Entries up to which arrays are not cut into pieces: the cuts would take longer than the passes."""
 
 
 def products_of_differences(a: Array, b: Array, c: Array, d: Array) -> tuple[Any, Any, Any]:
@@ -98,7 +100,7 @@ def products_of_differences(a: Array, b: Array, c: Array, d: Array) -> tuple[Any
     >>> products_of_differences(np.ones(2), np.zeros(2), np.array([1.0, 2.0]), np.zeros(2))
     (2.0, 3.0, 5.0)
     """
-    if not all(type(x) is np.ndarray and x.flags.c_contiguous for x in (a, b, c, d)) or a.size <= PIECE:
+    if not all(type(x) is np.ndarray and x.flags.c_contiguous for x in (a, b, c, d)) or a.size <= WHOLE:
         move, change = a - b, c - d
         return dot(move, move), dot(move, change), dot(change, change)
     flat = [x.reshape(-1) for x in (a, b, c, d)]
@@ -134,7 +136,7 @@ def absolute_sum(x: Array) -> Any:
     if type(x) is not np.ndarray:
         xp = array_api_compat.array_namespace(x)
         return xp.sum(xp.abs(x))
-    if x.dtype != np.float64 or x.size <= PIECE:
+    if x.dtype != np.float64 or x.size <= WHOLE:
         return float(np.abs(x).sum())
     flat, total, dasum = x.reshape(-1, order="A"), 0.0, scipy.linalg.blas.dasum
     aligned, room = _address(flat) % 64 == 0, np.empty(PIECE + 7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,15 @@ def one_step(h: Nonsmooth, step: Any) -> Any:
 
 def within_range(t: float, like: Array) -> float:
     """t > 0 inside the range of the dtype of `like`: what NumPy would turn into 0 or ∞ gives 0/0 and ∞/∞ there."""
-    limits = namespace(like).finfo(like.dtype)
-    return least(greatest(t, float(limits.smallest_normal)), float(limits.max))
+    lowest, highest = _range(namespace(like), like.dtype)
+    return least(greatest(t, lowest), highest)
+
+
+@lru_cache(maxsize=8)
+def _range(xp: Any, dtype: Any) -> tuple[float, float]:
+    """The smallest normal number and the largest one."""
+    limits = xp.finfo(dtype)
+    return float(limits.smallest_normal), float(limits.max)
 
 
 def select(xp: Any, condition: Any, yes: Any, no: Any) -> Any:

@@ -163,6 +163,8 @@ class Matrix(Operator):
     def is_zero(self) -> bool:
         """Whether A = 0, without a decomposition."""
         entries = self.matrix.data if self._is_sparse else self.matrix
+        if type(entries) is np.ndarray and entries.size and entries.flat[0] != 0:
+            return False
         return not bool(namespace(entries).any(entries != 0))
 
     @cached_property

@@ -247,11 +247,11 @@ def as_map(matrix: Any, shape: Shape) -> Operator:
 def _diagonal_number(matrix: Any) -> float | None:
     """a where the matrix is a·I with a ≠ 0, else None."""
     rows, columns = matrix.shape
-    entries = matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix)
-    if rows != columns or entries != rows:
-        return None
     diagonal = matrix.diagonal()
-    return float(diagonal[0]) if diagonal[0] != 0 and np.all(diagonal == diagonal[0]) else None
+    if rows != columns or not (rows and diagonal[0] != 0 and np.all(diagonal == diagonal[0])):
+        return None
+    entries = matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix)
+    return float(diagonal[0]) if entries == rows else None
 
 
 def is_nothing(A: Operator) -> bool:

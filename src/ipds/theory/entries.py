@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import (
+    WHOLE,
     Array,
     abs_in_place,
     dot,
@@ -92,7 +93,7 @@ def has_price(block: Block) -> bool:
 
 def is_one_piece(x: Array) -> bool:
     """Whether `pieces` leaves arrays like x as they are, however they lie in memory."""
-    return type(x) is not np.ndarray or x.size <= PIECE
+    return type(x) is not np.ndarray or x.size <= WHOLE
 
 
 def pieces(*arrays: Any) -> Iterator[Sequence[Any]]:

@@ -27,7 +27,7 @@ from ipds.functions import (
 from ipds.functions.faces import Support
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.faces import OnFaces
-from ipds.methods.faces.pivots import least_deviations
+from ipds.methods.faces.pivots import least_deviations, reweighted
 from ipds.methods.faces.restricted import Restricted
 from ipds.methods.reordered import Reordered
 from ipds.theory.certificate import certify
@@ -77,6 +77,22 @@ def test_exchanges_find_what_linear_programming_finds(seed):
     assert np.all(
         np.where(found.r > 0, found.y == right, True) & np.where(found.r < 0, found.y == left, True)
     )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_reweighted_least_squares_come_near_from_afar(seed):
+    rng = np.random.default_rng([8, seed])
+    M, c = rng.standard_normal((200, 8)), rng.standard_cauchy(200)
+    left, right = -rng.uniform(0.5, 2, 200), rng.uniform(0.5, 2, 200)
+
+    def value(v):
+        return np.maximum(left * (M @ v + c), right * (M @ v + c)).sum()
+
+    far = 100 * rng.standard_normal(8)
+    near, best = reweighted(M, c, left, right, far), least_deviations(M, c, left, right, far)
+    assert value(best.v) <= value(near) <= 1.01 * value(best.v)
+    assert np.array_equal(reweighted(M[:8], c[:8], left[:8], right[:8], far), far)  # no row to spare
+    assert np.array_equal(reweighted(0 * M, 0 * c, left, right, far), far)
 
 
 def test_exchanges_give_up_on_what_they_cannot_treat():
@@ -217,6 +233,40 @@ def test_a_wrong_finish_is_refused(monkeypatch):
     refused = solve(problem, start, tol=1e-6)
     first = solve(problem, start, tol=1e-6, method=AcceleratedIPDS())
     assert np.allclose(refused.x[1], first.x[1], atol=1e-5)
+
+
+def test_the_solution_on_a_face_is_shown_long_before_it_is_held():
+    problem, G, y = regression(2)
+    setup, carry = AUTO.init(problem, (np.zeros(30), np.zeros(60)), np.zeros(60))
+    shown = []
+    while not carry.holds:
+        before, (carry, state) = carry, AUTO.step(setup, carry)
+        first = AUTO.first.step(setup.first, before.first)[1]
+        if state.due:
+            shown.append(state.t)
+            support = state.q[0] != 0
+            assert not state.settled  # swaps are still to come
+            assert np.array_equal(support, first.q[0] != 0)
+            assert np.abs(G @ state.q[0] - y).sum() == pytest.approx(
+                best_deviations(G[:, support], y), rel=1e-9
+            )
+            assert certify(problem, state).relative <= 1e-9
+        elif not carry.holds:
+            assert np.array_equal(state.q[0], first.q[0])
+    assert shown == [5]  # the next looks find the same face
+    assert carry.t == 20
+
+
+def test_a_face_that_is_left_is_not_taken_for_the_one_that_was_shown():
+    problem, *_ = regression(2)
+    setup, carry = AUTO.init(problem, (np.zeros(30), np.zeros(60)), np.zeros(60))
+    while not carry.holds:
+        carry, state = AUTO.step(setup, carry)
+        other = np.ones(30) if carry.t >= 5 else carry.x[0]
+        carry = carry if carry.holds else carry._replace(x=(other, carry.x[1]))
+    assert certify(problem, state).relative <= 1e-9
+    assert float(state.q[0] @ state.q[0]) > 0
+    assert np.allclose(state.q[0], solve(problem).x[0])
 
 
 def test_what_is_held_stays_and_a_carry_keeps_its_structure():

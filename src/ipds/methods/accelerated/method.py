@@ -49,6 +49,7 @@ from .reduced import (
     total,
     without,
 )
+from .reweighted import reweighted_start
 from .search import SHORTEST, Measures, Reference, Search, backtrack, barzilai_borwein, next_length, try_step
 
 DECREASE = 1e-4
@@ -135,6 +136,7 @@ class AcceleratedIPDS(Method):
     On manifolds the tangent part of ∇_iΦ is used. Where a smooth f competes over a nonconvex set the smoothing may be
     raised again and lowered slowly (annealing, by `h.soften`), and it is large at first where h_j outweighs f; where
     f_i has no global Lipschitz constant, h_i counts ω_i > 1 times at first; else μ = 0 and ω_i = 1.
+    Sums of norms over orthonormal columns start near a minimum, by reweighted eigenvectors (`reweighted.py`).
 
     Parameters
     ----------
@@ -168,6 +170,8 @@ class AcceleratedIPDS(Method):
         if norm(z0) > 0:  # a start with a multiplier is no random one: dual steps are given their time
             effort = effort._replace(hopeless=effort.patience)
         x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
+        if norm(z0) == 0:
+            x, z0 = reweighted_start(R, x, z0)
         gentle = any(block.f is not None for block in problem.blocks)
         unit = kink_width(problem, j, x0)
         bend = lipschitz_at(R.f, x0[j])[0]

@@ -1,6 +1,8 @@
 """OnFaces: a first-order method, and once it has found the face of the solution, the solution on that face.
 
     first        steps of the method it was given; every `LOOK` of them, h_i.face(x_i) of the nonconvex h_i
+    shown        at the first look, and after twice as many iterations each time, the exact solution on the face at
+                 hand, where exchanges find it and it is lower: no answer yet, but long before there is one
     settled      unchanged at `PATIENCE` looks in a row:
                      solve what is left there to the end (`restricted`: exchanges or Newton steps),
                      try the neighbouring faces (`swaps`), solve there
@@ -58,6 +60,7 @@ class Carry(NamedTuple):
     holds: int
     """1 where a face was solved, and x, slopes and z are the answer."""
     x: tuple[Array, ...]
+    """The answer, or the solution on a face that was shown: the next attempt starts from it if that face settles."""
     slopes: tuple[Array, ...]
     """s_i ∈ ∂h_i(x_i)."""
     z: Array
@@ -133,11 +136,11 @@ class OnFaces(Method):
             return carry._replace(seen=-1), state
         labels = tuple(face.label.astype(np.int8) for face in faces.values())
         if not all(map(np.array_equal, labels, carry.labels)):
-            return carry._replace(labels=labels, seen=1), state
+            return _shown(setup, carry._replace(labels=labels, seen=1), state, faces)
         carry = carry._replace(seen=carry.seen + 1)
         if carry.seen < carry.wait:
-            return carry, state
-        solved = finish(setup, state, faces)
+            return _shown(setup, carry, state, faces)
+        solved = finish(setup, state, faces, carry.x)
         if solved is None:
             return carry._replace(seen=0, wait=carry.wait + PATIENCE), state
         return self._held(setup, carry, solved)
@@ -154,6 +157,24 @@ class OnFaces(Method):
     def parameters_of(self, setup: Setup) -> Any:
         """Those of the first method."""
         return self.first.parameters_of(setup.first)
+
+
+def _shown(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinates]) -> tuple[Carry, State]:
+    """The carry, and in the place of a state the exact solution on its faces: at times, where that is lower."""
+    looks = state.t // LOOK
+    if looks & (looks - 1) or _is_on(faces, carry.x):
+        return carry, state
+    restricted = Restricted(setup.problem, faces)
+    found = restricted.exactly(restricted.start(state.q), far=True)
+    solved = None if found is None else restricted.state(state.t, found)
+    if solved is None or not objective(setup.problem, solved) < objective(setup.problem, state):
+        return carry, state
+    return carry._replace(x=solved.x), replace(solved, beta=state.beta, settled=False, due=True)
+
+
+def _is_on(faces: dict[int, Coordinates], x: tuple[Array, ...]) -> bool:
+    """Whether x has these nonzeros."""
+    return all(np.array_equal(x[i] != 0, face.label) for i, face in faces.items())
 
 
 def has_flat_faces(problem: Problem, last: int) -> bool:
@@ -181,13 +202,19 @@ def _reached(pair: tuple[Restricted, State]) -> float:
     return pair[0].reached(pair[1])
 
 
-def finish(setup: Setup, state: State, faces: dict[int, Coordinates]) -> State | None:
-    """The solution on the faces and on their neighbours, where it is better than `state`; else None."""
+def finish(
+    setup: Setup, state: State, faces: dict[int, Coordinates], known: tuple[Array, ...] | None = None
+) -> State | None:
+    """The solution on the faces and on their neighbours, where it is better than `state`; else None.
+
+    `known` may be the solution on the faces alone.
+    """
     problem = setup.problem
     settled = settle(problem, state, faces) if applies(problem, faces) else None
     if settled is None and all(block.f is None or block.f.is_convex for block in problem.blocks):
         restricted = Restricted(problem, faces)
-        found = restricted.solve(state.q, state.z)
+        start = state.q if known is None or not _is_on(faces, known) else known
+        found = restricted.solve(start, state.z)
         settled = None if found is None else improve(restricted, found, setup.norms)
         if settled is not None and problem.restorable is None:  # constraints: first-order steps choose poorly
             other = eliminated(*settled)

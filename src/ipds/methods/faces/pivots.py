@@ -7,6 +7,9 @@ slope of row i; the vertex is a solution where left ≤ y_T ≤ right. Else the 
 basis: v moves along M_T⁻¹e_j until the slope of the objective, which grows at every row that is crossed, is no longer
 negative, and the row crossed there takes its place.
 Barrodale & Roberts, An improved algorithm for discrete l1 linear approximation, SIAM J. Numer. Anal. 10 (1973).
+
+From a v that is far from a solution, reweighted least squares come first: 12 of them take less time than the exchanges
+that they save.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 PIVOTS = 300
 """Exchanges at most: more than three for each column at a usual start; a cycle ends here."""
@@ -21,6 +25,8 @@ REFRESH = 40
 """Exchanges after which the inverse of the basis is computed afresh; between, it is updated."""
 SLACK = 1e-9
 """By how much y_T may miss its bounds, in units of the slopes, by rounding."""
+REWEIGHTED = 12
+"""Least squares from a point that is far from a solution."""
 MET = 1e-13
 """Residuals that are rounding, in units of what they are the sum of."""
 
@@ -87,6 +93,34 @@ def least_deviations(
         inverse = inverse - np.outer(inverse[:, j], row / (row[j] + 1.0))
         basis[j] = new
     return None
+
+
+def reweighted(
+    M: np.ndarray, c: np.ndarray, left: np.ndarray, right: np.ndarray, v: np.ndarray
+) -> np.ndarray:
+    """v after `REWEIGHTED` steps to the minimiser of a quadratic that touches the objective from above.
+
+        Σ w_i r_i²/2 + (left_i + right_i)/2 r_i,   w_i = (right_i - left_i)/2 / max(|r_i|, the k-th smallest of them)
+
+    Ends early where such a minimiser is not unique.
+
+    >>> M, c = np.ones((5, 1)), -np.array([1.0, 2.0, 3.0, 10.0, 50.0])
+    >>> reweighted(M, c, -np.ones(5), np.ones(5), np.array([13.2])).round(1)          # from the mean to the median
+    array([3.])
+    """
+    m, k = M.shape
+    bend, tilt = (right - left) / 2, M.T @ ((right + left) / 2)
+    for _ in range(REWEIGHTED if k < m else 0):
+        size = np.abs(M @ v + c)
+        floor = np.partition(size, k)[k]
+        if not floor > 0:
+            break
+        weighted = M.T * (bend / np.maximum(size, floor))
+        _, new, failed = scipy.linalg.lapack.dposv(weighted @ M, -(weighted @ c + tilt))
+        if failed or not np.all(np.isfinite(new)):
+            break
+        v = new
+    return v
 
 
 def _vertex(M: np.ndarray, c: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

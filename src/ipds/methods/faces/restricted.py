@@ -28,7 +28,7 @@ from ...theory.certificate import certify, subgradients
 from ...theory.objective import objective
 from ...theory.state import State, prox_step
 from ..newton import NewtonALM
-from .pivots import least_deviations
+from .pivots import least_deviations, reweighted
 from .smooth import Total, minimised
 
 STEPS = 80
@@ -180,12 +180,17 @@ class Restricted:
             found.append(np.diag(H) if H.ndim == 1 else H)
         return scipy.linalg.block_diag(*found)
 
-    def exactly(self, y: tuple[Any, ...]) -> State | None:
-        """By exchanges from y, where `problem` is one of least absolute deviations; None where it is another."""
+    def exactly(self, y: tuple[Any, ...], far: bool = False) -> State | None:
+        """By exchanges from y, where `problem` is one of least absolute deviations; None where it is another.
+
+        From a y that is `far` from a solution, reweighted least squares come first.
+        """
         d = self._deviations
         if d is None:
             return None
-        found = least_deviations(d.M, d.c, d.left, d.right, np.concatenate([np.ravel(yi) for yi in y[:-1]]))
+        v = np.concatenate([np.ravel(yi) for yi in y[:-1]])
+        v = reweighted(d.M, d.c, d.left, d.right, v) if far else v
+        found = least_deviations(d.M, d.c, d.left, d.right, v)
         if found is None:
             return None
         parts: list[np.ndarray] = []

@@ -104,7 +104,8 @@ def column_norms(problem: Problem, i: int) -> np.ndarray:
     matrix = problem.operators[i].as_matrix(shape)
     if matrix is None:
         return np.ones(shape)
-    squares = (matrix * matrix).sum(axis=0) if type(matrix) is np.ndarray else matrix.power(2).sum(axis=0)
+    dense = type(matrix) is np.ndarray
+    squares = np.einsum("ij,ij->j", matrix, matrix) if dense else matrix.power(2).sum(axis=0)
     return np.sqrt(np.asarray(squares)).reshape(shape)
 
 
