@@ -63,7 +63,7 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     """
     given = problem if presolved is None else presolved
     last = eliminable(given)
-    tried: list[Method] = [] if last is None else [AcceleratedIPDS()]
+    tried: list[Method] = [] if last is None else [AcceleratedIPDS(reweighted=True)]
     if is_convex_canonical(given) and _is_at_hand(given):
         tried = _with_newton(given, tried)
     elif may_be_convex_canonical(given) and _is_at_hand(given) and _is_small(given):

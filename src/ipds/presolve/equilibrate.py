@@ -98,10 +98,10 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
     if _is_one_to_one(problem):
         return None
     columns = [piece(b.h, b.shape) for b in blocks]
-    parts = last.h.parts if isinstance(last.h, Stacked) else [(last.h, last.shape)]
-    rows = [piece(h, shape) for h, shape in parts]
     if all(p.units is None for p in columns):
         return None
+    parts = last.h.parts if isinstance(last.h, Stacked) else [(last.h, last.shape)]
+    rows = [piece(h, shape) for h, shape in parts]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         table = Table(problem, columns, rows)
         if table.is_even:

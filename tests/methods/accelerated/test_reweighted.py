@@ -62,5 +62,11 @@ def test_other_problems_start_where_they_are_told_to():
 
 def test_a_start_with_a_multiplier_is_kept():
     G, V = points(0)
-    _, carry = AcceleratedIPDS().init(pursuit(G, V), (V, G @ V), np.ones((len(G), 2)))
+    _, carry = AcceleratedIPDS(reweighted=True).init(pursuit(G, V), (V, G @ V), np.ones((len(G), 2)))
+    assert np.array_equal(carry.x[0], V)
+
+
+def test_a_method_that_is_named_starts_where_it_is_told_to():
+    G, V = points(0)
+    _, carry = AcceleratedIPDS().init(pursuit(G, V), (V, G @ V), np.zeros((len(G), 2)))
     assert np.array_equal(carry.x[0], V)

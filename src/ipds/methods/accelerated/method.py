@@ -136,7 +136,6 @@ class AcceleratedIPDS(Method):
     On manifolds the tangent part of ∇_iΦ is used. Where a smooth f competes over a nonconvex set the smoothing may be
     raised again and lowered slowly (annealing, by `h.soften`), and it is large at first where h_j outweighs f; where
     f_i has no global Lipschitz constant, h_i counts ω_i > 1 times at first; else μ = 0 and ω_i = 1.
-    Sums of norms over orthonormal columns start near a minimum, by reweighted eigenvectors (`reweighted.py`).
 
     Parameters
     ----------
@@ -144,18 +143,26 @@ class AcceleratedIPDS(Method):
     beta0 : first penalty; default: scale-free, from C_h, ‖x_j⁰‖ and the curvature of f.
     stretch : factor by which the steps between dual steps grow, from 10 up to 400, where one leaves stationarity at
         more than twice the feasibility; pays for tangent steps on matrices of a fixed rank.
+    reweighted : whether sums of norms over orthonormal columns start by reweighted eigenvectors from x0, near a
+        minimum (`reweighted.py`); so they do where `solve` chooses the method.
 
     References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
 
     presolves = True
 
-    def __init__(self, effort: str = "balanced", beta0: float | None = None, stretch: float = 1.0):
+    def __init__(
+        self,
+        effort: str = "balanced",
+        beta0: float | None = None,
+        stretch: float = 1.0,
+        reweighted: bool = False,
+    ):
         if effort not in EFFORTS:
             raise ValueError(f"AcceleratedIPDS: effort must be one of {list(EFFORTS)}, got {effort!r}")
         require_positive("AcceleratedIPDS", beta0=beta0, stretch=stretch)
         self.effort = effort
-        self.beta0, self.stretch = beta0, stretch
+        self.beta0, self.stretch, self.reweighted = beta0, stretch, reweighted
         self.name = f"AcceleratedIPDS(effort={effort!r})"
 
     def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
@@ -170,7 +177,7 @@ class AcceleratedIPDS(Method):
         if norm(z0) > 0:  # a start with a multiplier is no random one: dual steps are given their time
             effort = effort._replace(hopeless=effort.patience)
         x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
-        if norm(z0) == 0:
+        if self.reweighted and norm(z0) == 0:
             x, z0 = reweighted_start(R, x, z0)
         gentle = any(block.f is not None for block in problem.blocks)
         unit = kink_width(problem, j, x0)
