@@ -90,7 +90,7 @@ def divide_in_place(own: Array, number: Any) -> Array:
 
 PIECE = 8192
 """Entries that stay in the cache between one pass and the next."""
-WHOLE = 8 * PIECE
+WHOLE = 4 * PIECE
 """Entries up to which arrays are not cut into pieces: the cuts would take longer than the passes."""
 
 
