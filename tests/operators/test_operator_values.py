@@ -178,3 +178,16 @@ def test_sizes_of_gradients_are_exact(shape):
     x = np.abs(np.random.default_rng(0).standard_normal(shape)) + 1.0
     found = absolute(gradient).apply(x)
     np.testing.assert_allclose(found.ravel(), abs(gradient.as_matrix(shape)) @ x.ravel())
+
+
+@pytest.mark.parametrize("shape", [(40,), (40, 3)])
+@pytest.mark.parametrize("few", [False, True])
+def test_absolute_values_piece_by_piece(shape, few, monkeypatch):
+    A, x, y = rng.standard_normal((70, 40)), rng.random(shape), rng.random((70, *shape[1:]))
+    if few:
+        x[3:] = 0.0
+    monkeypatch.setattr("ipds.operators.absolute.SMALL", 0)
+    monkeypatch.setattr("ipds.operators.absolute.PIECE", 400)
+    found = absolute(Matrix(A))
+    np.testing.assert_allclose(found.apply(x), np.abs(A) @ x, rtol=1e-13)
+    np.testing.assert_allclose(found.adjoint(y), np.abs(A).T @ y, rtol=1e-13)
