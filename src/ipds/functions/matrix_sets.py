@@ -50,7 +50,7 @@ class Stiefel(Indicator):
             return _polar_by_gram(v)
         if v.dtype != np.float64:
             return _polar_by_svd(v)
-        gram = v.T.dot(v)
+        gram = scipy.linalg.blas.dsyrk(1.0, v.T)  # upper half of vᵀv, without NumPy's overflow warnings
         if not 1e-250 < gram.trace() < 1e250:  # also catches NaN
             return _polar_by_svd(v)
         w, q, _ = scipy.linalg.lapack.dsyevd(gram, lower=0, overwrite_a=1)

@@ -70,7 +70,8 @@ def unsolved(history: Mapping[str, np.ndarray], rows: float, tol: float, status:
         return []
     half = len(history["iteration"]) // 2
     feasibility, objective, beta = (history[name] for name in ("feasibility", "objective", "beta"))
-    if rows > tol and feasibility[half:].min() > STAYS * feasibility[1:half].min():
+    never = feasibility.min() > tol * feasibility.max()
+    if rows > tol and never and feasibility[half:].min() > STAYS * feasibility[1:half].min():
         penalty = f"however large the penalty ({beta[-1]:.0e})" if beta[-1] > beta[0] else "all along"
         return [f"the equation stays {feasibility[-1]:.2g} from holding, {penalty}: it may have no solution"]
     if objective[-1] < 0 and objective[-1] < 2 * objective[half] < 4 * abs(objective[0]):

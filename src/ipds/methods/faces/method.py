@@ -1,8 +1,8 @@
 """OnFaces: a first-order method, and once it has found the face of the solution, the solution on that face.
 
     first        steps of the method it was given; every `LOOK` of them, h_i.face(x_i) of the nonconvex h_i
-    shown        at the first look, and after twice as many iterations each time, the exact solution on the face at
-                 hand, where exchanges find it and it is lower: no answer yet, but long before there is one
+    shown        at some early looks the exact solution on the face at hand, where exchanges find it and it is lower:
+                 no answer yet, but long before there is one
     settled      unchanged at `PATIENCE` looks in a row:
                      solve what is left there to the end (`restricted`: exchanges or Newton steps),
                      try the neighbouring faces (`swaps`), solve there
@@ -37,6 +37,8 @@ LOOK = 5
 """Iterations between looks at the faces."""
 PATIENCE = 4
 """Looks in a row at which the faces agree; with 2, most supports of correlated designs were solved too soon."""
+SHOWN = (1, 2, 4)
+"""Looks at which the solution on the face at hand is shown."""
 EARLY = 10
 """Iterations before which a point that is 0 does not end a run: entries may still appear."""
 EXACT = 1e-9
@@ -161,8 +163,7 @@ class OnFaces(Method):
 
 def _shown(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinates]) -> tuple[Carry, State]:
     """The carry, and in the place of a state the exact solution on its faces: at times, where that is lower."""
-    looks = state.t // LOOK
-    if looks & (looks - 1) or _is_on(faces, carry.x):
+    if state.t // LOOK not in SHOWN or _is_on(faces, carry.x):
         return carry, state
     restricted = Restricted(setup.problem, faces)
     found = restricted.exactly(restricted.start(state.q), far=True)
