@@ -18,7 +18,7 @@ from .stacking import FlatStack, Reshape, Segment, Stack, ZeroMap
 from .transforms import Convolution
 
 SMALL = 1_000_000
-"""Entries of a dense matrix of which a copy is kept: making a larger one takes as long as ten products piece by piece."""
+"""Entries of a dense matrix of which a copy is kept: to make a larger one takes as long as ten products in pieces."""
 PIECE = 32_768
 """Entries of such a piece."""
 
