@@ -33,7 +33,7 @@ from benchmarks.report import table
 
 from ipds import solve
 from ipds.functions import PhaseRetrieval
-from ipds.functions.pca import _Covariance
+from ipds.functions.covariance import Covariance
 from ipds.methods.accelerated import method
 from ipds.operators import Matrix
 
@@ -47,7 +47,7 @@ CASES: dict[str, Callable[[], problems.Case]] = {
 PRODUCTS = (
     (Matrix, "apply"),
     (Matrix, "adjoint"),
-    (_Covariance, "apply"),
+    (Covariance, "apply"),
     (PhaseRetrieval, "value_and_grad"),
 )
 REPEATS = 7

@@ -26,6 +26,7 @@ from ipds.functions import (
     SmoothSum,
     check_gradient,
 )
+from ipds.functions.covariance import Covariance
 from ipds.operators import FiniteDifference, Matrix, Operator, Sampling
 
 rng = np.random.default_rng(11)
@@ -358,3 +359,24 @@ def test_invalid_arguments(call, error, fragment):
 def test_representations_are_short():
     for make, _shape in ALL.values():
         assert len(repr(make(np.asarray))) < 120
+
+
+@pytest.mark.parametrize("rows", [4, 40])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_covariance_of_some_features(sparse: bool, center: bool, rows: int) -> None:
+    """Through D (4 rows) and through C (40 rows): products and numbers of the block of C."""
+    D = np.random.default_rng(1).standard_normal((rows, 9)) + 2.0
+    columns = np.array([1, 4, 7])
+    whole = Covariance("test", sp.csr_array(D) if sparse else D, center)
+    centred = D - D.mean(axis=0) if center else D
+    C = centred.T @ centred
+    part, block = whole.features(columns), C[np.ix_(columns, columns)]
+    V = np.arange(6.0).reshape(3, 2)
+    assert np.allclose(part.apply(V), block @ V)
+    assert np.allclose(whole.diagonal, np.diagonal(C))
+    assert part.total == pytest.approx(np.trace(block))
+    assert part.largest == pytest.approx(np.linalg.eigvalsh(block)[-1], rel=1e-6)
+    assert np.allclose(whole.scores(np.eye(9)), centred)
+    assert PCAVariance(part)(V) == pytest.approx(-np.vdot(V, block @ V) / (2 * rows))
+    assert repr(PCAReconstruction(part)) == f"PCAReconstruction({rows}x3)"

@@ -10,7 +10,9 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ipds.models import SparsePCA, sparse_pca
+from ipds.functions.covariance import Covariance
+from ipds.models import SparsePCA, _few_features, sparse_pca
+from ipds.models._few_features import Guess, on_few_features
 from ipds.models._orthonormal import ColumnCardinality, orthonormal_on_support
 
 
@@ -209,7 +211,7 @@ def test_wide_data_begin_with_the_features_that_matter(sparse: bool, monkeypatch
     X[:, 20:40] += 0.7 * rng.standard_normal((80, 1))
     data = sp.csr_array(X) if sparse else X
     whole = SparsePCA(n_components=2, alpha=0.1, standardize=False).fit(data)
-    monkeypatch.setattr(sparse_pca, "WIDE", 100)
+    monkeypatch.setattr(_few_features, "WIDE", 100)
     solved: list[tuple[int, ...]] = []
     solve = sparse_pca.SparsePCA._solve
     monkeypatch.setattr(
@@ -223,3 +225,33 @@ def test_wide_data_begin_with_the_features_that_matter(sparse: bool, monkeypatch
     assert model.result_.x[0].shape == (300, 2)
     assert model.result_.fun <= whole.result_.fun + 1e-3 * abs(whole.result_.fun)
     assert np.flatnonzero(model.components_.any(axis=0)).max() < 40
+
+
+def test_features_that_the_first_working_set_lacks_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a guess that sees the weaker of two factors alone, the other one's features come in as well."""
+    rng = np.random.default_rng(0)
+    D = 0.05 * rng.standard_normal((80, 300))
+    D[:, :20] += rng.standard_normal((80, 1))
+    D[:, 15:40] += 0.7 * rng.standard_normal((80, 1))
+    X, start = Covariance("test", D, center=True), np.zeros((300, 1))
+    start[38:40] = np.sqrt(0.5)
+    model = SparsePCA(1, alpha=0.1)
+    model.alpha_ = 0.1
+    seen = np.abs(X.apply(start)).max(axis=1) / 80 >= 0.1
+    assert not seen[:15].all()
+    monkeypatch.setattr(_few_features, "WIDE", 100)
+    found = on_few_features(model, X, Guess(start, start), trial=1000)
+    assert found is not None
+    assert np.flatnonzero(found.V).min() < 15
+    left = np.abs(X.apply(found.Y) / -80 - found.z).max(axis=1)
+    assert np.all(np.abs(X.apply(found.Y)[~found.V.any(axis=1)]) / 80 <= 0.1 * (1 + 1e-3))
+    assert np.all(left[np.abs(found.z).max(axis=1) < 0.09] == 0.0)
+
+
+def test_a_fit_makes_the_gram_matrix_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[int, ...]] = []
+    gram = Covariance._gram
+    monkeypatch.setattr(Covariance, "_gram", lambda self: (made.append(self.shape), gram(self))[1])
+    model = SparsePCA(3).fit(blocks())
+    assert made == [(300, 20)]
+    assert model.alpha_ > 0

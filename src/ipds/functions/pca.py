@@ -7,109 +7,21 @@ from functools import cached_property
 from typing import Any
 
 import array_api_compat
-import numpy as np
-import scipy
 
-from .._arrays import Array, all_finite, dot, is_array, namespace, require_real, to_numpy
-from ..operators import Matrix, from_linear_operator, spectrum
+from .._arrays import Array, dot, namespace
+from ..operators import Matrix
 from .base import Smooth
+from .covariance import Covariance, Gram
 from .rescaling import one_unit
 from .row_covariance import RowCovariance
 from .weighted import Weighted
 
-SPARSE = 4
-"""What a product with one entry of a sparse matrix costs, in those with an entry of a dense one; 8 without memory."""
 
-
-class _Covariance:
-    """V ↦ C V with C = DᵀD, D centred on request: through C itself or through D, whichever is cheaper.
-
-    Sparse D is centred implicitly: (D - 1μᵀ)V = DV - 1(μᵀV), so it is never made dense.
-    """
-
-    def __init__(self, name: str, D: Any, center: bool):
-        require_real(f"{name}: D", D)
-        if scipy.sparse.issparse(D):
-            D = scipy.sparse.csr_array(D)
-        elif not is_array(D):
-            D = np.asarray(D, dtype=float)
-        if D.ndim != 2 or 0 in D.shape:
-            raise ValueError(
-                f"{name}: D must be a non-empty 2-D array (samples, features), got shape {tuple(D.shape)}"
-            )
-        if (scipy.sparse.issparse(D) or type(D) is np.ndarray) and not np.issubdtype(D.dtype, np.floating):
-            D = D.astype(float)
-        if not all_finite(D.data if scipy.sparse.issparse(D) else D):
-            raise ValueError(f"{name}: D contains NaN or infinity")
-        self.samples, features = D.shape
-        self.mean: Any = None
-        if scipy.sparse.issparse(D):
-            entries = SPARSE * D.nnz
-            if center:
-                self.mean = np.asarray(D.mean(axis=0), dtype=D.dtype).reshape(-1)
-        else:
-            entries = self.samples * features
-            if center:
-                D = D - namespace(D).mean(D, axis=0, keepdims=True)
-        self.D, self._transpose = D, scipy.sparse.csr_array(D.T) if scipy.sparse.issparse(D) else D.T
-        # C V costs features² per column of V, DᵀDV twice the entries of D
-        self.C = self._gram() if features**2 <= 2 * entries else None
-
-    def _gram(self) -> Array | None:
-        """C = DᵀD of the centred data; None where the means are so large that it would keep few digits."""
-        product = self._transpose @ self.D
-        if not scipy.sparse.issparse(product):
-            return product
-        dense = product.toarray()
-        if self.mean is None:
-            return dense
-        C = dense - self.samples * np.outer(self.mean, self.mean)
-        return C if np.trace(dense) <= 1e6 * np.trace(C) else None
-
-    def apply(self, V: Array) -> Array:
-        if self.C is not None:
-            return self.C @ V
-        W = self.D @ V
-        if self.mean is None:
-            return self._transpose @ W
-        W = W - self.mean @ V
-        # the columns of W sum to zero only up to rounding, which a large mean would magnify
-        return self._transpose @ W - (
-            np.outer(self.mean, W.sum(axis=0)) if V.ndim == 2 else self.mean * W.sum()
-        )
-
-    @cached_property
-    def total(self) -> float:
-        """‖D‖² = tr C."""
-        if not scipy.sparse.issparse(self.D):
-            return float(dot(self.D, self.D))
-        square = float(np.dot(self.D.data, self.D.data))
-        return square if self.mean is None else square - self.samples * float(np.dot(self.mean, self.mean))
-
-    @cached_property
-    def largest(self) -> float:
-        """λ_max(C), or a safe bound close to it."""
-        if self.C is not None:
-            return spectrum.largest_eigenvalue(to_numpy(self.C))
-        if self.mean is None:
-            return Matrix(self.D).norm() ** 2
-        n = self.D.shape[1]
-        mean, D, Dt = self.mean, self.D, self._transpose
-        centred = scipy.sparse.linalg.LinearOperator(
-            self.D.shape,
-            matvec=lambda v: D @ v - mean @ v,
-            rmatvec=lambda w: Dt @ w - mean * w.sum(),
-            dtype=float,
-        )
-        return from_linear_operator(centred, shape=n).norm() ** 2
-
-
-def _covariance(name: str, D: Any, center: bool) -> _Covariance | RowCovariance:
-    if isinstance(D, RowCovariance):
+def _covariance(name: str, D: Any, center: bool) -> Covariance | Gram | RowCovariance:
+    """Of data in memory or cut by rows; one that was made before stays as it is."""
+    if isinstance(D, Covariance | Gram | RowCovariance):
         return D
-    return (
-        RowCovariance(name, D, center) if array_api_compat.is_dask_array(D) else _Covariance(name, D, center)
-    )
+    return (RowCovariance if array_api_compat.is_dask_array(D) else Covariance)(name, D, center)
 
 
 class PCAReconstruction(Smooth):
@@ -172,7 +84,7 @@ class PCAReconstruction(Smooth):
         return self._data.largest * (max(2.0, nu**2 - 2) + 5 * nu**2) / self._data.samples
 
     def __repr__(self) -> str:
-        return f"PCAReconstruction({self._data.D.shape[0]}x{self._data.D.shape[1]})"
+        return f"PCAReconstruction({self._data.shape[0]}x{self._data.shape[1]})"
 
 
 class PCAVariance(Smooth):
@@ -214,7 +126,7 @@ class PCAVariance(Smooth):
         return self._data.largest / self._data.samples
 
     def __repr__(self) -> str:
-        return f"PCAVariance({self._data.D.shape[0]}x{self._data.D.shape[1]})"
+        return f"PCAVariance({self._data.shape[0]}x{self._data.shape[1]})"
 
     def rescaled(self, d: float | Array) -> Smooth | None:
         """d² times f, for one number; else None."""

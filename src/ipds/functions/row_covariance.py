@@ -10,6 +10,7 @@ import numpy as np
 
 from .._arrays import Array, adopted
 from ..operators import RowMatrix, spectrum
+from .covariance import Gram
 
 FEATURES = 4000
 """Data with at most so many features sends its Gram matrix once, and nothing after that."""
@@ -38,6 +39,15 @@ class RowCovariance:
     def apply(self, V: Array) -> Array:
         """C V."""
         return self.C @ V if self.C is not None else self.A.adjoint(self.A.apply(V))
+
+    def scores(self, V: np.ndarray) -> np.ndarray:
+        """The r×r root of VᵀCV, which serves as well as D V: lengths and angles are the same."""
+        w, q = np.linalg.eigh(V.T @ np.asarray(self.apply(V)))
+        return (q * np.sqrt(np.maximum(w, 0.0))).T
+
+    def features(self, columns: np.ndarray) -> Gram | None:
+        """Of some of the features, where C is known."""
+        return None if self.C is None else Gram(self.C[np.ix_(columns, columns)], self.samples)
 
     @cached_property
     def total(self) -> float:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from ..functions.covariance import Covariance
 from ..functions.row_covariance import RowCovariance
 from . import _moments as moments
+from ._few_features import Guess, on_few_features
 
 if TYPE_CHECKING:
     from .sparse_pca import SparsePCA
 
-SHARE, ALPHAS, TRIAL = 0.9, 10, 1500
+SHARE, ALPHAS, TRIAL = 0.9, 10, 300
 """Of what is chosen: the share of variance to explain, alphas tried, and iterations of trial solves at most."""
 
 
@@ -45,53 +47,74 @@ def walked(model: SparsePCA, X: Any, alphas: Sequence[float]) -> SparsePCAPath:
     )
 
 
-def chosen_alpha(model: SparsePCA, X: Any, start: np.ndarray) -> float:
-    """alpha as given, or the one that the rule asked for prefers."""
+def chosen_alpha(model: SparsePCA, X: moments.Data, start: np.ndarray) -> tuple[float, Guess]:
+    """alpha as given, or the one that the rule asked for prefers; and where the solve for it begins."""
+    first = Guess(start, start)
     if model.sparsity is not None and isinstance(model.alpha, str):
-        return 0.0  # the ℓ1 norm is not used
+        return 0.0, first  # the ℓ1 norm is not used
     if not isinstance(model.alpha, str):
-        return model._nonnegative("alpha", model.alpha)
+        return model._nonnegative("alpha", model.alpha), first
     if model.alpha not in ("auto", "bic", "cv"):
         raise TypeError(f"SparsePCA: alpha must be a number, 'auto', 'bic' or 'cv', got {model.alpha!r}")
     top = moments.largest_covariance(X)
     if not top > 0:  # no two features vary together: single features are the answer
-        return 0.0
+        return 0.0, first
     alphas = top * np.geomspace(0.01, 1.0, ALPHAS)
     if model.alpha == "cv":
-        place = _by_cv(model, X, start, alphas)
+        place, guess = _by_cv(model, X, start, alphas), first
     else:
-        found = list(_upwards(model, X, start, alphas))
-        held, best = np.array([moments.held(X, V) for V in found]), moments.held(X, start)
-        if model.alpha == "auto":
-            place = max(0, int(np.count_nonzero(np.minimum.accumulate(held) >= SHARE * best)) - 1)
-        else:
-            m, counts = X.shape[0], np.array([np.count_nonzero(V) for V in found])
-            place = int(np.argmin((1 - held) / max(1 - best, 1e-12) + counts * np.log(m) / m))
+        place, guess = _by_variance(model, X, start, alphas)
     model._note(f"alpha = {alphas[place]:.3g} was chosen by the rule {model.alpha!r}")
-    return float(alphas[place])
+    return float(alphas[place]), guess
 
 
-def _upwards(model: SparsePCA, X: Any, start: np.ndarray, alphas: np.ndarray) -> Iterator[np.ndarray]:
-    """Loadings for rising alphas, each from those before."""
-    trial, x0, z0 = model._aside(), [start, start], None
+def _by_variance(
+    model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndarray
+) -> tuple[int, Guess]:
+    """The place of the alpha that the rules "auto" and "bic" prefer, and its solution."""
+    best, held, found = moments.explained(X, start), [], []
+    for guess in _upwards(model, X, start, alphas):
+        found.append(guess)
+        held.append(moments.explained(X, guess.V))
+        if model.alpha == "auto" and held[-1] < SHARE * best:  # larger ones are no candidates any more
+            break
+    if model.alpha == "auto":
+        place = max(0, len(held) - 1 - (held[-1] < SHARE * best))
+    else:
+        counts = np.array([np.count_nonzero(guess.V) for guess in found])
+        costs = counts * np.log(X.samples) / X.samples
+        place = int(np.argmin((1 - np.array(held)) / max(1 - best, 1e-12) + costs))
+    return place, found[place]
+
+
+def _upwards(model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndarray) -> Iterator[Guess]:
+    """Solutions for rising alphas, each from the one before."""
+    trial, guess = model._aside(), Guess(start, start)
+    options: dict[str, Any] = {"trial": TRIAL, "tol": 1e-3}
     for alpha in alphas:
         trial.alpha_ = float(alpha)
-        result = model._solve(trial._problem(X, start.shape[1], start), x0, z0, trial=TRIAL, tol=1e-3)
-        x0, z0 = list(result.x), result.z
-        yield np.asarray(result.x[1])
+        found = on_few_features(trial, X, guess, **options)
+        if found is None:
+            result = trial._solve(
+                trial._problem(X, start.shape[1], start), [guess.Y, guess.V], guess.z, **options
+            )
+            Y, V = map(np.asarray, result.x)
+            found = Guess(Y, V, result.z)
+        yield (guess := found)
         if model._out_of_time:
             return
 
 
-def _by_cv(model: SparsePCA, X: Any, start: np.ndarray, alphas: np.ndarray) -> int:
+def _by_cv(model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndarray) -> int:
     if isinstance(X, RowCovariance):
         raise ValueError("SparsePCA: alpha='cv' is not supported with Dask arrays; take 'auto' or a number")
     from sklearn.model_selection import check_cv  # slow to load
 
-    table = [
-        [moments.held(X[test], V, moments.mean(X[train])) for V in _upwards(model, X[train], start, alphas)]
-        for train, test in check_cv(model.cv).split(np.empty((X.shape[0], 1)))
-    ]
+    table = []
+    for train, test in check_cv(model.cv).split(np.empty((X.samples, 1))):
+        own = Covariance("SparsePCA", X.D[train], center=True)
+        walk = _upwards(model, own, start, alphas)
+        table.append([moments.held(X.D[test], guess.V, own.mean) for guess in walk])
     reached = min(map(len, table))
     held = np.array([row[:reached] for row in table])
     mean, error = held.mean(axis=0), held.std(axis=0) / np.sqrt(len(held))

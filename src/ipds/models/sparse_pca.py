@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import threads_for_data
 from ..functions import L1, PCAReconstruction, PCAVariance, Stiefel
+from ..functions.covariance import Covariance
 from ..functions.row_covariance import RowCovariance
 from ..problem import Block, Problem
 from . import _moments as moments
 from ._base import Estimator, fitting
 from ._dask import features_of, is_dask
+from ._few_features import on_few_features
 from ._orthonormal import ColumnCardinality, orthonormal_on_support
-from ._pca_path import SHARE, TRIAL, SparsePCAPath, chosen_alpha, walked
+from ._pca_path import SHARE, SparsePCAPath, chosen_alpha, walked
 from ._scaling import scaled
 
 FORMULATIONS = ("variance", "reconstruction")
-LIGHT, MOST = 0.2, 8
-"""Weight of the penalty in the first stage of the ℓ0 variant, and components at most that are taken unasked."""
-WIDE, FEW = 2000, 0.25
-"""Features beyond which a first solve takes only those that matter, and the largest share of them that is worth it."""
+LIGHT, STAGE, MOST = 0.2, 1500, 8
+"""Weight of the penalty in the first stage of the ℓ0 variant, its iterations at most; components taken unasked."""
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -130,7 +131,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         model = self._aside()
         X = model._validated(X)
         start = model._started(X)
-        model.alpha_ = chosen_alpha(model, X, start)
+        model.alpha_, _ = chosen_alpha(model, X, start)
         return model._problem(X, start.shape[1], start)
 
     @threads_for_data
@@ -140,15 +141,17 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         X = self._validated(X)
         start = self._started(X)
         self.n_components_ = r = start.shape[1]
-        self.alpha_ = chosen_alpha(self, X, start)
+        self.alpha_, guess = chosen_alpha(self, X, start)
         problem = self._problem(X, r, start)
-        x0: Any = [start, start]
-        z0 = None
+        x0: Any = [guess.Y, guess.V]
+        z0 = guess.z
         if self.sparsity is not None:  # a light penalty first: it leaves the support free to move
             V = problem.blocks[1].h.prox(start, 1.0)
-            x0 = self._solve(self._problem(X, r, start, LIGHT), [start, V, start - V], trial=TRIAL).x
-        elif X.shape[1] > WIDE and self.checkpoint is None and not self._warm(problem):
-            x0, z0 = self._on_few_features(X, problem, start)
+            x0 = self._solve(self._problem(X, r, start, LIGHT), [start, V, start - V], trial=STAGE).x
+        elif self.checkpoint is None and not self._warm(problem):
+            finer = copy(self)  # so that it stands among all features, too
+            finer.tol = 0.2 * self.tol
+            *x0, z0 = on_few_features(finer, X, guess, trial=self.max_iter) or guess
         self._solve(problem, x0, z0)
         if self.sparsity is None and self.alpha_ > 0 and not self._interrupted:
             single = moments.single_features(moments.variances(X), r)
@@ -218,7 +221,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             X = validate_data(self, X, accept_sparse="csr", dtype=float, ensure_min_samples=2)
             self._in_range("X", X)
             self.feature_scales_ = self._scales(X, quiet=True)
-            X = scaled(X, self.feature_scales_)
+            X = Covariance("SparsePCA", scaled(X, self.feature_scales_), center=True)
         if self.sparsity is not None:
             self._count("sparsity", self.sparsity, X.shape[1], "features")
         return X
@@ -241,7 +244,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if self.n_components is None:
             most = min(most, MOST)
         V = moments.leading(X, max(1, most), self.random_state)
-        scores = moments.scores(X, V, moments.mean(X))
+        scores = X.scores(V)
         held = np.cumsum(np.einsum("ij,ij->j", scores, scores)) / max(
             X.shape[0] * float(moments.variances(X).sum()), 1e-300
         )
@@ -271,26 +274,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             ]
         )
 
-    def _on_few_features(self, X: Any, problem: Problem, start: np.ndarray) -> tuple[Any, Any]:
-        """(x0, z0) from the problem of those features alone whose slope |∂f| at the start is at least alpha.
-
-        The others have loading 0 in most solutions; where one has not, the solve that begins here moves it. x0 is the
-        start where more than a `FEW`th of the features are left.
-        """
-        f = problem.blocks[0].f
-        if not isinstance(f, PCAVariance) or isinstance(X, RowCovariance):
-            return [start, start], None
-        few = np.flatnonzero(np.abs(f.grad(start)).max(axis=1) >= self.alpha_)
-        if not start.shape[1] <= len(few) <= FEW * X.shape[1]:
-            return [start, start], None
-        near = np.linalg.qr(start[few])[0]
-        found = self._solve(self._problem(X[:, few], start.shape[1], near), [near, near], trial=self.max_iter)
-        Y, V = np.zeros_like(start), np.zeros_like(start)
-        Y[few], V[few] = found.x
-        z = f.grad(Y)  # so that nothing is left of the stationarity of the features at 0
-        z[few] = found.z
-        return [Y, V], z
-
     def _orthonormal(self, Y: np.ndarray, V: np.ndarray) -> np.ndarray:
         found = orthonormal_on_support(V)
         if found is None:
@@ -305,13 +288,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _store(self, X: Any, V: np.ndarray) -> None:
         """Components ordered and signed, and the variance they explain."""
-        mean = moments.mean(X)
-        scores = moments.scores(X, V, mean)
+        scores = X.scores(V)
         order = scipy.linalg.qr(scores, mode="r", pivoting=True)[1]  # each adds most to those before it
         V, scores = V[:, order], scores[:, order]
         signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])])
         self.loadings_ = (V * signs).T
-        self.components_, self.mean_ = self.loadings_ / self.feature_scales_, mean * self.feature_scales_
+        self.components_, self.mean_ = self.loadings_ / self.feature_scales_, X.mean * self.feature_scales_
         triangle = np.asarray(np.linalg.qr(scores, mode="r"))
         diagonal = np.zeros(V.shape[1])
         diagonal[: min(triangle.shape)] = np.diagonal(triangle)
