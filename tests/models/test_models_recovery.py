@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ipds.models import DualPCP, RobustLowRank, RobustSparseRegressor, SparsePhaseRetrieval, separate_video
+from ipds.models import (
+    DualPCP,
+    RobustLowRank,
+    RobustSparseRegressor,
+    SparsePhaseRetrieval,
+    _support,
+    separate_video,
+)
 from ipds.models._lad import least_absolute_deviations
 from ipds.models._support import _narrowed
 from ipds.models.dual_pcp import gap
@@ -122,6 +129,38 @@ def test_least_absolute_deviations_is_exact() -> None:
     ]
     assert best == pytest.approx(min(values), rel=1e-10)
     assert np.array_equal(least_absolute_deviations(G, 0 * y), np.zeros(3))
+    twice = least_absolute_deviations(np.column_stack([G, G[:, 0]]), y)  # no basis: by the linear program
+    assert np.abs(G @ (twice[:3] + np.array([twice[3], 0.0, 0.0])) - y).sum() == pytest.approx(best, rel=1e-8)
+    guess = np.ones(4)
+    assert np.array_equal(
+        least_absolute_deviations(np.column_stack([G, G[:, 0]]), y, guess, exact=False), guess
+    )
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("rule", ["bic", "cv"])
+def test_trials_of_large_data_look_at_few_features(
+    rule: str, sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same choice, from fits of a fraction of the features; features that are no use alone come in later."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((300, 150))
+    X[:, 1] = 0.6 * X[:, 0] + 0.8 * X[:, 1]  # y is uncorrelated with it
+    y = 3.0 * X[:, 0] - 1.8 * X[:, 1] + X[:, 7] + 0.05 * rng.standard_normal(300)
+    y[:20] += 30.0
+    monkeypatch.setattr(_support, "LARGE", 1000)
+    monkeypatch.setattr(_support, "MORE", 5)
+    seen: list[int] = []
+    fitted = RobustSparseRegressor._fitted
+    monkeypatch.setattr(
+        RobustSparseRegressor,
+        "_fitted",
+        lambda self, samples, *a, **k: (seen.append(samples.X.shape[1]), fitted(self, samples, *a, **k))[1],
+    )
+    model = RobustSparseRegressor(rule, cv=2).fit(sp.csr_array(X) if sparse else X, y)
+    assert model.support_.tolist() == [0, 1, 7]
+    assert seen[-1] == 150
+    assert max(seen[:3]) < 30
 
 
 @pytest.mark.parametrize("seed", SEEDS)

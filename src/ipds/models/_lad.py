@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
+
+from ..methods.faces.pivots import least_deviations
+
+COLUMNS = 30
+"""Columns up to which a solution is some exchanges of the basis away."""
 
 
-def least_absolute_deviations(G: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """argmin_w ‖G w - y‖₁ for a dense G with few columns.
+def least_absolute_deviations(
+    G: np.ndarray, y: np.ndarray, start: np.ndarray | None = None, exact: bool = True
+) -> np.ndarray:
+    """argmin_w ‖G w - y‖₁ for a dense G with few columns, from a guess of w (by default least squares).
 
-    One column: a weighted median. More: the dual linear program max ⟨y, d⟩ over Gᵀd = 0, |d| ≤ 1, whose
-    multipliers are w (Barrodale & Roberts, SIAM J. Numer. Anal. 1973).
+    One column: a weighted median. More: from vertex to vertex (Barrodale & Roberts, SIAM J. Numer. Anal. 1973), and
+    where that does not end the dual linear program max ⟨y, d⟩ over Gᵀd = 0, |d| ≤ 1, whose multipliers are w; or
+    the guess, unless `exact`.
 
     >>> least_absolute_deviations(np.ones((3, 1)), np.array([1.0, 2.0, 90.0]))
     array([2.])
@@ -23,6 +30,16 @@ def least_absolute_deviations(G: np.ndarray, y: np.ndarray) -> np.ndarray:
     if size == 0:
         return np.zeros(G.shape[1])
     scales = np.where(scales > 0, scales, 1.0)
+    start = np.linalg.lstsq(G, y, rcond=None)[0] if start is None else start
+    if G.shape[1] <= COLUMNS:
+        ones = np.ones(len(y))
+        vertex = least_deviations(G / scales, -y / size, -ones, ones, start * scales / size)
+        if vertex is not None:
+            return np.asarray(vertex.v * size / scales)
+    if not exact:
+        return start
+    from scipy.optimize import linprog  # slow to load
+
     found = linprog(-y / size, A_eq=(G / scales).T, b_eq=np.zeros(G.shape[1]), bounds=(-1, 1), method="highs")
     if not found.success:  # numerical trouble only: the program is feasible (d = 0) and bounded
         return np.linalg.lstsq(G, y, rcond=None)[0]

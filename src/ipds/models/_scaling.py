@@ -13,6 +13,8 @@ APART = 10.0
 """Columns whose sizes differ by more than this factor are taken to be in different units."""
 GREY = 255
 """Whole numbers from 0 to this are taken for grey levels or counts of one kind."""
+CHUNK = 100_000
+"""Entries of X that are squared at a time."""
 SAMPLE = 1_000_000
 """Entries, about, from which units are read."""
 
@@ -64,6 +66,7 @@ def less_means(X: Any, means: np.ndarray) -> Any:
 def column_scales(X: Any, centre: np.ndarray | None = None, weights: np.ndarray | None = None) -> np.ndarray:
     """Root mean square of each column of X less `centre`, weighted by samples; 1 for columns that are zero."""
     m, d = X.shape
+    squares: np.ndarray
     if sp.issparse(X):
         entries, centre = sp.coo_array(X), np.zeros(d) if centre is None else centre
         row, column = entries.coords
@@ -73,7 +76,14 @@ def column_scales(X: Any, centre: np.ndarray | None = None, weights: np.ndarray 
         squares = np.bincount(column, own * (entries.data - centre[column]) ** 2, d)
         squares = (squares + (total - stored) * centre**2) / total
     else:
-        squares = np.average((X if centre is None else X - centre) ** 2, axis=0, weights=weights)
+        squares = np.zeros(d)
+        own = np.ones(m) if weights is None else weights
+        step = max(1, CHUNK // max(1, d))
+        for first in range(0, m, step):  # no copy of X, and what is read stays in the processor's cache
+            rows = slice(first, first + step)
+            part = X[rows] if centre is None else X[rows] - centre
+            squares += own[rows] @ (part * part)
+        squares = squares / own.sum()
     return unit_scales(squares, 0.0 if centre is None else np.abs(centre))
 
 

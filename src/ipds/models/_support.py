@@ -14,6 +14,8 @@ from ._lad import robust_scale, smallest_sum, weighted_quantile
 if TYPE_CHECKING:
     from .robust_regression import RobustSparseRegressor
 
+LARGE, MORE = 2_000_000, 50
+"""Entries of X beyond which coarse fits look at few features, and how many besides those they are to choose."""
 Scores = dict[int, tuple[float, float]]
 """s -> (criterion, margin within which it cannot tell)."""
 Criterion = Callable[[list[int]], Scores]
@@ -93,17 +95,57 @@ def chosen_size(model: RobustSparseRegressor, samples: Samples, design: Any) -> 
     return _best(scores)
 
 
+class Trials:
+    """Coarse fits with one s after another.
+
+    Of large data they see the features that any of them has chosen so far, and the s + `MORE` along which Σ c_i|r_i|
+    falls fastest from the residuals r of the fit with the next smaller s: iterated sure independence screening (Fan &
+    Lv, JRSS B 2008). The fit with the s that is chosen sees them all.
+    """
+
+    def __init__(self, model: RobustSparseRegressor):
+        self.model = model
+        self.found: dict[int, tuple[np.ndarray, float]] = {}
+
+    def __call__(self, samples: Samples, s: int, design: Any) -> tuple[np.ndarray, float]:
+        """(v, t)."""
+        few = self._screened(samples, s, design)
+        if few is None:
+            self.found[s] = self.model._fitted(samples, s, design, trial=True)
+        else:
+            own = Samples(samples.X[:, few], samples.y, samples.c)
+            chosen, t = self.model._fitted(own, s, self.model._standardised(own), trial=True)
+            v = np.zeros(samples.X.shape[1])
+            v[few] = chosen
+            self.found[s] = v, t
+        return self.found[s]
+
+    def _screened(self, samples: Samples, s: int, design: Any) -> np.ndarray | None:
+        """The features to look at; None for all."""
+        (X, y, c), d = samples, samples.X.shape[1]
+        if X.shape[0] * d <= LARGE or s + MORE >= d:
+            return None
+        level = weighted_quantile(y, 0.5, c) if self.model.fit_intercept else 0.0
+        smaller = [k for k in self.found if k < s]
+        v, t = self.found[max(smaller)] if smaller else (np.zeros(d), level)
+        slopes = np.abs(np.asarray(design.A.adjoint(c * np.sign(samples.residuals(v, t)))))
+        steep = np.argpartition(slopes, d - s - MORE)[d - s - MORE :]
+        few = np.union1d(steep, np.flatnonzero(sum((v != 0 for v, _ in self.found.values()), np.zeros(d))))
+        return few if 2 * len(few) <= d else None
+
+
 def _bic(model: RobustSparseRegressor, samples: Samples, design: Any) -> Criterion:
     """The criterion on the inliers of whichever fit has the smallest residuals on half of the samples."""
     X, y, c = samples
     m, d = float(c.sum()), X.shape[1]
     residuals: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    trial = Trials(model)
     floor = 1e-24 * float(c @ y**2) + 1e-300
 
     def scores(candidates: list[int]) -> Scores:
         for s in candidates:
             if s not in residuals:
-                v, t = model._fitted(samples, s, design, trial=True)
+                v, t = trial(samples, s, design)
                 residuals[s] = np.flatnonzero(v), samples.residuals(v, t)
         best = min((r for _, r in residuals.values()), key=lambda r: smallest_sum(np.abs(r), c))
         inlier = np.abs(best) <= model.outlier_threshold * robust_scale(best, c) + math.sqrt(floor)
@@ -127,13 +169,14 @@ def _cv_error(model: RobustSparseRegressor, samples: Samples) -> Criterion:
 
     folds = min(model.cv, len(samples.y)) if isinstance(model.cv, int) else model.cv
     splits = list(check_cv(folds).split(samples.X, samples.y))
+    trials = [Trials(model) for _ in splits]
     known: Scores = {}
 
     def error(s: int) -> tuple[float, float]:
         errors = []
-        for train, test in splits:
+        for trial, (train, test) in zip(trials, splits, strict=True):
             own, held = samples.at(train), samples.at(test)
-            fitted = model._fitted(own, s, model._standardised(own), trial=True)
+            fitted = trial(own, s, model._standardised(own))
             errors.append(weighted_quantile(np.abs(held.residuals(*fitted)), 0.5, held.c))
         return float(np.mean(errors)), float(np.std(errors) / math.sqrt(len(errors)))
 

@@ -49,7 +49,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     ----------
     sparsity : int s; a list of candidates, one of which is chosen by cross-validation; "cv" or "bic" to choose
         among all s up to m/4 by cross-validation, or by the extended BIC m·log(σ²) + s·(log m + 2 log d) (Chen & Chen,
-        Biometrika 2008) with σ² the mean squared residual over the inliers. Trial fits take at most 500 iterations.
+        Biometrika 2008) with σ² the mean squared residual over the inliers. Trial fits are coarse.
     fit_intercept : whether t is free; else 0.
     refit : "lad" (least absolute deviations on the support, exact), "ls" (least squares on the support and the
         inliers: more efficient under Gaussian noise) or None (what the solver returned).
@@ -265,7 +265,10 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         support = np.flatnonzero(v)
         if self.refit is None:
             return v, weighted_quantile(samples.residuals(v, 0.0), 0.5, c) if self.fit_intercept else 0.0
-        w = least_absolute_deviations(self._design(X, support) * c[:, None], np.asarray(y) * c)
+        level = weighted_quantile(samples.residuals(v, 0.0), 0.5, c)
+        start = np.append(v[support], [level] * self.fit_intercept)
+        G = self._design(X, support) * c[:, None]
+        w = least_absolute_deviations(G, np.asarray(y) * c, start, exact=not trial)
         v = np.zeros_like(v)
         v[support] = w[: len(support)]
         return v, float(w[-1]) if self.fit_intercept else 0.0
