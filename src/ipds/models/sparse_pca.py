@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import threads_for_data
 from ..functions import L1, PCAReconstruction, PCAVariance, Stiefel
-from ..functions.covariance import Covariance
+from ..functions.covariance import Covariance, Gram
 from ..functions.row_covariance import RowCovariance
 from ..problem import Block, Problem
 from . import _moments as moments
@@ -259,7 +259,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _problem(self, X: Any, r: int, start: np.ndarray, weight: float = 1.0) -> Problem:
         d = X.shape[1]
-        f = (PCAVariance if self.formulation == "variance" else PCAReconstruction)(X, center=True)
+        data = X if X.C is None else Gram(X.C, X.samples)  # which is all that f needs
+        f = (PCAVariance if self.formulation == "variance" else PCAReconstruction)(data)
         Y = Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y")
         if self.sparsity is None:
             return Problem([Y, Block(h=L1(self.alpha_), A=1.0, shape=(d, r), name="V")])
