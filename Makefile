@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-certify bench-zoo bench-peers bench-floor bench-scaling bench-backends reproduce docs dist test-wheel clean
+.PHONY: demo help test test-slow test-locked test-newest test-oldest audit lock fuzz lint format bench bench-engine bench-certify bench-zoo bench-peers bench-floor bench-scaling bench-large bench-backends reproduce docs dist test-wheel clean
 
 demo: $(READY_DEMO)
 	$(BIN)/ipds demo --force
@@ -60,6 +60,9 @@ bench-peers: $(READY)
 # distributed solves with 1 and 2 workers; `make bench-scaling ARGS="--big DIR"` solves 20 GB on disk
 bench-scaling: $(READY)
 	$(BIN)/python benchmarks/scaling.py $(ARGS)
+# whole fits of large data; `make bench-large ARGS=TDT2.mat` takes the text, too
+bench-large: $(READY)
+	$(BIN)/python -m benchmarks.large $(ARGS)
 
 # one iteration and one solve beside what they cannot avoid, growth with size, memory: about ten minutes
 bench-floor: $(READY)
