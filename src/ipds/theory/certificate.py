@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,6 @@ from .._arrays import (
     namespace,
     norm,
     precision,
-    subtract_in_place,
 )
 from ..operators import Identity
 from ..problem import Block, Problem
@@ -30,9 +29,12 @@ from .entries import (
     force_of_f,
     has_price,
     is_one_piece,
+    multiplied,
     over,
     pieces,
+    plus,
     sizes_of,
+    whole,
 )
 from .fixed import Fixed, fixed_of
 from .sizes import (
@@ -44,6 +46,7 @@ from .sizes import (
     balance_of,
     energy_of,
     felt,
+    rounding_of,
     smallest,
     verdict,
 )
@@ -240,17 +243,19 @@ def _numbers(
     `known` are the A_i q_i at hand, None where they are not.
     """
     acting = [forces(i) for i in range(len(q))]
+    errors = [rounding_of(found) for found in acting]  # first, while there is room for prox points
     energies = [energy_of(found, alone) for found, alone in zip(acting, fixed.alone, strict=True)]
     least = smallest([energy.whole for energy in energies])
     rows = _rows(problem, fixed, acting, energies, least, known)
-    numbers = _of_rows(_residual(problem, q, known), rows, z)
+    products = [multiplied(*given) for given in zip(problem.operators, q, known, strict=True)]
+    numbers = _of_rows(problem, products, rows, z)
     z_felt = felt(z, rows, least)
-    del rows
+    del rows, products
     for i, energy in enumerate(energies):
         larger = carried(fixed.absolute[i], z_felt)
         if not fixed.exact[i]:
             larger = Carried(maximum_in_place(larger.array, abs(acting[i].pull.array)))
-        numbers += balance_of(_at_rest(acting[i]), larger, energy)
+        numbers += balance_of(_at_rest(acting[i]), larger, energy, errors[i])
     return numbers
 
 
@@ -276,16 +281,20 @@ def _rows(
     |b| alone where nothing is minimised.
     """
     zero, rows = fixed.homogeneous, None
+
+    def held(i: int) -> Iterator[Array]:
+        return (abs(piece) for (piece,) in pieces(acting[i].q))
+
     if zero is not True:
-        plain = _sum(problem, fixed, lambda i: abs(acting[i].q), acting, known)
+        plain = _sum(problem, fixed, held, acting, known)
         if any(fixed.priced):
             rows = add_in_place(plain, abs(problem.b))
         else:  # nothing keeps the blocks from growing until any residual looks small beside them
             rows = namespace(plain).maximum(abs(problem.b) + 0.0 * plain, NOISE * plain)
 
-    def lifted(i: int) -> Array:
+    def lifted(i: int) -> Iterator[Array]:
         if not fixed.priced[i]:
-            return abs(acting[i].q)
+            return held(i)
         # where the slopes of h are known, they price a move even at zero; else only what the block holds is safe
         sloped = fixed.sloped[i] and has_price(problem.blocks[i])
         return sizes_of(acting[i], greatest(energies[i].price, least) if sloped else energies[i].price)
@@ -299,39 +308,40 @@ def _rows(
 def _sum(
     problem: Problem,
     fixed: Fixed,
-    size: Callable[[int], Array],
+    size: Callable[[int], Iterator[Array]],
     acting: Sequence[Forces],
     known: Sequence[Array | None],
 ) -> Array:
-    """Σ|A_i| X_i with X_i = size(i), one after another; where |A_i| is an estimate, not less than |A_i q_i|."""
+    """Σ|A_i| X_i with X_i = size(i), in pieces; where |A_i| is an estimate, not less than |A_i q_i|."""
     total: Any = None
     for i, op in enumerate(fixed.absolute):
-        term = op.apply(size(i))
+        if total is not None and isinstance(op, Identity):
+            total = plus(total, op.scale, size(i), acting[i].q)
+            continue
+        term = op.apply(whole(size(i), acting[i].q))
         if not fixed.exact[i]:
             term = maximum_in_place(term, abs(product_of(problem.operators[i], acting[i].q, known[i])))
         total = term if total is None else add_in_place(total, term)
     return total
 
 
-def _residual(problem: Problem, q: Sequence[Array], known: Sequence[Array | None]) -> Array:
-    """Σ A_i q_i - b, in the place of the first product where that was made for this sum alone."""
-    first = product_of(problem.operators[0], q[0], known[0])
-    own = known[0] is None and first is not q[0] and isinstance(problem.operators[0], Identity)
-    total = subtract_in_place(first, problem.b) if own else first - problem.b
-    for op, qi, product in zip(problem.operators[1:], q[1:], known[1:], strict=True):
-        total = add_in_place(total, product_of(op, qi, product))
-    return total
-
-
-def _of_rows(residual: Array, rows: Array, z: Array) -> list[Any]:
-    """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added; |z|ᵀR."""
-    units, count = ROUNDING * precision(residual), max(1, math.prod(residual.shape))
+def _of_rows(problem: Problem, products: Sequence[Carried], rows: Array, z: Array) -> list[Any]:
+    """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added; |z|ᵀR. r = Σ A_i q_i - b is made of the A_i q_i piece by piece."""
+    units, count = ROUNDING * precision(rows), max(1, math.prod(rows.shape))
+    left: Any = None
     share = lost = held = 0.0
-    for r, R, size in pieces(residual, rows, z):
+    for R, size, b, *arrays in pieces(rows, z, problem.b, *(product.array for product in products)):
+        scales = [product.scale for product in products]
+        first, *others = (x if c == 1.0 else c * x for c, x in zip(scales, arrays, strict=True))
+        r = first - b
+        for term in others:
+            r = add_in_place(r, term)
+        length = magnitude(r)
+        left = length if left is None else math.hypot(left, length)
         r, size = abs(r), abs(size)
         W = over(r, R)
         share, lost, held = share + dot(W, W), lost + dot(size, r), held + dot(size, R)
-    return [magnitude(residual), (share / count) ** 0.5 + units, lost + units * held, held]
+    return [left, (share / count) ** 0.5 + units, lost + units * held, held]
 
 
 def _certificate(fixed: Fixed, numbers: Sequence[float]) -> Certificate:

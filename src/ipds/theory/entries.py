@@ -6,6 +6,7 @@ libraries are one piece. Nothing here branches on a number that comes out of an 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -17,6 +18,7 @@ from .._arrays import (
     WHOLE,
     Array,
     abs_in_place,
+    add_in_place,
     dot,
     greatest,
     is_array,
@@ -48,6 +50,13 @@ def carried(op: Operator, y: Array, product: Array | None = None) -> Carried:
     if product is not None:
         return Carried(product)
     return Carried(y, op.scale) if isinstance(op, Identity) else Carried(op.adjoint(y))
+
+
+def multiplied(op: Operator, x: Array, product: Array | None = None) -> Carried:
+    """A x; `product` where it is known."""
+    if product is not None:
+        return Carried(product)
+    return Carried(x, op.scale) if isinstance(op, Identity) else Carried(op.apply(x))
 
 
 class Forces(NamedTuple):
@@ -262,24 +271,45 @@ def _weighed(part: Forces, larger: Array, floor: Any) -> Sums:
     )
 
 
-def sizes_of(forces: Forces, energy: Any) -> Array:
-    """X = max(|q|, E/(n F)): the value of an entry, or the move that the force F there prices at its share of E.
+def sizes_of(forces: Forces, energy: Any) -> Iterator[Array]:
+    """X = max(|q|, E/(n F)), piece by piece: an entry's value, or the move that the force F there prices at its share.
 
     F = max(|∇f|, |∇²f q|, |Aᵀz|, steepest slope of h). Where F is less than `VANISHING` of the largest one, X = |q|.
     """
     share = energy / max(1, math.prod(forces.block.shape))
     if is_one_piece(forces.q):
         F = _felt_force(forces)
-        return _sizes(forces.q, F, share, largest(F))
+        yield _sizes(forces.q, F, share, largest(F))
+        return
     top = max(largest(_felt_force(part)) for part, _ in parts(forces, forces.pull))
-    sizes, done = np.empty(forces.q.size, forces.q.dtype), 0
     for part, _ in parts(forces, forces.pull):
-        X = _sizes(part.q, _felt_force(part), share, top)
-        if part.q is forces.q:
-            return X
-        sizes[done : done + X.size] = X
-        done += X.size
-    return sizes.reshape(forces.q.shape)
+        yield _sizes(part.q, _felt_force(part), share, top)
+
+
+def whole(found: Iterator[Array], like: Array) -> Array:
+    """The array, of the shape of `like`, whose pieces these are."""
+    first = next(found)
+    if first.shape == like.shape:
+        return first
+    flat, done = np.empty(like.size, first.dtype), 0
+    for piece in itertools.chain((first,), found):
+        flat[done : done + piece.size] = piece
+        done += piece.size
+    return flat.reshape(like.shape)
+
+
+def plus(total: Array, scale: float, found: Iterator[Array], like: Array) -> Array:
+    """total + scale·X in the place of `total`, with X, of the kind of `like`, piece by piece: it is never whole."""
+    alike = type(total) is np.ndarray and (total.dtype, total.shape) == (like.dtype, like.shape)
+    if is_one_piece(like) or not (alike and total.flags.c_contiguous):
+        term = whole(found, like)
+        return add_in_place(total, term if scale == 1.0 else scale * term)
+    flat, done = total.reshape(-1), 0
+    for piece in found:
+        here = flat[done : done + piece.size]
+        here += piece.reshape(-1) if scale == 1.0 else scale * piece.reshape(-1)
+        done += piece.size
+    return total
 
 
 def _felt_force(part: Forces) -> Array:

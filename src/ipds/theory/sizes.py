@@ -118,7 +118,7 @@ def energy_of(forces: Forces, alone: float) -> Energy:
 def rounding_of(forces: Forces) -> Any:
     """A bound on the error of ‖s‖: `ROUNDING` units of the sizes of what the prox computes with, over its step."""
     h, q, v, step = forces.block.h, forces.q, forces.v, forces.step
-    if forces.is_exact:
+    if forces.is_exact or h.is_manifold:  # where the part normal to it is cancelled
         return 0.0
     if v is None:  # the prox point behind s = -Aᵀz
         v = add_scaled(q, -step * forces.pull.scale, forces.pull.array)
@@ -129,9 +129,9 @@ def rounding_of(forces: Forces) -> Any:
     return ROUNDING * precision(q) * size
 
 
-def balance_of(forces: Forces, larger: Carried, energy: Energy) -> Balance:
+def balance_of(forces: Forces, larger: Carried, energy: Energy, rounding: Any) -> Balance:
     """How well the forces of a block balance; they count from `VANISHING` of the largest on. `larger` is |A|ᵀẑ."""
-    rounding, sums = rounding_of(forces), weigh(forces, larger, VANISHING * strongest(forces, larger))
+    sums = weigh(forces, larger, VANISHING * strongest(forces, larger))
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
     root, length = math.sqrt(count), magnitude(forces.q)
     lost = rounding + units * sums.force
