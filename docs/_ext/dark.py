@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from docutils import nodes
@@ -23,11 +24,14 @@ def scraper(block: Any, variables: dict[str, Any], settings: dict[str, Any]) -> 
     figures = [plt.figure(number) for number in plt.get_fignums()]
     light: str = matplotlib_scraper(block, variables, settings)  # closes the figures
     paths = re.findall(r"image-sg:: /(\S+)\.png", light)
+    if not paths:
+        return light
     for path, figure in zip(paths, figures, strict=True):
         plot.darkened(figure).savefig(Path(settings["src_dir"]) / f"{path}-dark.png")
     dark = re.sub(r"(/\S+)\.png", r"\1-dark.png", light)
-    return "\n".join(
-        re.sub(r"(:class: .*)", rf"\1 only-{name}", text) for name, text in [("light", light), ("dark", dark)]
+    return "".join(
+        f"\n.. container:: only-{page}\n\n{indent(text, '    ')}\n"
+        for page, text in [("light", light), ("dark", dark)]
     )
 
 
