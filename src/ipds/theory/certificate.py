@@ -50,7 +50,7 @@ from .sizes import (
     smallest,
     verdict,
 )
-from .slopes import nearest
+from .slopes import nearest, slopes_of
 from .state import State, measured, product_of, residual_of
 
 
@@ -148,11 +148,12 @@ def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
     The element nearest to -(∇f_i + A_iᵀz) where ∂h_i is known: of piecewise linear h_i, on manifolds. For any other h_i
     the prox residual divided by its step, s_i = (v_i - q_i)/step_i, or -A_iᵀz where the state has no v_i.
     """
-    fixed, found = fixed_of(problem, state.q), []
-    for block, op, slopes, q, (v, step) in zip(
-        problem.blocks, problem.operators, fixed.slopes, state.q, state.prox_points, strict=True
+    found = []
+    for block, op, q, (v, step) in zip(
+        problem.blocks, problem.operators, state.q, state.prox_points, strict=True
     ):
         g = op.adjoint(state.z) if block.f is None else op.adjoint(state.z) + block.f.grad(q)
+        slopes = slopes_of(block, q)
         if slopes is not None:
             found.append(nearest(slopes, q, -g))
         elif block.h.is_manifold:
