@@ -41,8 +41,8 @@ from ..deadline import raise_if_late
 from . import interior
 from .passes import Deviations, Slope
 
-STRIDE = 20
-"""Reduced steps of an iteration at most."""
+STRIDE, RECENT = 20, 10
+"""Reduced steps of an iteration at most, and those of which the best point is taken: steps back from further undo more."""
 NEWS, SOON, FIRST = 0.7, 0.03, 0.15
 """A check is due where no more than `NEWS` is left of what was left at the last one that was due; an iteration ends at
 a dual step that leaves no more than `SOON` of that, for the first time of `FIRST`: a check costs as much as 7 steps."""
@@ -197,7 +197,8 @@ class LowRankIPDS(Method):
             gradient, reference = found.gradient, reference.after(found.value)
             inner, steps = inner + 1, steps + 1
             # spectral steps climb and fall: what is shown, and where a stage ends, is the point with the least left
-            best = (X, found) if best is None or gradient.square < best[1].gradient.square else best
+            if best is None or steps % RECENT == 1 or gradient.square < best[1].gradient.square:
+                best = (X, found)
             over = math.sqrt(gradient.square) <= stage.tolerance or inner >= int(stage.most)
             last = steps - carry.steps >= STRIDE
             if not over and not last:
