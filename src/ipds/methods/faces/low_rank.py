@@ -42,7 +42,7 @@ from . import interior
 from .passes import Deviations, Slope
 
 STRIDE, RECENT = 20, 10
-"""Reduced steps of an iteration at most, and those of which the best point is taken: steps back from further undo more."""
+"""Reduced steps of an iteration at most, and those of which the best point is taken: going back further undoes more."""
 NEWS, SOON, FIRST = 0.7, 0.03, 0.15
 """A check is due where no more than `NEWS` is left of what was left at the last one that was due; an iteration ends at
 a dual step that leaves no more than `SOON` of that, for the first time of `FIRST`: a check costs as much as 7 steps."""
