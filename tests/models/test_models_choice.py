@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoLarsIC, QuantileRegressor
 
 from ipds.functions import Logistic
-from ipds.models import FusedLasso, OverlappingGroupLasso, SparseQuantileRegressor
+from ipds.models import FusedLasso, OverlappingGroupLasso, SparseQuantileRegressor, quantile
 
 NILE = np.fromstring(
     """
@@ -186,3 +186,35 @@ def test_a_quantile_by_few_features() -> None:
     assert path.nonzeros[0] == 0
     with pytest.raises(ValueError, match="quantile must lie between 0 and 1"):
         SparseQuantileRegressor(1.5).fit(X, y)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_quantiles_of_large_data_begin_with_few_features(
+    sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same path, choice and coefficients as with all features in every solve; the last one has them all."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((200, 60))
+    y = X[:, :4] @ [2.0, -1.0, 1.0, 0.5] + rng.standard_normal(200)
+    data = sp.csr_array(X) if sparse else X
+    whole = SparseQuantileRegressor(0.7).fit(data, y)
+    monkeypatch.setattr(quantile, "ENTRIES", 1000)
+    monkeypatch.setattr(quantile, "FIRST", 3)
+    widths: list[int] = []
+    solve = SparseQuantileRegressor._solve
+    monkeypatch.setattr(
+        SparseQuantileRegressor,
+        "_solve",
+        lambda self, problem, *a, **k: (
+            widths.append(problem.blocks[0].shape[0]),
+            solve(self, problem, *a, **k),
+        )[1],
+    )
+    model = SparseQuantileRegressor(0.7).fit(data, y)
+    assert widths[0] == 3
+    assert widths[-1] == 60
+    assert model.alpha_ == whole.alpha_
+    assert model.result_.success
+    assert np.allclose(model.coef_, whole.coef_, atol=1e-6)
+    assert list(model.selection_) == pytest.approx(list(whole.selection_))
+    assert list(model.selection_.values()) == pytest.approx(list(whole.selection_.values()), rel=1e-3)

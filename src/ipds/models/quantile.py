@@ -14,11 +14,13 @@ from ..problem import Block, Problem
 from ..result import Result
 from ._base import fitting
 from ._linear import per_degree
-from ._path import Point, Tuned
+from ._path import TRIAL, Point, Tuned
 from ._scaling import less_means, scaled
 
 LARGE = 20_000
 """Samples up to which all of them choose alpha; of more, as many at random do."""
+ENTRIES, FIRST, ROUNDS = 1_000_000, 50, 10
+"""Entries of X beyond which solves begin with few features, how many at first, and times that others are added."""
 
 
 class SparseQuantileRegressor(RegressorMixin, Tuned):
@@ -110,7 +112,11 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
         """Fit to samples X (dense or sparse) and targets y."""
         X, target = self._prepared(X, y)
         self.alpha_ = self._chosen_alpha(*self._sample(X, target))
-        w, t = self._unpacked(X, target, self._solve(self._problem(X, target, self.alpha_)))
+        problem = self._problem(X, target, self.alpha_)
+        x0, z0 = None, None
+        if self.checkpoint is None and not self._warm(problem):
+            x0, z0 = self._on_few_features(X, target, self.alpha_, None, trial=self.max_iter)
+        w, t = self._unpacked(X, target, self._solve(problem, x0, z0))
         self.coef_, self.intercept_ = self._outward(w), t
         self.support_ = np.flatnonzero(self.coef_)
         residual = target - (np.asarray(X @ w) + t)
@@ -171,6 +177,44 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
         w = np.asarray(result.x[0])
         return w, float(result.x[1][0] - self._means(X) @ w) if self.fit_intercept else 0.0
 
+    def _at(self, X: Any, target: np.ndarray, alpha: float, start: Any) -> Point:
+        """The solution for one alpha, to the tolerance of a comparison."""
+        x, z = self._on_few_features(X, target, alpha, start, trial=TRIAL, tol=self._coarse)
+        if x is None:
+            return super()._at(X, target, alpha, start)
+        t = float(x[1][0] - self._means(X) @ x[0]) if self.fit_intercept else 0.0
+        return Point(x[0], t, (x, z))
+
+    def _on_few_features(
+        self, X: Any, target: np.ndarray, alpha: float, start: Any, **options: Any
+    ) -> tuple[Any, Any]:
+        """(x, z) of the problem of few features, at which no other one wants a coefficient; (None, None) for small X.
+
+        At a solution |x_jᵀz| ≤ αm for the centred columns x_j. From that for a larger alpha, the features that break
+        this bound come first, else the steepest; then those that break it, until none does.
+        """
+        (m, d), means = X.shape, self._means(X)
+        if m * d <= ENTRIES or d <= 2 * FIRST:
+            return None, None
+        x, z = start or (None, self._constant_slopes(target))
+        few = np.zeros(d, dtype=bool) if x is None else np.asarray(x[0]) != 0
+        found = None
+        for _ in range(ROUNDS):
+            slopes = np.abs(np.asarray(X.T @ z) - means * z.sum()) / m
+            least = alpha * (1 + self.tol) if x is not None else np.partition(slopes, d - FIRST)[d - FIRST]
+            new = ~few & (slopes >= least)
+            if found is not None and not new.any():
+                break
+            few |= new
+            if not few.any() or (found is None and 2 * few.sum() > d):
+                return None, None
+            x0, z0 = (None, None) if x is None else ([x[0][few], *x[1:]], z)
+            found = self._solve(self._problem(X[:, few], target, alpha), x0, z0, **options)
+            w = np.zeros(d)
+            w[few] = found.x[0]
+            x, z = [w, *found.x[1:]], np.asarray(found.z)
+        return x, z
+
     def _losses(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
         residual = target - score
         return np.maximum(self.quantile * residual, (self.quantile - 1.0) * residual)
@@ -185,6 +229,12 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
 
     def _largest_alpha(self, X: Any, target: np.ndarray) -> float:
         """max_j |x_jᵀd|/m with d the slopes of the loss at the best constant, those of ties balanced."""
+        slopes = self._constant_slopes(target)
+        G = np.asarray(X.T @ slopes) - self._means(X) * slopes.sum()
+        return float(np.abs(G).max(initial=0.0)) / len(target)
+
+    def _constant_slopes(self, target: np.ndarray) -> np.ndarray:
+        """Of the loss of each sample at the best constant."""
         level = (
             float(np.quantile(target, self.quantile, method="inverted_cdf")) if self.fit_intercept else 0.0
         )
@@ -193,5 +243,4 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
         ties = residual == 0
         if self.fit_intercept and ties.any():  # Σ slopes = 0 at the best constant
             slopes[ties] = -slopes[~ties].sum() / ties.sum()
-        G = np.asarray(X.T @ slopes) - self._means(X) * slopes.sum()
-        return float(np.abs(G).max(initial=0.0)) / len(target)
+        return slopes
