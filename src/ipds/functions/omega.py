@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+import scipy
+
 from .._arrays import Array, at_least, at_most
 
+FEW = 400
+"""Entries up to which SciPy's loop, three times as slow by entry, takes less time than some thirty calls of NumPy."""
 LOWEST = -60.0
 """Below it ω(a) = exp(a)(1 - exp(a) + …) is exp(a) to all digits."""
 
@@ -18,6 +23,8 @@ def omega(xp: Any, a: Array) -> Array:
     Fritsch, Shafer & Crowley, Solution of the transcendental equation w exp(w) = x, Comm. ACM 16 (1973);
     Corless & Jeffrey, The Wright ω function, LNCS 2385 (2002).
     """
+    if xp is np and a.size <= FEW:
+        return scipy.special.wrightomega(a)
     b = at_least(xp, a, LOWEST)
     low = xp.exp(at_most(xp, b, 1.0))
     high = at_least(xp, b, 1.0)

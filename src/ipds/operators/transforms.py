@@ -12,6 +12,8 @@ from .._arrays import Array, Shape, all_finite, asarray, to_numpy
 from .base import Operator
 
 _MODES = ("full", "same", "valid")
+SHORT = 64
+"""Entries of a signal's kernel up to which Fourier transforms do not pay."""
 
 
 class Convolution(Operator):
@@ -53,9 +55,7 @@ class Convolution(Operator):
     def apply(self, x: Array) -> Array:
         if type(x) is not np.ndarray:
             return asarray(self.apply(to_numpy(x)), like=x)
-        from scipy.signal import convolve  # half a second to import: only where it is used
-
-        return self._crop(convolve(x, self.kernel), x.shape)
+        return self._crop(_convolved(x, self.kernel), x.shape)
 
     def adjoint(self, y: Array) -> Array:
         if type(y) is not np.ndarray:
@@ -65,9 +65,7 @@ class Convolution(Operator):
         full = np.zeros([n + k - 1 for n, k in zip(shape, self.kernel.shape, strict=True)], dtype=y.dtype)
         self._crop(full, shape)[...] = y
         # with K - 1 zeros around it, the full correlation's middle is the valid one for short x as well
-        from scipy.signal import correlate
-
-        correlated = correlate(full, self.kernel, mode="full")
+        correlated = _convolved(full, np.flip(self.kernel))
         window = tuple(slice(k - 1, k - 1 + n) for n, k in zip(shape, self.kernel.shape, strict=True))
         return correlated[window]
 
@@ -93,6 +91,15 @@ class Convolution(Operator):
 
     def __repr__(self) -> str:
         return f"Convolution(kernel of shape {self.kernel.shape}, {self.mode})"
+
+
+def _convolved(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """The full convolution: sums of products for short kernels of signals, else as SciPy chooses."""
+    if x.ndim == 1 and min(x.size, kernel.size) <= SHORT:
+        return np.convolve(x, kernel)
+    from scipy.signal import convolve  # half a second to import: only where it is used
+
+    return convolve(x, kernel)
 
 
 class DCT(Operator):
