@@ -46,7 +46,7 @@ WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
 ROUNDS = 2
 """Rounds of ADMM before Newton steps, at least."""
 SWEEPS, FIRST = 30, (10, 20)
-"""Sweeps of a round; of the first rounds where f does not bend: linear programs come little nearer by more of them."""
+"""Sweeps of a round; of the first rounds of linear programs, which more of them do not bring much nearer."""
 ARRIVED, FURTHER = 1e-7, 1e-3
 """Relative residuals at which steps on predicted faces end; what they end at if that was not enough, in its units."""
 PACE = 0.01
@@ -215,7 +215,7 @@ class NewtonALM(Method):
         is_quadratic = form.smooth.is_quadratic
         slope = form.smooth.gradient(np.zeros(form.n)) if is_quadratic else np.zeros(form.n)
         product, s = form.apply(v) + form.c, carry.y / beta
-        few = setup.has_jacobian and not setup.curvature and carry.taken < len(FIRST)
+        few = setup.interior is not None and not setup.curvature and carry.taken < len(FIRST)
         for _ in range(FIRST[carry.taken] if few else SWEEPS):
             if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
                 v = factor.solve(eps * v - slope + beta * form.adjoint(u - form.c - s))
