@@ -1,4 +1,4 @@
-"""Whether answers are wrong, which a success must never be.
+"""Whether answers are wrong, which a success must never be. With tests/ in PYTHONPATH:
 
     python tests/properties/judge.py --cases 5000                       random convex problems against a reference
     python tests/properties/judge.py --kind infeasible --cases 360      problems without a solution, by construction:
