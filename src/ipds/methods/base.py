@@ -41,12 +41,13 @@ class Method(ABC):
     def step(self, setup: Any, carry: Any) -> tuple[Any, State]:
         """One iteration: the next carry, and the State that a certificate needs. Pure: `carry` is left as it is."""
 
-    def steps(self, setup: Any, carry: Any, until: int) -> tuple[Any, State]:
+    def steps(self, setup: Any, held: list[Any], until: int) -> tuple[Any, State]:
         """One iteration or several, to iteration `until` at most, and the State after the last of them.
 
-        A method that knows which States are worth a check need not make the others.
+        A method that knows which States are worth a check need not make the others. The carry is taken out of `held`:
+        nobody holds it while a step runs, which lets go of what it does not need any more.
         """
-        return self.step(setup, carry)
+        return self.step(setup, held.pop())
 
     def may_smooth(self, setup: Any) -> bool:
         """Whether a later State may be transient."""

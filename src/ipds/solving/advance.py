@@ -30,7 +30,7 @@ class Advance:
 
     def __call__(self, held: list[Any], until: int) -> tuple[Any, State]:
         if self._like is None:
-            return self._method.steps(self._setup, held.pop(), until)
+            return self._method.steps(self._setup, held, until)
         carry = held.pop()
         arguments = Settings(self._method), self._setup, carry, until - carry.t
         return pure(steps, self._problem, *arguments, like=self._like)

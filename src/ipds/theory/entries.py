@@ -32,7 +32,7 @@ from ..operators import Identity, Operator
 from ..problem import Block
 from .slopes import Slopes, nearest
 
-PIECE = 16384
+PIECE = 8192
 """Entries of a piece: a dozen arrays of this length are held at a time."""
 VANISHING = 1e-6
 """In a block no force counts as less than this share of the largest one: some entries feel none."""

@@ -160,9 +160,9 @@ class NewtonALM(Method):
         carry = self._moved(setup, carry)
         return carry, self._state(setup, carry)
 
-    def steps(self, setup: Setup, carry: Carry, until: int) -> tuple[Carry, State]:
+    def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
         """Newton steps up to one that is worth a check."""
-        carry = self._moved(setup, carry)
+        carry = self._moved(setup, held.pop())
         while not (_is_due(carry) or carry.t >= until or late()):
             carry = self._moved(setup, carry)
         return carry, self._state(setup, carry)
