@@ -98,7 +98,7 @@ class StructuredLinear(Tuned):
         self.intercept_ = t if w.ndim == 2 else float(t)
         score = np.asarray(X @ w) + t
         self.quality_ = self._figures(target, score)
-        if np.all(np.ptp(score, axis=0) <= 1e-9 * np.abs(score).max()):
+        if self.result_.success and np.all(np.ptp(score, axis=0) <= 1e-9 * np.abs(score).max()):
             advice = "lower alpha" if not isinstance(self.alpha, str) else "no part of X explains the target"
             self._warn(f"the fit is constant, nothing of X is used; {advice}")
         return self

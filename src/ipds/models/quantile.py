@@ -125,7 +125,7 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
             "mean loss": float(self._losses(target, target - residual).mean()),
             "nonzero coefficients": len(self.support_),
         }
-        if not len(self.support_):
+        if self.result_.success and not len(self.support_):
             advice = (
                 "lower alpha" if not isinstance(self.alpha, str) else "no feature helps by that criterion"
             )
