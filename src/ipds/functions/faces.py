@@ -102,6 +102,7 @@ class Support(Coordinates):
     `exchange`: for each entry a label; entries may take each other's place where these agree. None: no exchanges.
     `h`: where the free entries stay in a set besides, what knows it: `h.inside(free)`, `h.pull(g, free)`.
     `cost`: of every entry, where a free one costs something.
+    `group`: for each entry a label; entries with one label come and go together. None: each comes and goes alone.
 
     >>> from ipds.functions import Cardinality
     >>> face = Cardinality(2).face(np.array([0.0, 3.0, 0.0, -1.0]))
@@ -118,8 +119,9 @@ class Support(Coordinates):
         exchange: np.ndarray | None = None,
         h: Any = None,
         cost: np.ndarray | None = None,
+        group: np.ndarray | None = None,
     ):
-        self.x, self.h, self.cost = x, h, cost
+        self.x, self.h, self.cost, self.group = x, h, cost, group
         self.label = (x != 0) if support is None else np.broadcast_to(support, x.shape)
         self.free, self.exchange = np.flatnonzero(self.label), exchange
 
@@ -139,17 +141,35 @@ class Support(Coordinates):
     def having(self, joining: Iterable[int] = (), leaving: Iterable[int] = ()) -> Support:
         """The support with some entries in it, and without others."""
         support = np.array(self.label)
-        support.flat[list(joining)], support.flat[list(leaving)] = True, False
-        return Support(np.zeros_like(self.x), support, self.exchange, self.h, self.cost)
+        for entries, free in ((joining, True), (leaving, False)):
+            for k in entries:
+                support.flat[self.together(k)] = free
+        return Support(np.zeros_like(self.x), support, self.exchange, self.h, self.cost, self.group)
+
+    def together(self, k: int) -> np.ndarray:
+        """The entries that come and go with entry k."""
+        return np.array([k]) if self.group is None else np.flatnonzero(self.group.ravel() == self.group.flat[k])
+
+    def one_of_each(self, entries: np.ndarray) -> np.ndarray:
+        """The first of these entries in every group."""
+        if self.group is None:
+            return entries
+        return entries[np.sort(np.unique(self.group.ravel()[entries], return_index=True)[1])]
 
     def neighbours(self, score: np.ndarray, count: int) -> list[tuple[int, np.ndarray]]:
         if self.exchange is None:
             return []
         outside = np.where(self.label, 0.0, score).ravel()
+        if self.group is not None:  # the root of the sum of squares of a group, with its first entry
+            sums = np.bincount(self.group.ravel(), outside**2)
+            first = self.one_of_each(np.arange(outside.size))
+            outside = np.zeros(outside.size)
+            outside[first] = np.sqrt(sums[self.group.ravel()[first]])
         order = np.argpartition(-outside, min(count, outside.size) - 1)[:count]
         order = order[np.argsort(-outside[order])]
         own = self.exchange.ravel()
-        pairs = [(int(j), self.free[own[self.free] == own[j]]) for j in order if outside[j] > 0]
+        free = self.one_of_each(self.free)
+        pairs = [(int(j), free[own[free] == own[j]]) for j in order if outside[j] > 0]
         return [(j, rivals) for j, rivals in pairs if rivals.size]
 
 

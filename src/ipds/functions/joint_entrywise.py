@@ -136,7 +136,7 @@ class FewOf(Nonsmooth):
     def face(self, x: Array) -> Support | None:
         """The nonzeros, once there are as many as may be; they stay in their interval."""
         face = self.few.face(x) if self.has_faces else None
-        return None if face is None else Support(x, exchange=face.exchange, h=self)
+        return None if face is None else Support(x, face.label, face.exchange, self)
 
     def inside(self, free: np.ndarray) -> Nonsmooth:
         """The intervals of these entries."""

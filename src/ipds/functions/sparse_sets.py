@@ -52,11 +52,14 @@ class FewEntries(Indicator):
         return self.s >= self._rows(shape)[1]
 
     def face(self, x: Array) -> Support | None:
-        """The nonzeros, once there are s of them in every row."""
+        """The nonzeros of rows that have s of them; of rows that have fewer, all entries: any of them may move."""
         rows, size = self._rows(x.shape)
-        if not np.all(np.count_nonzero(x.reshape(rows, size), axis=1) == min(self.s, size)):
+        used = x.reshape(rows, size) != 0
+        filled = np.count_nonzero(used, axis=1) == min(self.s, size)
+        if not np.any(filled):
             return None
-        return Support(x, exchange=np.repeat(np.arange(rows), size))
+        support = (used | ~filled[:, None]).reshape(x.shape)
+        return Support(x, support, np.repeat(np.arange(rows), size).reshape(x.shape))
 
     def rescaled(self, d: float | Array) -> Self:
         """Itself: the nonzeros stay the same."""
@@ -141,7 +144,8 @@ class NonzeroRows(Indicator):
             return None
         shape = [1] * x.ndim
         shape[self._axis] = -1
-        return Support(x, support=used.reshape(shape))
+        group = np.broadcast_to(np.arange(used.size).reshape(shape), x.shape)
+        return Support(x, used.reshape(shape), np.zeros(x.shape, np.int8), group=group)
 
     def rescaled(self, d: float | Array) -> NonzeroRows:
         """Itself: the nonzeros stay the same."""

@@ -67,7 +67,7 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     if is_convex_canonical(given) and _is_at_hand(given):
         tried = _with_newton(given, tried)
     elif may_be_convex_canonical(given) and _is_at_hand(given) and _is_small(given):
-        tried = [*tried, NewtonALM()]
+        tried = [*tried, NewtonALM(), *tried]  # where f turns out not to be convex, first-order steps go on
     elif last is not None and has_flat_faces(given, last):
         first: Method = AcceleratedIPDS()
         tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first)]

@@ -43,7 +43,7 @@ def exchanged(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool
     >>> exchanged(problem, (np.zeros(2), np.array([-0.9, 0.1])), lambda: False)[0]
     array([1., 0.])
     """
-    moved_along = None if problem.unconstrained else _follower(problem)
+    moved_along = None if problem.unconstrained else follower(problem)
     at = [i for i, block in enumerate(problem.blocks) if isinstance(block.h, Binary | KBinary)]
     at = [i for i in at if x[i].size <= ENTRIES]
     known = problem.unconstrained or moved_along is not None
@@ -62,7 +62,7 @@ def exchanged(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool
     return None if found is start else merit.restored(found)
 
 
-def _follower(problem: Problem) -> int | None:
+def follower(problem: Problem) -> int | None:
     """The block that the equation is solved for: one that is finite everywhere, else the last with a convex h."""
     if problem.restorable is not None:
         return problem.restorable

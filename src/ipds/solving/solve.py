@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -29,7 +30,7 @@ from .loop import run_method
 from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
 from .run import FINAL
 from .starting import Start, require_room, starting_point
-from .starts import STARTS, best_of, from_convex, has_many_minima, starts_for
+from .starts import STARTS, best_of, from_convex, has_many_minima, lowest_of, starts_for
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def solve(
     >>> result.success, bool(np.allclose(result.x[1], [2, 0, 0], atol=1e-3))
     (True, True)
     """
-    begun = Stopwatch()
+    begun, work = Stopwatch(), time.process_time()
     chosen = None if method == "auto" else _as_method(method)
     rewritten = presolve and (chosen is None or chosen.presolves)
     check_problem(problem, rewritten)
@@ -140,10 +141,10 @@ def solve(
         return solve(other, x, None, method, **own, seed=seed, presolve=presolve)  # type: ignore[arg-type]
 
     count = starts_for(problem, chosen)
-    if chosen is None and result.success and has_many_minima(problem):
-        count = STARTS["balanced"]
     if count > 1:
         return best_of(problem, result, count, again, tol, time_limit, seed)
+    if chosen is None and has_many_minima(problem, result, time.process_time() - work):
+        return lowest_of(problem, result, STARTS["balanced"], again, time_limit, seed)
     return from_convex(problem, result, again) if chosen is None else result
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +20,15 @@ from ..functions import (
     KBinary,
     NonNegative,
     Nonsmooth,
-    Sphere,
+    Smooth,
     Stiefel,
     Sum,
+    Zero,
 )
 from ..functions.scalar import ScalarPenalty
 from ..methods import AcceleratedIPDS, Method
 from ..methods.faces.restricted import assembled
+from ..methods.faces.swaps import column_norms
 from ..problem import Block, Problem
 from ..status import Status
 from ..theory.certificate import certify, subgradients
@@ -32,6 +36,7 @@ from ..theory.fixed import is_convex
 from ..theory.objective import objective
 from ..theory.state import State
 from .flips import exchanged
+from .kicks import kicked
 from .remarks import certified
 from .starting import drawn, prototype
 from .stopping import Stopwatch
@@ -45,10 +50,22 @@ STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
 """Ends that somebody asked for: no further start after them."""
 LONG = 1000
 """Iterations after which a failure is one."""
-FEW = 200
-"""Entries up to which minima of an f between bounds are looked for from several starts."""
+FEW, QUICK = 400, 1.0
+"""Entries, and seconds of work for a first answer, up to which several starts look for a lower one."""
+AGREEING, AGREED = 4, 1e-6
+"""Starts that end at the lowest value, relative differences up to this, after which no other is tried."""
+LENGTH = 2.0
+"""Seconds of work after which no other is tried, either."""
+KICKS = 3
+"""Rounds of changes of single entries at most."""
+BENT = 100
+"""Entries up to which second derivatives give their units."""
+CHORDS = 4
+"""Pairs of points of each width between which the gradient of an f is looked at."""
 SMALL = 5000
 """Entries of all blocks up to which a start is cheap."""
+
+Again = Callable[[Problem, "Sequence[Array] | None", float], "Result"]
 
 
 def starts_for(problem: Problem, method: Method | None) -> int:
@@ -69,26 +86,41 @@ def starts_for(problem: Problem, method: Method | None) -> int:
     return STARTS["balanced" if method is None else method.effort]
 
 
-def has_many_minima(problem: Problem) -> bool:
-    """Whether few entries may have many minima: on a part of a sphere, between bounds under an f that is not convex."""
-    return sum(math.prod(block.shape) for block in problem.blocks) <= FEW and any(
-        _is_part_of_sphere(block.h) or (block.h.is_convex and _bends_between_bounds(block))
-        for block in problem.blocks
+def has_many_minima(problem: Problem, first: Result, seconds: float) -> bool:
+    """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
+
+    An f that does not say whether it is convex is looked at around the answer `first`, which took `seconds` of work.
+    """
+    if sum(math.prod(block.shape) for block in problem.blocks) > FEW or seconds > QUICK:
+        return False
+    if type(prototype(problem)) is not np.ndarray:
+        return False
+    return any(
+        not block.h.is_convex or (block.f is not None and _bends_down(block.f, x))
+        for block, x in zip(problem.blocks, first.x, strict=True)
     )
 
 
-def _is_part_of_sphere(h: Nonsmooth) -> bool:
-    return isinstance(h, Sum) and any(isinstance(part, Sphere) for part in (h.penalty, h.constraint))
+def _bends_down(f: Smooth, x: np.ndarray) -> bool:
+    """Whether f is known not to be convex, or its gradient is not monotone between a few points around x."""
+    if f.is_convex is not None:
+        return not f.is_convex
+    rng, size = np.random.default_rng(0), float(np.max(np.abs(x), initial=0.0)) or 1.0
+    for width in np.repeat([0.1, 1.0, 10.0], CHORDS):
+        v, w = (x + width * size * rng.standard_normal(x.shape) for _ in range(2))
+        if f.domain is not None:
+            v, w = f.domain.inside(v), f.domain.inside(w)
+        try:
+            with np.errstate(all="ignore"):
+                rise = float(np.vdot(f.grad(v) - f.grad(w), v - w))
+        except (TypeError, ValueError, ArithmeticError):  # not defined so far out
+            continue
+        if rise < 0:
+            return True
+    return False
 
 
-def _bends_between_bounds(block: Block) -> bool:
-    known = block.f is not None and block.f.is_convex is False
-    return known and bool(np.all(np.isfinite(np.asarray(block.h.width(block.shape), float))))
-
-
-def from_convex(
-    problem: Problem, first: Result, again: Callable[[Problem, Sequence[Array] | None, float], Result]
-) -> Result:
+def from_convex(problem: Problem, first: Result, again: Again) -> Result:
     """`first`, or where it failed and this is better, what is found from the answer of a convex problem."""
     relaxed = None if first.success or first.nit < LONG else convex_start(problem)
     if relaxed is None:
@@ -113,23 +145,100 @@ def convex_start(problem: Problem) -> Problem | None:
         return None
     if sum(math.prod(block.shape) for block in problem.blocks) > SMALL:
         return None
-    concave = [isinstance(b.h, ScalarPenalty) and b.h.has_faces and not b.h.is_convex for b in problem.blocks]
+    return _convexified(problem, lambda h: L1(h.lam) if _is_concave(h) else None)
+
+
+def _is_concave(h: Any) -> bool:
+    return isinstance(h, ScalarPenalty) and h.has_faces and not h.is_convex
+
+
+def _eased(h: Nonsmooth) -> Nonsmooth | None:
+    """What may stand for an h that is not convex: its convex part, `L1` for a concave penalty, or nothing at all."""
+    if h.is_convex or h.is_manifold:
+        return None
+    if isinstance(h, Sum):
+        parts = [part for part in (h.penalty, h.constraint) if part.is_convex]
+        return parts[0] if len(parts) == 1 else None
+    return L1(h.lam) if _is_concave(h) else Zero()  # type: ignore[attr-defined]
+
+
+def _convexified(problem: Problem, instead: Callable[[Nonsmooth], Nonsmooth | None]) -> Problem | None:
+    """The problem with `instead(h)` for every h that has one; None where none has, or it is not convex then."""
+    others = [instead(block.h) for block in problem.blocks]
     blocks = [
-        Block(f=b.f, h=L1(b.h.lam) if own else b.h, A=A, shape=b.shape)  # type: ignore[attr-defined]
-        for b, A, own in zip(problem.blocks, problem.operators, concave, strict=True)
+        Block(f=b.f, h=h or b.h, A=A, shape=b.shape)
+        for b, h, A in zip(problem.blocks, others, problem.operators, strict=True)
     ]
-    relaxed = Problem(blocks, problem.b) if any(concave) else None
-    return relaxed if relaxed is not None and is_convex(relaxed) else None
+    changed = Problem(blocks, problem.b) if any(h is not None for h in others) else None
+    return changed if changed is not None and is_convex(changed) else None
+
+
+def lowest_of(
+    problem: Problem, first: Result, count: int, again: Again, limit: float | None, seed: Any
+) -> Result:
+    """The best of `first` and of up to `count` starts of a small problem; fewer where `AGREEING` end at the lowest value.
+
+    The first of them is the answer of the problem with convex functions in the place of others; the next are drawn, in
+    units of the entries of `first`. What changes of single entries (`kicks`) make of the best is the last.
+    """
+    found, clock, begun = [first], Stopwatch(first.seconds, limit), time.process_time()
+    if first.status in STOPPED or clock.over():
+        return first
+
+    def attempt(start: Sequence[Array]) -> None:
+        try:
+            found.append(again(problem, start, clock.seconds()))
+        except (AssumptionError, DivergenceError, ValueError, ArithmeticError):  # this start leads nowhere
+            return
+
+    def enough() -> bool:
+        lowest = min(found, key=_rank)
+        room = AGREED * abs(lowest.fun)
+        agreeing = [r for r in found if r.success == lowest.success and r.fun <= lowest.fun + room]
+        return len(agreeing) >= AGREEING or clock.over() or time.process_time() > begun + LENGTH
+
+    relaxed = _convexified(problem, _eased)
+    if relaxed is not None:
+        with suppress(AssumptionError, DivergenceError, ValueError, ArithmeticError):
+            answer = again(relaxed, None, clock.seconds())
+            if answer.success:
+                attempt(answer.x)
+    like, rng = prototype(problem), np.random.default_rng([1, 0 if seed is None else seed])
+    units = {id(block): units_of(problem, i, first.x[i]) for i, block in enumerate(problem.blocks)}
+    tried = len(found)
+    while tried < count and not enough():
+        tried += 1
+        with suppress(ValueError, ArithmeticError):
+            attempt(drawn(problem, like, rng, _is_drawn, turned=lambda block, v: v * units[id(block)]))
+    for _ in range(KICKS):
+        point = kicked(problem, min(found, key=_rank).x, clock.over)
+        if point is None:
+            break
+        attempt(point)
+    best = min(found, key=_rank)
+    best.starts, best.seconds = len(found), clock.seconds()
+    return best
+
+
+def _is_drawn(block: Block, zero: Array) -> bool:
+    return not block.h.is_convex or block.f is not None
+
+
+def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
+    """How large the entries of block i are: 1/√(‖A e_j‖² + ∂²f/∂x_j²) at x, times what makes them as long as x."""
+    f, size = problem.blocks[i].f, float(np.linalg.norm(x))
+    if size == 0 or problem.blocks[i].h.is_manifold:
+        return 1.0
+    squares = column_norms(problem, i) ** 2
+    bend = f.hessian(x) if f is not None and x.size <= BENT else None
+    if isinstance(bend, np.ndarray):
+        squares = squares + np.abs(np.diag(bend) if bend.ndim == 2 else bend).reshape(x.shape)
+    scale = np.sqrt(np.where(squares > 0, squares, 1.0))
+    return float(np.linalg.norm(scale * x)) / scale
 
 
 def best_of(
-    problem: Problem,
-    first: Result,
-    count: int,
-    again: Callable[[Problem, Sequence[Array] | None, float], Result],
-    tol: float,
-    limit: float | None,
-    seed: Any,
+    problem: Problem, first: Result, count: int, again: Again, tol: float, limit: float | None, seed: Any
 ) -> Result:
     """The best of `first` and of further starts; `again(problem, x0, seconds used)` solves from one.
 
@@ -153,8 +262,7 @@ def best_of(
             return rounded
     like, rng = prototype(problem), np.random.default_rng(seed)
     while len(found) < count and not clock.over():
-        start = drawn(problem, like, rng, lambda block, zero: not block.h.is_convex or block.f is not None)
-        found.append(again(problem, start, clock.seconds()))
+        found.append(again(problem, drawn(problem, like, rng, _is_drawn), clock.seconds()))
     point = exchanged(problem, min(found, key=_rank).x, clock.over)
     if point is not None:
         found.append(_held(problem, point, again, clock, tol) or again(problem, point, clock.seconds()))
@@ -176,7 +284,7 @@ def _relaxation(problem: Problem) -> Problem | None:
 
 
 def _held(
-    problem: Problem, x: Sequence[Array], again: Callable[..., Result], clock: Stopwatch, tol: float
+    problem: Problem, x: Sequence[Array], again: Again, clock: Stopwatch, tol: float
 ) -> Result | None:
     """The other blocks solved for, while the discrete ones stay where they are: steps of all blocks may lead away.
 

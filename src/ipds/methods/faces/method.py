@@ -31,7 +31,7 @@ from ...theory.state import State, residual_of
 from ..base import Method
 from .active import applies, settle
 from .restricted import Restricted, assembled
-from .swaps import column_norms, eliminated, first_entry, improve
+from .swaps import column_norms, eliminated, first_entry, improve, shaken
 
 LOOK = 5
 """Iterations between looks at the faces."""
@@ -41,6 +41,8 @@ SHOWN = (1, 2, 4)
 """Looks at which the solution on the face at hand is shown."""
 EARLY = 10
 """Iterations before which a point that is 0 does not end a run: entries may still appear."""
+AWAITED = 2 * LOOK * PATIENCE
+"""Iterations for which an answer waits for its face to be tried."""
 EXACT = 1e-9
 """Relative certificate up to which an answer is held on to."""
 RISE = 1e-9
@@ -119,7 +121,7 @@ class OnFaces(Method):
         first, state = self.first.step(setup.first, carry.first)
         carry = carry._replace(t=t, first=first)
         if not setup.at or (t % LOOK and t > 1) or state.transient or not state.settled:
-            return carry, state
+            return carry, replace(state, settled=state.settled and not is_awaited(carry))
         found = [setup.problem.blocks[i].h.face(state.q[i]) for i in setup.at]
         faces = {i: face for i, face in zip(setup.at, found, strict=True) if isinstance(face, Coordinates)}
         if len(faces) < len(setup.at):
@@ -137,11 +139,10 @@ class OnFaces(Method):
         if empty:
             return carry._replace(seen=-1), state
         labels = tuple(face.label.astype(np.int8) for face in faces.values())
-        if not all(map(np.array_equal, labels, carry.labels)):
-            return _shown(setup, carry._replace(labels=labels, seen=1), state, faces)
-        carry = carry._replace(seen=carry.seen + 1)
+        same = all(map(np.array_equal, labels, carry.labels))
+        carry = carry._replace(labels=labels, seen=carry.seen + 1 if same else 1)
         if carry.seen < carry.wait:
-            return _shown(setup, carry, state, faces)
+            return _shown(setup, carry, replace(state, settled=not is_awaited(carry)), faces)
         solved = finish(setup, state, faces, carry.x)
         if solved is None:
             return carry._replace(seen=0, wait=carry.wait + PATIENCE), state
@@ -176,6 +177,14 @@ def _shown(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinate
 def _is_on(faces: dict[int, Coordinates], x: tuple[Array, ...]) -> bool:
     """Whether x has these nonzeros."""
     return all(np.array_equal(x[i] != 0, face.label) for i, face in faces.items())
+
+
+def is_awaited(carry: Carry) -> bool:
+    """Whether faces have not been tried yet, but soon will be: until then a point is no answer, as others may be lower.
+
+    Every full support of a cardinality is critical; only its neighbours tell a poor one.
+    """
+    return carry.wait == PATIENCE and 0 < carry.seen and carry.t < AWAITED and not carry.holds
 
 
 def has_flat_faces(problem: Problem, last: int) -> bool:
@@ -221,6 +230,8 @@ def finish(
             other = eliminated(*settled)
             other = None if other is None else improve(*other, setup.norms)
             settled = min((pair for pair in (settled, other) if pair is not None), key=_reached)
+        if settled is not None:
+            settled = shaken(*settled, setup.norms)
     if settled is None:
         return None
     restricted, found = settled

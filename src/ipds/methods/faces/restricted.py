@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from ...errors import AssumptionError
-from ...functions import Composed, Smooth, Zero
+from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, Weighted, Zero
 from ...functions.composed import SmoothSum, total
 from ...functions.faces import Coordinates, Support, prox_point
 from ...functions.losses import LinearModel
@@ -28,6 +28,7 @@ from ...theory.certificate import certify, subgradients
 from ...theory.objective import objective
 from ...theory.state import State, prox_step
 from ..newton import NewtonALM
+from .bounded import within_bounds
 from .pivots import least_deviations, reweighted
 from .smooth import Total, minimised
 
@@ -35,8 +36,8 @@ STEPS = 80
 """Newton steps at most."""
 PATIENCE = 12
 """Newton steps without a better certificate at most."""
-DENSE = 1000
-"""Rows up to which equations are solved as one dense system."""
+FEW = 100
+"""Columns up to which they are written out one by one."""
 WRITTEN_OUT = 10**6
 """Entries up to which sparse columns are written out for exchanges."""
 NEAR = 1e-11
@@ -87,11 +88,11 @@ class Restricted:
     def solve(self, x: tuple[Any, ...], z: Any) -> State | None:
         """A solution of `problem` as its State.
 
-        By exchanges for least absolute deviations, by plain Newton steps where everything is smooth or an equation,
-        else `NewtonALM`.
+        By exchanges for least absolute deviations, by plain Newton steps where everything is smooth, an equation or a
+        bound, else `NewtonALM`.
         """
         y = self.start(x)
-        return self.exactly(y) or self._smoothly(y) or self._on_equations(y) or self._by_newton(y, z)
+        return self.exactly(y) or self._smoothly(y) or within_bounds(self, y) or self._by_newton(y, z)
 
     def reached(self, found: State) -> float:
         """The objective at a solution of `problem`, every block in its set."""
@@ -215,47 +216,6 @@ class Restricted:
         own = np.zeros(u.shape) if isinstance(last.h, Zero) else last.h.subgradient(u)
         return self._solution(parts, u, own, slope)
 
-    @cached_property
-    def _equations(self) -> np.ndarray | None:
-        """Which rows are equations, where the others are nothing at all and only f is to be minimised; else None."""
-        *others, last = self.problem.blocks
-        kinks = last.h.kinks(last.shape)
-        if kinks is None or last.f is not None or not all(isinstance(block.h, Zero) for block in others):
-            return None
-        left, right, _, lower, upper = (np.ravel(a) for a in kinks.filled(last.shape))
-        held, nothing = lower == upper, np.isinf(lower) & np.isinf(upper) & (left == 0) & (right == 0)
-        return held if np.all(held | nothing) else None
-
-    def _on_equations(self, y: tuple[Any, ...]) -> State | None:
-        """By Newton steps for ∇F(y) + Mᵀs = 0, (M y + c)_T = place_T, T the rows that are equations."""
-        held = self._equations
-        if held is None or math.prod(self.whole.shape) > DENSE:
-            return None
-        M, c = self.rows()
-        if M is None:
-            return None
-        last, (T,) = self.problem.blocks[-1], np.nonzero(held)
-        place = np.ravel(last.h.kinks(last.shape).filled(last.shape).lower)  # type: ignore[union-attr]
-        v, A, s = np.concatenate([np.ravel(yi) for yi in y[:-1]]), M[T], np.zeros(len(c))
-        for _ in range(STEPS):
-            gradient, hessian = self.gradient(v), self.hessian(v)
-            if hessian is None:
-                return None
-            K = np.block([[hessian, A.T], [A, np.zeros((len(T), len(T)))]])
-            try:
-                step = np.linalg.solve(K, np.concatenate([-gradient, place[T] - c[T] - A @ v]))
-            except np.linalg.LinAlgError:
-                return None
-            if not np.all(np.isfinite(step)):
-                return None
-            v = v + step[: len(v)]
-            if np.linalg.norm(step[: len(v)]) <= ENOUGH * np.linalg.norm(v):
-                break
-        s[T], u = step[len(v) :], M @ v + c
-        u[T] = place[T]
-        u, s = u.reshape(last.shape), s.reshape(last.shape)
-        return self._solution(self.split(v), u, s, s)
-
     def _solution(self, parts: list[np.ndarray], u: np.ndarray, s: np.ndarray, slope: np.ndarray) -> State:
         """The State at the blocks `parts` and u with s ∈ ∂h(u), `slope` = ∇f(u) + s of the last block: z = -slope/a."""
         step = prox_step(u, s)
@@ -353,6 +313,21 @@ def _inside(f: Smooth | None, face: Coordinates, fixed: np.ndarray) -> Smooth | 
     if isinstance(f, LinearModel) and isinstance(f.G, Matrix) and fixed.ndim == 1 and not np.any(fixed):
         own = with_parts(f, G=Matrix(f.G.matrix[:, face.free]))
         return own if own.is_convex else Local(own)
+    if isinstance(f, Linear) and not np.any(fixed):
+        return Linear(np.broadcast_to(f.c, fixed.shape).ravel()[face.free])
+    if isinstance(f, LeastSquares) and not np.any(fixed):
+        G = _written_out(f.G, fixed.shape, face.free)
+        if G is not None:
+            y = np.ravel(np.broadcast_to(f.y, f.G.output_shape(fixed.shape)))
+            return LeastSquares(G, y)
+    if isinstance(f, Quadratic) and fixed.ndim == 1 and not np.any(fixed) and _is_dense(f.Q):
+        own = {"is_convex": True} if f.is_convex else {}  # every part of Q ≽ 0 is
+        Q = f.Q.matrix[np.ix_(face.free, face.free)]  # type: ignore[attr-defined]
+        return with_parts(f, Q=Matrix(Q), c=np.broadcast_to(f.c, fixed.shape)[face.free], _no_linear_term=False, **own)
+    if isinstance(f, Weighted):
+        inner = _inside(f.f, face, fixed)
+        assert inner is not None
+        return Weighted(inner, f.weight, f.constant)
     if isinstance(f, SmoothSum):
         return total([own for own in (_inside(term, face, fixed) for term in f.terms) if own is not None])
     k, n = face.dimension, fixed.size
@@ -364,10 +339,26 @@ def _inside(f: Smooth | None, face: Coordinates, fixed: np.ndarray) -> Smooth | 
     return Composed(f, Transpose(Sampling(mask)), fixed if np.any(fixed) else 0.0)
 
 
+def _written_out(op: Operator, shape: tuple[int, ...], free: np.ndarray) -> np.ndarray | None:
+    """The columns of A that belong to few free entries, as a matrix; None where they are many."""
+    if len(free) > FEW or len(free) * math.prod(op.output_shape(shape)) > WRITTEN_OUT:
+        return None
+    columns, entry = [], np.zeros(shape)
+    for k in free:
+        entry.flat[k] = 1.0
+        columns.append(np.ravel(op.apply(entry)))
+        entry.flat[k] = 0.0
+    return np.stack(columns, axis=1) if columns else None
+
+
+def _is_dense(op: Operator) -> bool:
+    return isinstance(op, Matrix) and type(op.matrix) is np.ndarray
+
+
 def _columns(op: Operator, shape: tuple[int, ...], face: Coordinates) -> Any:
     """A on the free entries."""
-    if isinstance(op, Matrix) and len(shape) == 1 and type(op.matrix) is np.ndarray:
-        return op.matrix[:, face.free]
+    if _is_dense(op) and len(shape) == 1:
+        return op.matrix[:, face.free]  # type: ignore[attr-defined]
     mask = np.zeros(shape, bool)
     mask.flat[face.free] = True
     embed = Transpose(Sampling(mask))

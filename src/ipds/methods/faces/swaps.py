@@ -33,6 +33,8 @@ LEAVERS, JOINERS = 12, 2
 """Entries that are replaced where constraints or prices are there, and entries tried in the place of each."""
 FAR = 50
 """A trial ends where the cheapest leaver costs, before others make up for it, this many times what joining earned."""
+SHAKEN, SHAKES = 60, 4
+"""Entries up to which, and how often, several are exchanged at random."""
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
 
@@ -46,6 +48,41 @@ def improve(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) 
             break
         restricted, found, value = better
     return restricted, found
+
+
+def shaken(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) -> tuple[Restricted, State]:
+    """The best after a third of the free entries of a small block, chosen at random, gave way to others, `SHAKES` times.
+
+    One exchange at a time ends where two at once would go on.
+    """
+    rng, best, value = np.random.default_rng(0), (restricted, found), restricted.reached(found)
+    i, face = next(iter(restricted.faces.items()))
+    if len(restricted.faces) > 1 or not isinstance(face, Support) or face.exchange is None:
+        return best
+    if face.x.size > SHAKEN or face.dimension < 2:
+        return best
+    for _ in range(SHAKES):
+        raise_if_late()
+        face = best[0].faces[i]
+        assert isinstance(face, Support)
+        free = rng.permutation(face.one_of_each(face.free))
+        leaving, joining = free[: max(2, len(free) // 3)], list[int]()
+        for k in leaving:
+            alike = ~face.label.ravel() & (face.exchange.ravel() == face.exchange.flat[k])
+            for j in joining:
+                alike[face.together(j)] = False
+            joining += [int(j) for j in rng.permutation(np.flatnonzero(alike))[:1]]
+        if not joining:
+            break
+        leaving = leaving[: len(joining)]
+        other = Restricted(restricted.whole, {i: face.having(joining, leaving)})
+        solved = other.solve(_placed(*best), found.z)
+        if solved is None:
+            continue
+        pair = improve(other, solved, norms)
+        if pair[0].reached(pair[1]) < value - LOWER * abs(value):
+            best, value = pair, pair[0].reached(pair[1])
+    return best
 
 
 def first_entry(
@@ -78,14 +115,15 @@ def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State]
     whole, (i, face) = restricted.whole, next(iter(restricted.faces.items()))
     if len(restricted.faces) > 1 or not isinstance(face, Support) or face.exchange is None or face.price:
         return None
-    if face.x.size > SMALL or np.ptp(face.exchange):
+    if face.x.size > SMALL or np.ptp(face.exchange) or face.group is not None:
         return None
     x, z, left = _placed(restricted, found), found.z, np.ones(face.x.size, bool)
     while True:
         raise_if_late()
         support = left.reshape(face.x.shape)
         own = Restricted(
-            whole, {i: Support(np.zeros_like(face.x), support, face.exchange, face.h, face.cost)}
+            whole,
+            {i: Support(np.zeros_like(face.x), support, face.exchange, face.h, face.cost)},
         )
         solved = own.solve(x, z)
         if solved is None:
@@ -171,7 +209,8 @@ def _replaced(
     assert isinstance(face, Support)
     if face.exchange is None or face.x.size > SMALL or len(face.free) < 2:
         return
-    order = face.free[np.argsort(abs(x[i].flat[face.free]), kind="stable")]
+    free = face.one_of_each(face.free)
+    order = free[np.argsort([_size(face, x[i], k) for k in free], kind="stable")]
     for k in order[:LEAVERS]:
         raise_if_late()
         fewer = Restricted(restricted.whole, {**restricted.faces, i: face.having(leaving=[k])})
@@ -179,7 +218,7 @@ def _replaced(
         if solved is None:
             continue
         score = _score(fewer, solved, i, norms)
-        score.flat[k] = 0.0
+        score.flat[face.together(k)] = 0.0
         outside = np.where(
             fewer.faces[i].label | (face.exchange != face.exchange.flat[k]), 0.0, score
         ).ravel()
@@ -213,18 +252,20 @@ def _swapped(
     for k in _leaving(wider, whole_x, i, rivals, FAR * (value - lowest) + lowest):
         raise_if_late()
         narrower = Restricted(restricted.whole, {**restricted.faces, i: face.having([j], [k])})
-        solved = narrower.solve(_without(whole_x, i, k), joined.z)
+        solved = narrower.solve(_without(whole_x, i, face.together(k)), joined.z)
         if solved is not None:
             yield narrower, solved
 
 
 def _leaving(wider: Restricted, x: tuple[Any, ...], i: int, rivals: np.ndarray, most: float) -> Iterable[int]:
     """Rivals worth a trial: the one that costs least, if not too much; the smallest where each breaks a constraint."""
-    cost, k = min((wider.value(wider.start(_without(x, i, k))), int(k)) for k in rivals)
+    face = wider.faces[i]
+    assert isinstance(face, Support)
+    cost, k = min((wider.value(wider.start(_without(x, i, face.together(k)))), int(k)) for k in rivals)
     if np.isfinite(cost):
         return [k] if cost <= most else []
     count = RIVALS if math.prod(wider.whole.shape) <= SMALL else 1
-    return map(int, rivals[np.argsort(abs(x[i].flat[rivals]), kind="stable")[:count]])
+    return map(int, rivals[np.argsort([_size(face, x[i], k) for k in rivals], kind="stable")[:count]])
 
 
 def _placed(restricted: Restricted, found: State) -> tuple[Any, ...]:
@@ -233,8 +274,13 @@ def _placed(restricted: Restricted, found: State) -> tuple[Any, ...]:
     return tuple(xi if k not in faces else faces[k].embed(xi) for k, xi in enumerate(found.q))
 
 
-def _without(x: tuple[Any, ...], i: int, k: int) -> tuple[Any, ...]:
-    """x with entry k of block i at 0."""
+def _size(face: Support, x: np.ndarray, k: int) -> float:
+    """The norm of the entries that go with entry k."""
+    return float(np.linalg.norm(x.flat[face.together(k)]))
+
+
+def _without(x: tuple[Any, ...], i: int, entries: np.ndarray) -> tuple[Any, ...]:
+    """x with these entries of block i at 0."""
     own = x[i].copy()
-    own.flat[k] = 0.0
+    own.flat[entries] = 0.0
     return (*x[:i], own, *x[i + 1 :])
