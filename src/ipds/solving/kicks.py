@@ -2,8 +2,8 @@
 
 Where a set is of isolated points or of several pieces (integers, 0 or an interval, one entry of each row), every step
 that is short leads back to where it began. An entry is moved by as much as entries differ, the prox makes a point of the
-set of that, and what is lower is taken; where an equation has to hold, two entries are moved at once, one against the
-other.
+set of that, and what is lower is taken; where no single one helps, two entries are moved, one against the other, as an
+equation may ask.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from ..functions import L0
+from ..functions.scalar import ScalarPenalty
 from ..problem import Block, Problem
 from .flips import Arrays, Merit, follower
 
@@ -27,6 +29,9 @@ NEAR = 1e-12
 """A step so short that a prox only leads to where h is finite."""
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
+
+Moves = Iterable[dict[int, float]]
+"""New values of entries."""
 
 
 def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) -> Arrays | None:
@@ -60,8 +65,10 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
 
 
 def _is_stuck(block: Block) -> bool:
-    """Whether short steps may stay where they are: on sets of pieces, and between bounds under an f that bends down."""
+    """Whether short steps may stay where they are: sets of pieces, concave penalties, an f that bends down in bounds."""
     h, f = block.h, block.f
+    if isinstance(h, ScalarPenalty):
+        return not h.is_convex and not isinstance(h, L0)  # supports of that one are exchanged on its faces
     if not h.is_convex:
         return not (h.has_faces or h.is_manifold) and h.face(np.zeros(block.shape)) is None
     bounded = bool(np.all(np.isfinite(np.asarray(h.width(block.shape), float))))
@@ -72,20 +79,22 @@ def _next(
     merit: Merit, x: Arrays, value: tuple[float, float], i: int, late: Callable[[], bool]
 ) -> tuple[Arrays, tuple[float, float]] | None:
     """The lowest point with one entry of block i moved, or else with two; None where none is lower."""
-    h, size = merit.problem.blocks[i].h, float(np.max(np.abs(x[i]))) or 1.0
+    h, own, n = merit.problem.blocks[i].h, x[i].ravel(), x[i].size
+    sizes = [sign * length * (float(np.max(np.abs(own))) or 1.0) for length in LENGTHS for sign in (1, -1)]
     enough = (1 - LOWER) * value[0], value[1] - LOWER * abs(value[1])
-    singles = [((k, s),) for k in range(x[i].size) for s in (1.0, -1.0)]
-    pairs: Iterable[tuple[tuple[int, float], ...]] = ()
-    if x[i].size <= PAIRED:
-        pairs = (((k, 1.0), (j, -1.0)) for k, j in itertools.permutations(range(x[i].size), 2))
+    singles: Moves = ({k: new} for k in range(n) for new in (*(own[k] + d for d in sizes), 0.0))
+    pairs: Moves = (
+        {k: own[k] + d, j: own[j] - d}
+        for k, j in itertools.combinations(range(n if n <= PAIRED else 0), 2)
+        for d in sizes
+    )
     for moves in (singles, pairs):
         lowest, best = enough, None
-        for some, length in itertools.product(moves, LENGTHS):
+        for move in moves:
             if late():
                 return None
             v = x[i].copy()
-            for k, sign in some:
-                v.flat[k] += sign * length * size
+            v.flat[list(move)] = list(move.values())
             trial = (*x[:i], h.prox(v, 1.0 if h.is_set else NEAR), *x[i + 1 :])
             reached = merit(trial)
             if reached < lowest:

@@ -50,9 +50,9 @@ STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
 """Ends that somebody asked for: no further start after them."""
 LONG = 1000
 """Iterations after which a failure is one."""
-FEW, QUICK = 400, 1.0
+FEW, QUICK = 150, 1.0
 """Entries, and seconds of work for a first answer, up to which several starts look for a lower one."""
-AGREEING, AGREED = 4, 1e-6
+AGREEING, AGREED = 3, 1e-6
 """Starts that end at the lowest value, relative differences up to this, after which no other is tried."""
 LENGTH = 2.0
 """Seconds of work after which no other is tried, either."""
@@ -179,7 +179,7 @@ def lowest_of(
     """The best of `first` and of up to `count` starts of a small problem; fewer where `AGREEING` end at the lowest value.
 
     The first of them is the answer of the problem with convex functions in the place of others; the next are drawn, in
-    units of the entries of `first`. What changes of single entries (`kicks`) make of the best is the last.
+    units of the entries of `first`, and changed in single entries (`kicks`); so is the best of all, at last.
     """
     found, clock, begun = [first], Stopwatch(first.seconds, limit), time.process_time()
     if first.status in STOPPED or clock.over():
@@ -209,7 +209,8 @@ def lowest_of(
     while tried < count and not enough():
         tried += 1
         with suppress(ValueError, ArithmeticError):
-            attempt(drawn(problem, like, rng, _is_drawn, turned=lambda block, v: v * units[id(block)]))
+            start = drawn(problem, like, rng, _is_drawn, turned=lambda block, v: v * units[id(block)])
+            attempt(kicked(problem, start, clock.over) or start)
     for _ in range(KICKS):
         point = kicked(problem, min(found, key=_rank).x, clock.over)
         if point is None:
@@ -218,6 +219,12 @@ def lowest_of(
     best = min(found, key=_rank)
     best.starts, best.seconds = len(found), clock.seconds()
     return best
+
+
+def _centred(block: Block, v: Array) -> Array:
+    """v around the middle of two values, so that either is as likely."""
+    h = block.h
+    return 0.5 * (h.lo + h.hi) + (h.hi - h.lo) * v if isinstance(h, Binary) else v
 
 
 def _is_drawn(block: Block, zero: Array) -> bool:
@@ -243,8 +250,8 @@ def best_of(
     """The best of `first` and of further starts; `again(problem, x0, seconds used)` solves from one.
 
     The first of these is what exchanges of entries of discrete blocks (`flips`) make of the answer of the convex
-    relaxation, where there is one; the others are drawn; the last is what exchanges make of the best. Where the first
-    is as low as the relaxation, nothing is lower, and there are no others.
+    relaxation, where there is one; the others are drawn, and exchanged too; the last is what exchanges make of the best.
+    Where the first is as low as the relaxation, nothing is lower, and there are no others.
     """
     found, clock = [first], Stopwatch(first.seconds, limit)
     if first.status in STOPPED or clock.over():
@@ -262,7 +269,8 @@ def best_of(
             return rounded
     like, rng = prototype(problem), np.random.default_rng(seed)
     while len(found) < count and not clock.over():
-        found.append(again(problem, drawn(problem, like, rng, _is_drawn), clock.seconds()))
+        start = drawn(problem, like, rng, _is_drawn, turned=_centred)
+        found.append(again(problem, exchanged(problem, start, clock.over) or start, clock.seconds()))
     point = exchanged(problem, min(found, key=_rank).x, clock.over)
     if point is not None:
         found.append(_held(problem, point, again, clock, tol) or again(problem, point, clock.seconds()))

@@ -225,7 +225,7 @@ def test_a_run_from_either_sign_resumes(tmp_path):
 def test_a_wrong_finish_is_refused(monkeypatch):
     problem, *_ = regression(1)
     monkeypatch.setattr(ipds.methods.faces.method, "EXACT", 0.0)  # nothing is exact enough
-    refused = solve(problem, tol=1e-4)
+    refused = solve(problem, tol=1e-4, method=OnFaces(AcceleratedIPDS()))
     first = solve(problem, tol=1e-4, method=AcceleratedIPDS())
     assert refused.nit == first.nit
     assert np.array_equal(refused.x[0], first.x[0])

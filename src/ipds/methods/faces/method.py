@@ -229,9 +229,7 @@ def finish(
         if settled is not None and problem.restorable is None:  # constraints: first-order steps choose poorly
             other = eliminated(*settled)
             other = None if other is None else improve(*other, setup.norms)
-            settled = min((pair for pair in (settled, other) if pair is not None), key=_reached)
-        if settled is not None:
-            settled = shaken(*settled, setup.norms)
+            settled = shaken(*min((p for p in (settled, other) if p is not None), key=_reached), setup.norms)
     if settled is None:
         return None
     restricted, found = settled

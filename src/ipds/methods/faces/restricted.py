@@ -346,7 +346,7 @@ def _written_out(op: Operator, shape: tuple[int, ...], free: np.ndarray) -> np.n
     columns, entry = [], np.zeros(shape)
     for k in free:
         entry.flat[k] = 1.0
-        columns.append(np.ravel(op.apply(entry)))
+        columns.append(np.array(op.apply(entry)).ravel())  # a copy: an identity returns what it is given
         entry.flat[k] = 0.0
     return np.stack(columns, axis=1) if columns else None
 
