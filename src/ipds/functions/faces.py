@@ -148,7 +148,9 @@ class Support(Coordinates):
 
     def together(self, k: int) -> np.ndarray:
         """The entries that come and go with entry k."""
-        return np.array([k]) if self.group is None else np.flatnonzero(self.group.ravel() == self.group.flat[k])
+        return (
+            np.array([k]) if self.group is None else np.flatnonzero(self.group.ravel() == self.group.flat[k])
+        )
 
     def one_of_each(self, entries: np.ndarray) -> np.ndarray:
         """The first of these entries in every group."""

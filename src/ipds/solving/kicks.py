@@ -1,9 +1,9 @@
 """Changes of single entries: out of a minimum of an h that is known by its prox alone, or of an f between bounds.
 
 Where a set is of isolated points or of several pieces (integers, 0 or an interval, one entry of each row), every step
-that is short leads back to where it began. An entry is moved by as much as entries differ, the prox makes a point of the
-set of that, and what is lower is taken; where no single one helps, two entries are moved, one against the other, as an
-equation may ask.
+that is short leads back to where it began. An entry is moved by as much as entries differ, the prox makes a point of
+the set of that, and what is lower is taken; where no single one helps, two entries are moved, one against the other, as
+an equation may ask.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
 
 
 def _is_stuck(block: Block) -> bool:
-    """Whether short steps may stay where they are: sets of pieces, concave penalties, an f that bends down in bounds."""
+    """Whether short steps may lead nowhere: sets of pieces, concave penalties, an f that bends down in bounds."""
     h, f = block.h, block.f
     if isinstance(h, ScalarPenalty):
         return not h.is_convex and not isinstance(h, L0)  # supports of that one are exchanged on its faces

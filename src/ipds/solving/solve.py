@@ -76,7 +76,7 @@ def solve(
     ----------
     problem : the blocks and the constraint.
     x0, z0 : starting blocks and multiplier; default: feasible, seeded by `seed`, made for the problem. Small problems
-        with sets of several pieces (`Binary`, say) are started several times then; `result.starts` counts.
+        that are not convex are started several times then; `result.starts` counts.
     method : "auto", a name, or a method object such as `IPDS("sound")`.
     max_iter : iterations at most.
     tol : success means that the relative certificate is at most this.
@@ -143,7 +143,8 @@ def solve(
     count = starts_for(problem, chosen)
     if count > 1:
         return best_of(problem, result, count, again, tol, time_limit, seed)
-    if chosen is None and has_many_minima(problem, result, time.process_time() - work):
+    one_run = callback is not None or result.status is Status.MAX_ITER  # followed, or long enough
+    if chosen is None and not one_run and has_many_minima(problem, result, time.process_time() - work):
         return lowest_of(problem, result, STARTS["balanced"], again, time_limit, seed)
     return from_convex(problem, result, again) if chosen is None else result
 

@@ -145,21 +145,22 @@ def convex_start(problem: Problem) -> Problem | None:
         return None
     if sum(math.prod(block.shape) for block in problem.blocks) > SMALL:
         return None
-    return _convexified(problem, lambda h: L1(h.lam) if _is_concave(h) else None)
+    return _convexified(problem, _as_l1)
 
 
-def _is_concave(h: Any) -> bool:
-    return isinstance(h, ScalarPenalty) and h.has_faces and not h.is_convex
+def _as_l1(h: Any) -> Nonsmooth | None:
+    """`L1` for a concave penalty of entries."""
+    return L1(h.lam) if isinstance(h, ScalarPenalty) and h.has_faces and not h.is_convex else None
 
 
-def _eased(h: Nonsmooth) -> Nonsmooth | None:
+def _eased(h: Any) -> Nonsmooth | None:
     """What may stand for an h that is not convex: its convex part, `L1` for a concave penalty, or nothing at all."""
     if h.is_convex or h.is_manifold:
         return None
     if isinstance(h, Sum):
         parts = [part for part in (h.penalty, h.constraint) if part.is_convex]
         return parts[0] if len(parts) == 1 else None
-    return L1(h.lam) if _is_concave(h) else Zero()  # type: ignore[attr-defined]
+    return _as_l1(h) or Zero()
 
 
 def _convexified(problem: Problem, instead: Callable[[Nonsmooth], Nonsmooth | None]) -> Problem | None:
@@ -176,7 +177,7 @@ def _convexified(problem: Problem, instead: Callable[[Nonsmooth], Nonsmooth | No
 def lowest_of(
     problem: Problem, first: Result, count: int, again: Again, limit: float | None, seed: Any
 ) -> Result:
-    """The best of `first` and of up to `count` starts of a small problem; fewer where `AGREEING` end at the lowest value.
+    """The best of `first` and of up to `count` starts of a small problem; fewer where `AGREEING` end at one value.
 
     The first of them is the answer of the problem with convex functions in the place of others; the next are drawn, in
     units of the entries of `first`, and changed in single entries (`kicks`); so is the best of all, at last.
@@ -250,8 +251,8 @@ def best_of(
     """The best of `first` and of further starts; `again(problem, x0, seconds used)` solves from one.
 
     The first of these is what exchanges of entries of discrete blocks (`flips`) make of the answer of the convex
-    relaxation, where there is one; the others are drawn, and exchanged too; the last is what exchanges make of the best.
-    Where the first is as low as the relaxation, nothing is lower, and there are no others.
+    relaxation, where there is one; the others are drawn, and exchanged too; the last is what exchanges make of the
+    best. Where the first is as low as the relaxation, nothing is lower, and there are no others.
     """
     found, clock = [first], Stopwatch(first.seconds, limit)
     if first.status in STOPPED or clock.over():
@@ -291,9 +292,7 @@ def _relaxation(problem: Problem) -> Problem | None:
     return Problem(blocks, problem.b) if all(block.h.is_convex for block in blocks) else None
 
 
-def _held(
-    problem: Problem, x: Sequence[Array], again: Again, clock: Stopwatch, tol: float
-) -> Result | None:
+def _held(problem: Problem, x: Sequence[Array], again: Again, clock: Stopwatch, tol: float) -> Result | None:
     """The other blocks solved for, while the discrete ones stay where they are: steps of all blocks may lead away.
 
     None where that is not certified, or nothing is discrete. Every s is normal to a discrete set, so what is critical

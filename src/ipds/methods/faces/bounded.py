@@ -2,9 +2,9 @@
 
     min F(y)   subject to   lower ≤ y ≤ upper,   E y = e
 
-With the entries in B held at a bound, Newton steps solve ∇F(y) + Eᵀs = 0 outside B and E y = e. Entries that leave their
-bounds then join B, the one that leaves the most first; where none does, those whose force ∇F + Eᵀs points inside leave
-B, one by one, until none is left: the method of active sets. A simplex is y ≥ 0 with one more equation.
+With the entries in B held at a bound, Newton steps solve ∇F(y) + Eᵀs = 0 outside B and E y = e. Then the entry that
+leaves its bounds the most joins B; where none does, the one whose force ∇F + Eᵀs points inside the most leaves B, until
+there is none: the method of active sets. A simplex is y ≥ 0 with one more equation.
 Nocedal & Wright, Numerical Optimization, chapter 16 (2006).
 """
 

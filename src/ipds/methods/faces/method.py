@@ -184,7 +184,7 @@ def is_awaited(carry: Carry) -> bool:
 
     Every full support of a cardinality is critical; only its neighbours tell a poor one.
     """
-    return carry.wait == PATIENCE and 0 < carry.seen and carry.t < AWAITED and not carry.holds
+    return carry.wait == PATIENCE and carry.seen > 0 and carry.t < AWAITED and not carry.holds
 
 
 def has_flat_faces(problem: Problem, last: int) -> bool:

@@ -323,7 +323,9 @@ def _inside(f: Smooth | None, face: Coordinates, fixed: np.ndarray) -> Smooth | 
     if isinstance(f, Quadratic) and fixed.ndim == 1 and not np.any(fixed) and _is_dense(f.Q):
         own = {"is_convex": True} if f.is_convex else {}  # every part of Q ≽ 0 is
         Q = f.Q.matrix[np.ix_(face.free, face.free)]  # type: ignore[attr-defined]
-        return with_parts(f, Q=Matrix(Q), c=np.broadcast_to(f.c, fixed.shape)[face.free], _no_linear_term=False, **own)
+        return with_parts(
+            f, Q=Matrix(Q), c=np.broadcast_to(f.c, fixed.shape)[face.free], _no_linear_term=False, **own
+        )
     if isinstance(f, Weighted):
         inner = _inside(f.f, face, fixed)
         assert inner is not None

@@ -51,7 +51,7 @@ def improve(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) 
 
 
 def shaken(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) -> tuple[Restricted, State]:
-    """The best after a third of the free entries of a small block, chosen at random, gave way to others, `SHAKES` times.
+    """The best after a third of the free entries of a small block, drawn at random, gave way to others, `SHAKES` times.
 
     One exchange at a time ends where two at once would go on.
     """
@@ -65,6 +65,7 @@ def shaken(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) -
         raise_if_late()
         face = best[0].faces[i]
         assert isinstance(face, Support)
+        assert face.exchange is not None
         free = rng.permutation(face.one_of_each(face.free))
         leaving, joining = free[: max(2, len(free) // 3)], list[int]()
         for k in leaving:
