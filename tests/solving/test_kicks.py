@@ -1,0 +1,158 @@
+"""Several starts of small problems, and changes of single entries, against enumeration."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy
+
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import L1, Box, Cardinality, LeastSquares, Quadratic, RowCardinality, smooth
+from ipds.modelling import quad_form, sum_squares, term
+from ipds.solving.kicks import kicked
+from ipds.solving.starts import has_many_minima, units_of
+
+
+class Integers:
+    """Whole numbers between two."""
+
+    is_convex = False
+
+    def __call__(self, x):
+        return 0.0 if np.all(x == np.clip(np.round(x), -2, 2)) else np.inf
+
+    def prox(self, v, step):
+        return np.clip(np.round(v), -2, 2)
+
+
+class ZeroOrBetween:
+    """0, or between .5 and 1."""
+
+    is_convex = False
+
+    def __call__(self, x):
+        return 0.0 if np.all((x == 0) | ((x >= 0.5) & (x <= 1.0))) else np.inf
+
+    def prox(self, v, step):
+        near = np.clip(v, 0.5, 1.0)
+        return np.where(v**2 <= (v - near) ** 2, 0.0, near)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whole_numbers_known_by_their_prox(seed):
+    rng = np.random.default_rng(seed)
+    B = rng.normal(size=(9, 5))
+    B[:, 1] += 0.6 * B[:, 0]
+    y = B @ rng.integers(-2, 3, 5) + 0.7 * rng.normal(size=9)
+    points = np.array(list(itertools.product(range(-2, 3), repeat=5)), float)
+    best = 0.5 * np.min(np.sum((points @ B.T - y) ** 2, axis=1))
+    result = solve(Problem([Block(f=LeastSquares(B, y), h=Integers(), shape=5)]), seed=0)
+    assert result.success
+    assert result.starts > 1
+    assert result.fun == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_zero_or_an_interval(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(25, 6))
+    X[:, 1] += X[:, 0]
+    y = X[:, [0, 4]] @ [0.6, 0.9] + 0.8 * rng.normal(size=25)
+    supports = itertools.chain.from_iterable(itertools.combinations(range(6), k) for k in range(1, 7))
+    fits = (scipy.optimize.lsq_linear(X[:, list(S)], y, bounds=(0.5, 1.0)).cost for S in supports)
+    x = Variable(6, name="x")
+    result = solve(minimize(0.5 * sum_squares(X @ x - y) + term(ZeroOrBetween(), x)), seed=0)
+    assert result.success
+    assert result.fun == pytest.approx(min(0.5 * y @ y, *fits), rel=1e-5)
+
+
+def test_a_move_of_two_entries_keeps_an_equation():
+    """x₁ + x₂ = 1 with x₂ cheaper: no single move meets the equation."""
+    blocks = [
+        Block(f=Quadratic(0.0, np.array([2.0, 1.0])), h=Integers(), A=np.ones((1, 2)), shape=2),
+        Block(h=Box(0.0, 0.0), shape=1),
+    ]
+    found = kicked(Problem(blocks, b=1.0), (np.array([1.0, 0.0]), np.zeros(1)), lambda: False)
+    assert found is not None
+    assert found[0].sum() == 1.0
+    assert found[0] @ [2.0, 1.0] < 2.0
+
+
+def test_what_is_lowest_stays():
+    problem = Problem([Block(f=LeastSquares(np.eye(2), np.array([1.2, -0.9])), h=Integers(), shape=2)])
+    assert kicked(problem, (np.array([1.0, -1.0]),), lambda: False) is None
+    assert kicked(problem, (np.array([0.0, -1.0]),), lambda: True) is None  # no time
+    start = np.array([0.0, -1.0])
+    np.testing.assert_array_equal(kicked(problem, (start,), lambda: False)[0], [1.0, -1.0])
+    np.testing.assert_array_equal(start, [0.0, -1.0])
+
+
+def test_convexity_of_a_callers_function_is_looked_at():
+    convex = smooth(lambda x: float(np.sum(x**4)), grad=lambda x: 4 * x**3)
+    wavy = smooth(lambda x: float(np.sum(np.cos(x))), grad=lambda x: -np.sin(x))
+    for f, many in ((convex, False), (wavy, True)):
+        problem = Problem([Block(f=f, h=Box(-3.0, 3.0), shape=3)])
+        result = solve(problem, seed=0)
+        assert has_many_minima(problem, result, 0.0) is many
+        assert (result.starts > 1) is many
+        assert not has_many_minima(problem, result, 1e9)  # a long solve is enough
+
+
+def test_a_callback_and_a_limit_belong_to_one_run():
+    rng = np.random.default_rng(0)
+    problem = Problem(
+        [Block(f=LeastSquares(rng.normal(size=(9, 4)), rng.normal(size=9)), h=Integers(), shape=4)]
+    )
+    assert solve(problem, seed=0).starts > 1
+    assert solve(problem, seed=0, callback=lambda intermediate_result: None).starts == 1
+    wave = smooth(lambda x: float(np.sum(np.cos(x))), grad=lambda x: -np.sin(x))
+    assert solve(Problem([Block(f=wave, h=L1(0.1), shape=3)]), seed=0, max_iter=1).starts == 1
+
+
+def test_starts_have_the_units_of_the_columns():
+    scale = np.array([1e-3, 1.0, 1e3])
+    problem = Problem([Block(f=LeastSquares(np.diag(scale), np.ones(3)), shape=3)])
+    np.testing.assert_allclose(units_of(problem, 0, 1 / scale), np.sqrt(3) / scale)
+
+
+def test_a_function_that_turns_out_not_to_be_convex_is_solved_to_the_end():
+    """Newton steps find that out, and first-order steps go on from there."""
+    rng = np.random.default_rng(1000)
+    A, b = rng.normal(size=(15, 15)), rng.normal(size=15)
+    A = A + A.T
+    steepest = float(np.abs(np.linalg.eigvalsh(A)).max())
+    f = smooth(lambda x: 0.5 * x @ A @ x + b @ x, grad=lambda x: A @ x + b, lipschitz=steepest)
+    result = solve(Problem([Block(f=f, h=Box(-1.0, 1.0), shape=15)]), seed=0)
+    assert result.success
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_few_assets_of_least_variance(seed):
+    rng = np.random.default_rng(seed)
+    F = 0.1 * rng.normal(size=(11, 3))
+    S, w = F @ F.T + np.diag(0.01 + 0.02 * rng.random(11)), Variable(11, name="w")
+    result = solve(minimize(quad_form(w, S) + Cardinality(3)(w), [w >= 0, w.sum() == 1]), seed=0)
+    best = np.inf
+    for T in itertools.chain.from_iterable(itertools.combinations(range(11), k) for k in (1, 2, 3)):
+        shares = np.linalg.solve(S[np.ix_(T, T)], np.ones(len(T)))
+        if shares.min() > 0:
+            best = min(best, 1 / shares.sum())
+    assert result.success
+    assert result.fun == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_with_fewer_entries_than_they_may_have(seed):
+    """Nonnegative entries, at most two in each row, where some rows are best with one or none."""
+    rng = np.random.default_rng(seed)
+    X, W0 = np.abs(rng.normal(size=(25, 4))), np.zeros((5, 4))
+    for i in range(5):
+        W0[i, rng.choice(4, 2, replace=False)] = rng.normal(size=2)
+    Y, W = W0 @ X.T + 0.3 * rng.normal(size=(5, 25)), Variable((5, 4), name="W")
+    result = solve(minimize(0.5 * sum_squares(W @ X.T - Y) + RowCardinality(2)(W), [W >= 0]), seed=0)
+    pairs = [list(S) for S in itertools.combinations(range(4), 2)]
+    best = sum(min(0.5 * scipy.optimize.nnls(X[:, S], y)[1] ** 2 for S in pairs) for y in Y)
+    assert result.success
+    assert result.fun == pytest.approx(best, rel=1e-6)
