@@ -28,7 +28,7 @@ def test_demo_solves_names_what_it_found_and_draws(tmp_path):
     for part in (
         "Cardinality(4)",
         "worst radius",
-        "97.0% of 569 right",
+        "96.3% of 569 right",
         "component 2: alcohol, ash, color_intensity, proline\nconverged",
         "What to try next",
     ):
