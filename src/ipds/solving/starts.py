@@ -90,7 +90,10 @@ def has_many_minima(problem: Problem, first: Result, seconds: float) -> bool:
     """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
 
     An f that does not say whether it is convex is looked at around the answer `first`, which took `seconds` of work.
+    Orthonormal columns are left to annealing.
     """
+    if any(isinstance(block.h, Stiefel) for block in problem.blocks):
+        return False
     if sum(math.prod(block.shape) for block in problem.blocks) > FEW or seconds > QUICK:
         return False
     if type(prototype(problem)) is not np.ndarray:
