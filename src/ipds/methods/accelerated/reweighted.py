@@ -28,6 +28,8 @@ FLOOR, SHRINK = 0.5, 0.1
 """First ε in units of the largest norm, and its factor from step to step."""
 SMALL = 200
 """Rows of V up to which eigenvectors are cheap."""
+ROWS = 8192
+"""Rows of G that are weighted at a time."""
 
 
 def reweighted_start(R: ReducedProblem, x: Arrays, z: Array) -> tuple[Arrays, Array]:
@@ -46,7 +48,7 @@ def reweighted_start(R: ReducedProblem, x: Arrays, z: Array) -> tuple[Arrays, Ar
     value, floor = float(sizes.sum()), FLOOR * float(sizes.max())
     for _ in range(STEPS if floor > 0 else 0):
         inverse = 1 / np.maximum(sizes, floor)
-        _, new, _, _, failed = scipy.linalg.lapack.dsyevr((G.T * inverse) @ G, range="I", iu=V.shape[1])
+        _, new, _, _, failed = scipy.linalg.lapack.dsyevr(weighted_gram(G, inverse), range="I", iu=V.shape[1])
         u = G @ new
         sizes = row_norms(u)
         last, value, floor = value, float(sizes.sum()), SHRINK * floor
@@ -58,3 +60,12 @@ def reweighted_start(R: ReducedProblem, x: Arrays, z: Array) -> tuple[Arrays, Ar
     if d is None:
         return given
     return (np.ascontiguousarray(V),), R.force(math.copysign(R.h.lam, -R.c) * d)  # A_j x_j = -G V
+
+
+def weighted_gram(G: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Σ_i w_i g_i g_iᵀ, without a weighted copy of G."""
+    total = np.zeros((G.shape[1], G.shape[1]))
+    for begin in range(0, len(G), ROWS):
+        rows = G[begin : begin + ROWS]
+        total += (rows.T * weights[begin : begin + ROWS]) @ rows
+    return total
