@@ -178,7 +178,8 @@ and z). With a checkpoint it holds the last one too. Held at the peak, for two b
 arrays), a smooth f and a manifold, as in sparse PCA: the point with its gradient and b - z/β (3 arrays), the trial with
 ∇f, x̆, z and its gradient, the tangent part beside it (6), and the best point (3): 12 arrays, 6 copies, and some
 bookkeeping. A search that anneals keeps the x to return to as well (half a copy). Small problems (500x20, and the
-regression with its 7000 numbers) also feel two temporaries of up to 8192 numbers, in which differences are compared.
+regression with its 7000 numbers) also feel a dozen temporaries of up to 32,768 numbers, which are not cut into pieces,
+and, where supports are exchanged, the columns of the support.
 Where one block is as good as all (dual PCP: y ≫ x), a copy is one array, and the trial (Ax, u or z, x̆, b - z/β), the
 best point (x̆, z) and the feasible point at which a check evaluates the objective make 7.
 
