@@ -195,11 +195,14 @@ def lowest_of(
         except (AssumptionError, DivergenceError, ValueError, ArithmeticError):  # this start leads nowhere
             return
 
+    def over() -> bool:
+        return clock.over() or time.process_time() > begun + LENGTH
+
     def enough() -> bool:
         lowest = min(found, key=_rank)
         room = AGREED * abs(lowest.fun)
         agreeing = [r for r in found if r.success == lowest.success and r.fun <= lowest.fun + room]
-        return len(agreeing) >= AGREEING or clock.over() or time.process_time() > begun + LENGTH
+        return len(agreeing) >= AGREEING or over()
 
     relaxed = _convexified(problem, _eased)
     if relaxed is not None:
@@ -214,9 +217,9 @@ def lowest_of(
         tried += 1
         with suppress(ValueError, ArithmeticError):
             start = drawn(problem, like, rng, _is_drawn, turned=lambda block, v: v * units[id(block)])
-            attempt(kicked(problem, start, clock.over) or start)
+            attempt(kicked(problem, start, over) or start)
     for _ in range(KICKS):
-        point = kicked(problem, min(found, key=_rank).x, clock.over)
+        point = kicked(problem, min(found, key=_rank).x, over)
         if point is None:
             break
         attempt(point)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..._arrays import Array
 from ...functions import Zero
-from ...functions.faces import Coordinates
+from ...functions.faces import Coordinates, Support
 from ...operators import Identity
 from ...problem import Block, Problem
 from ...theory.certificate import certify, subgradients
@@ -230,6 +230,8 @@ def finish(
             other = eliminated(*settled)
             other = None if other is None else improve(*other, setup.norms)
             settled = shaken(*min((p for p in (settled, other) if p is not None), key=_reached), setup.norms)
+        elif settled is not None and any(isinstance(face, Support) and face.h for face in faces.values()):
+            settled = shaken(*settled, setup.norms)
     if settled is None:
         return None
     restricted, found = settled
