@@ -31,6 +31,7 @@ class PCAReconstruction(Smooth):
     No global Lipschitz constant: see `local_lipschitz`. On VᵀV = I it equals ‖D‖²/(2m) + `PCAVariance`.
     `center=True` subtracts the column means of D, for sparse D without making it dense.
 
+    >>> import numpy as np
     >>> f = PCAReconstruction(np.diag([2.0, 1.0]))
     >>> f(np.array([[1.0], [0.0]]))
     0.25
