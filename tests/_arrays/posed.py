@@ -101,8 +101,9 @@ CASES = {
     "fixed penalty": (regression, FixedPenaltyADMM("he-yuan-2012")),
     "manpg": (pca, ManPG()),
     "rialm": (pca, RiemannianALM()),
-    "sparse regression": (sparse_regression, "auto"),
-    "dual pcp": (dual_pcp, "auto"),
+    # auto would start elsewhere and look for exact solutions in NumPy alone
+    "sparse regression": (sparse_regression, AcceleratedIPDS()),
+    "dual pcp": (dual_pcp, AcceleratedIPDS()),
     "low rank": (low_rank, "auto"),
     "fused": (fused, AcceleratedIPDS()),  # auto would take Newton steps in NumPy alone
     "phases": (phases, "auto"),
