@@ -54,6 +54,8 @@ FEW, QUICK = 150, 1.0
 """Entries, and seconds of work for a first answer, up to which several starts look for a lower one."""
 AGREEING, AGREED = 3, 1e-6
 """Starts that end at the lowest value, relative differences up to this, after which no other is tried."""
+ROUNDED = 1e-12
+"""Objectives as near as this, in units of the largest of the first run, differ by rounding alone."""
 LENGTH = 2.0
 """Seconds of work after which no other is tried, either."""
 KICKS = 3
@@ -198,11 +200,16 @@ def lowest_of(
     def over() -> bool:
         return clock.over() or time.process_time() > begun + LENGTH
 
+    size = ROUNDED * float(np.max(np.abs(first.history["objective"]), initial=0.0))
+
+    def lowest() -> list[Result]:
+        """Those that end at the lowest value, the first of them first."""
+        best = min(found, key=_rank)
+        room = AGREED * abs(best.fun) + size
+        return [r for r in found if r.success == best.success and r.fun <= best.fun + room]
+
     def enough() -> bool:
-        lowest = min(found, key=_rank)
-        room = AGREED * abs(lowest.fun)
-        agreeing = [r for r in found if r.success == lowest.success and r.fun <= lowest.fun + room]
-        return len(agreeing) >= AGREEING or over()
+        return len(lowest()) >= AGREEING or over()
 
     relaxed = _convexified(problem, _eased)
     if relaxed is not None:
@@ -219,11 +226,11 @@ def lowest_of(
             start = drawn(problem, like, rng, _is_drawn, turned=lambda block, v: v * units[id(block)])
             attempt(kicked(problem, start, over) or start)
     for _ in range(KICKS):
-        point = kicked(problem, min(found, key=_rank).x, over)
+        point = kicked(problem, lowest()[0].x, over)
         if point is None:
             break
         attempt(point)
-    best = min(found, key=_rank)
+    best = lowest()[0]
     best.starts, best.seconds = len(found), clock.seconds()
     return best
 
