@@ -200,6 +200,14 @@ def test_column_cardinality_is_row_cardinality_of_the_transpose() -> None:
     assert h(x) == 0
     assert h(v) == np.inf
     assert np.all(np.abs(x).sum(axis=0) == np.sort(np.abs(v), axis=0)[-2:].sum(axis=0))
+    assert np.array_equal(h.prox_jacobian(v, 1.0), x != 0)
+    assert not ColumnCardinality(4).is_idle((6, 3))  # of rows, it were: they have three entries
+    assert ColumnCardinality(4).is_idle((4, 30))
+
+
+def test_few_loadings_of_each_component_are_not_said_to_be_any() -> None:
+    model = SparsePCA(n_components=3, sparsity=4).fit(blocks())
+    assert "does not constrain" not in model.result_.message
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse.linalg as spla
 
-from .._arrays import Array
+from .._arrays import Array, Shape
 from ..functions import RowCardinality
 
 
@@ -20,8 +20,14 @@ class ColumnCardinality(RowCardinality):
     def contains(self, x: Array) -> bool:
         return super().contains(x.T)
 
-    def project(self, v: Array) -> Array:
-        return super().project(v.T).T
+    def mask(self, score: Array) -> Array:
+        return super().mask(score.T).T
+
+    def is_idle(self, shape: Shape) -> bool:
+        return super().is_idle(shape[::-1])
+
+    def face(self, x: Array) -> None:
+        """None: columns on given supports are orthonormal only where those suit each other, so none is exchanged."""
 
 
 def orthonormal_on_support(V: np.ndarray, steps: int = 30) -> np.ndarray | None:
