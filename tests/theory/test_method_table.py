@@ -1,10 +1,26 @@
 """The table of methods in `problem.check()`."""
 
+import numpy as np
 import pytest
 
 import problems
 from ipds import Block, Problem
-from ipds.functions import L0, L1, MCP, PCAVariance, Quadratic, Stiefel
+from ipds.functions import (
+    L0,
+    L1,
+    MCP,
+    Box,
+    Differentiable,
+    NegativeLog,
+    NonNegative,
+    PCAVariance,
+    Quadratic,
+    Rank,
+    Sphere,
+    Stiefel,
+    smooth,
+)
+from ipds.functions.rank_manifold import RankManifold
 from ipds.theory.theorems import THEOREMS
 
 
@@ -30,6 +46,7 @@ def test_the_table_lists_every_method_with_its_assumptions():
 def test_who_is_guaranteed_on_sparse_pca():
     assert pca().check().methods.guaranteed == (
         "IPDS('sound')",
+        "AcceleratedIPDS()",
         "RADMM()",
         "Subgradient(decay='diminishing')",
         "ManPG()",
@@ -47,11 +64,51 @@ def test_the_rows_of_ipds_agree_with_the_report(build):
 
 def test_methods_without_a_theorem_are_never_guaranteed():
     table = pca().check().methods
-    for name in ("IPDS('practical')", "AcceleratedIPDS()"):
-        row = table.named(name)
-        assert not row.guarantee
-        assert not row.lacks
-        assert "certificate" in str(row)
+    row = table.named("IPDS('practical')")
+    assert not row.guarantee
+    assert not row.lacks
+    assert "certificate" in str(row)
+
+
+def accelerated(*blocks, b=0.0):
+    row = Problem(list(blocks), b=b).check().methods.named("AcceleratedIPDS()")
+    assert row.guarantee == (not row.lacks)
+    return [text.split(" (")[0] for text in row.lacks]
+
+
+def test_what_the_theorem_of_accelerated_ipds_asks():
+    """Lipschitz h of the block that goes, gradients and a floor unless the others are bounded, tame manifolds."""
+    concave, quartic = Quadratic(-1.0), smooth(lambda x: float(np.sum(x**4)), lambda x: 4 * x**3)
+    last = Block(h=L1(1.0), shape=4)
+    assert accelerated(Block(h=L0(1.0), A=-1.0, shape=4), last) == []
+    assert accelerated(Block(h=Rank(1), A=-1.0, shape=(4, 4)), Block(h=L1(1.0), shape=(4, 4))) == []
+    assert accelerated(Block(h=L0(1.0), A=-1.0, shape=4), Block(h=NonNegative(), shape=4)) == [
+        "its h Lipschitz"
+    ]
+    assert accelerated(Block(f=quartic, A=-1.0, shape=4), last) == ["∇f_i Lipschitz or other blocks bounded"]
+    assert accelerated(Block(f=quartic, h=Box(-1.0, 1.0), A=-1.0, shape=4), last) == []
+    assert accelerated(Block(f=concave, A=-1.0, shape=4), last) == [
+        "objective bounded below or other blocks bounded"
+    ]
+    # with block 2 bounded by the equation alone its f may fall: the reduced problem has it on a bounded set
+    assert accelerated(Block(h=Sphere(), A=-1.0, shape=4), Block(f=concave, h=L1(1.0), shape=4)) == []
+    tame = "no manifolds but Stiefel and spheres, forces bounded"
+    columns = Block(h=Stiefel(), A=-1.0, shape=(4, 2)), Block(h=L1(1.0), shape=(4, 2))
+    free = Block(f=Quadratic(1.0), A=-1.0, shape=(4, 2))
+    assert accelerated(columns[0], free, columns[1]) == []  # f stays where it is
+    moved = Block(f=Quadratic(1.0), h=L1(1.0), shape=(4, 2))
+    assert accelerated(columns[0], Block(h=L0(1.0), A=np.eye(4), shape=(4, 2)), moved) == [tame]
+    assert accelerated(Block(h=RankManifold(1), A=-1.0, shape=(4, 2)), columns[1]) == [tame]
+    G = problems.rng().standard_normal((4, 4))
+    assert "a block with A = c·I or an isometry, h convex" in accelerated(
+        Block(h=L0(1.0), A=G, shape=4), Block(h=L1(1.0), A=G, shape=4)
+    )
+
+
+def test_positive_functions_on_a_bounded_set_need_more_than_bounds():
+    """-log has no Lipschitz gradient on a box either."""
+    barrier = Block(f=Differentiable(NegativeLog()), h=Box(0.0, 1.0), A=-1.0, shape=4)
+    assert accelerated(barrier, Block(h=L1(1.0), shape=4)) == ["∇f_i Lipschitz or other blocks bounded"]
 
 
 def test_the_table_is_printed_and_is_data():

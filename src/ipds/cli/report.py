@@ -72,6 +72,7 @@ HINTS = {
     "TIME_LIMIT": "raise --time-limit or --tol",
     "STALLED": "raise --tol, or try another --method",
     "STALLED_FEASIBLE": "raise --tol, or try another --method",
+    "PENALTY_CEILING": "the constraints may have no solution; or try another --method",
     "INTERRUPTED": "with --checkpoint FILE a solve can be taken up again by --resume",
 }
 """What to do about a solve that ended so."""

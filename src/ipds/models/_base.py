@@ -33,6 +33,7 @@ ADVICE = {
     Status.TIME_LIMIT: "raise time_limit (now {time_limit} s)",
     Status.STALLED: "raise tol, or standardize the features",
     Status.STALLED_FEASIBLE: "raise tol, or standardize the features",
+    Status.PENALTY_CEILING: "standardize the features",
     Status.INTERRUPTED: "fit again to go on, with warm_start=True from where it stopped",
     Status.DIVERGED: "standardize the features, or try another method",
 }

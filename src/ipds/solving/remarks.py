@@ -22,7 +22,7 @@ LONG = 100
 """Iterations after which a limit is no longer why a convex problem is not solved."""
 FALLS = 1e-2
 """By what share of itself the objective falls where twice the answer counts as lower."""
-UNSOLVED = (Status.STALLED, Status.MAX_ITER, Status.TIME_LIMIT)
+UNSOLVED = (Status.STALLED, Status.PENALTY_CEILING, Status.MAX_ITER, Status.TIME_LIMIT)
 
 
 def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> list[str]:
@@ -52,7 +52,7 @@ def growing(problem: Problem, x: Sequence[Array], status: Status, nit: int) -> l
     Logistic regression of data that a plane separates, say: the coefficients grow for ever.
     """
     plain = all(type(xi) is np.ndarray for xi in x) and not np.any(problem.b)  # then 2x is feasible, too
-    early = nit < LONG and status not in (Status.STALLED, Status.STALLED_FEASIBLE)
+    early = nit < LONG and status not in (Status.STALLED, Status.STALLED_FEASIBLE, Status.PENALTY_CEILING)
     if early or status not in (*UNSOLVED, Status.STALLED_FEASIBLE) or not (plain and is_convex(problem)):
         return []
     here, beyond = (float(problem.objective([c * xi for xi in x])) for c in (1.0, 2.0))

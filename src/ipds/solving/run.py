@@ -16,7 +16,7 @@ from .history import History
 from .options import Options
 from .stopping import Check, Stagnation, Stopwatch, out_of_reach
 
-FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE)
+FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE, Status.PENALTY_CEILING)
 """Ends that higher limits would not change."""
 PROOFS = 5
 """Checks between two tries to prove that there is no solution; the last check tries as well."""
@@ -80,8 +80,9 @@ class Run:
             return
         self.record(check, Point.of(state, check), clock.seconds())
         self.status = self.limits(options) or self.watcher.status(check, state.z, options.tol)
-        if self.status is None and out_of_reach(self.history, certificate.rows):
-            self.status = Status.STALLED
+        lost = state.exhausted or out_of_reach(self.history, certificate.rows)
+        if lost and self.status in (None, Status.STALLED):
+            self.status = Status.PENALTY_CEILING
         due = check.t % (PROOFS * options.check_every) == 0
         if due or self.status is not None:
             self.proof = no_solution(problem, state, certificate, options.tol)

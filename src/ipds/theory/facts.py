@@ -19,13 +19,14 @@ from ..functions import (
     LTwoThirds,
     Nonsmooth,
     Smooth,
+    Sphere,
     Stiefel,
     Zero,
 )
 from ..operators import Identity, Operator
-from ..problem import Problem
+from ..problem import Block, Problem
 from .floors import falling_block
-from .structure import solvable
+from .structure import eliminable, solvable
 
 
 class Facts:
@@ -98,6 +99,22 @@ class Facts:
         """The block that the constraint can be solved for (`structure.solvable`)."""
         return solvable(self.problem)
 
+    @cached_property
+    def eliminated(self) -> Block | None:
+        """The block that a reduced problem is without (`structure.eliminable`)."""
+        j = eliminable(self.problem)
+        return None if j is None else self.problem.blocks[j]
+
+    @property
+    def remaining(self) -> list[Block]:
+        """The blocks of the reduced problem."""
+        return [block for block in self.problem.blocks if block is not self.eliminated]
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether all blocks of the reduced problem are known to stay in bounded sets."""
+        return all(np.all(np.isfinite(to_numpy(b.h.width(b.shape)))) for b in self.remaining)
+
     @property
     def others(self) -> list[Nonsmooth]:
         """The h of the blocks that stay when the constraint is solved for one."""
@@ -127,6 +144,11 @@ def is_zero(h: Nonsmooth) -> bool:
 def is_stiefel(h: Nonsmooth) -> bool:
     """Whether h is the indicator of orthonormal columns."""
     return isinstance(h, Stiefel)
+
+
+def has_reach(h: Nonsmooth) -> bool:
+    """Whether a manifold is known to be compact, and each point within a distance of it to have one nearest point."""
+    return isinstance(h, Stiefel | Sphere)
 
 
 def is_scaled_identity(op: Operator) -> bool:

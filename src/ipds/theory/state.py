@@ -45,6 +45,8 @@ class State:
     """False while the method means to go on from here even if the point is certified."""
     transient: bool = False
     """True while the point is smoothed on purpose, and not meant as an answer."""
+    exhausted: bool = False
+    """True where the penalty has long been at its ceiling, and the equation comes no nearer to holding."""
     moved: float = -math.inf
     """‖z⁺ - z‖ + ‖β(x⁺ - x)‖, where the paper's stopping rule was asked for: the run ends where it is at most `tol`."""
     due: bool = False
@@ -82,7 +84,7 @@ def measured(function: Callable[[Problem, State], Any], problem: Problem, state:
 @lru_cache(maxsize=1)
 def known_to_jax() -> None:
     """Let JAX take States apart."""
-    register_record(State, fixed=("last", "settled", "transient", "due"))
+    register_record(State, fixed=("last", "settled", "transient", "exhausted", "due"))
 
 
 def prox_step(x: Array, s: Array, usual: float = 0.0) -> float:

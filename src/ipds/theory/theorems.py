@@ -9,13 +9,13 @@ from typing import NamedTuple
 from .facts import (
     Facts,
     convex_smooth,
+    has_reach,
     is_scaled_identity,
     is_stiefel,
     is_zero,
     prox_regular,
     weakly_convex,
 )
-from .structure import eliminable
 
 
 class Requirement(NamedTuple):
@@ -48,6 +48,23 @@ def _smooth_before(facts: Facts) -> bool:
     return all(f is None for f in facts.f[:-1])
 
 
+def _lipschitz_eliminated(facts: Facts) -> bool:
+    block = facts.eliminated
+    return block is not None and math.isfinite(block.h.lipschitz(block.shape))
+
+
+def _gradients_reduced(facts: Facts) -> bool:
+    whole = all(f is None or f.domain is None for f in facts.f)
+    return GRADIENTS.holds(facts) or (facts.bounded and whole)
+
+
+def _gentle_manifolds(facts: Facts) -> bool:
+    """Whether the manifolds of a reduced problem have a reach, and its gradient along them a bound."""
+    manifolds = [block.h for block in facts.remaining if block.h.is_manifold]
+    moved = facts.eliminated is not None and facts.eliminated.f is not None
+    return all(map(has_reach, manifolds)) and (facts.bounded or not (manifolds and moved))
+
+
 def _bounded_last(facts: Facts) -> bool:
     return math.isfinite(facts.last.h.lipschitz(facts.last.shape))
 
@@ -78,8 +95,14 @@ NOT_BI = Requirement(
 )
 IN = Requirement("A_n injective", lambda p: p.injective)
 IM = Requirement("Im A_i in Im A_n", lambda p: p.images_included)
-ELIMINABLE = Requirement(
-    "a block with A = c·I or an isometry, h convex", lambda p: eliminable(p.problem) is not None
+ELIMINABLE = Requirement("a block with A = c·I or an isometry, h convex", lambda p: p.eliminated is not None)
+LIPSCHITZ_ELIMINATED = Requirement(
+    "its h Lipschitz (else it may end as PENALTY_CEILING)", _lipschitz_eliminated
+)
+GENTLE_MANIFOLDS = Requirement("no manifolds but Stiefel and spheres, forces bounded", _gentle_manifolds)
+GRADIENTS_REDUCED = Requirement("∇f_i Lipschitz or other blocks bounded", _gradients_reduced)
+FLOOR_REDUCED = Requirement(
+    "objective bounded below or other blocks bounded", lambda p: p.bounded or p.has_floor
 )
 SOLVABLE = Requirement("a block with A = c·I, h convex Lipschitz", lambda p: p.solvable is not None)
 OTHERS_ZERO = Requirement("other h_i = 0", lambda p: all(map(is_zero, p.others)))
@@ -174,7 +197,22 @@ THEOREMS = (
         note="diverges where A_n is bijective",
     ),
     Theorem("IPDS('practical')", "this package", (SEVERAL, LAST_CONVEX), "none", proved=False),
-    Theorem("AcceleratedIPDS()", "this package", (ELIMINABLE,), "none", proved=False),
+    Theorem(
+        "AcceleratedIPDS()",
+        "this package; on manifolds close to Xu, Jiang, Liu & So, arXiv:2410.00482 (2024)",
+        (ELIMINABLE, LIPSCHITZ_ELIMINATED, GRADIENTS_REDUCED, GENTLE_MANIFOLDS, FLOOR_REDUCED),
+        "limit",
+        note="to any ε; where β reaches its ceiling of 1e9 β⁰, to 2C_h/β of the equation",
+    ),
+    Theorem(
+        "NewtonALM()",
+        "Rockafellar, Math. Oper. Res. 1 (1976); Mehrotra, SIAM J. Optim. 2 (1992)",
+        (SEVERAL, CONVEX, IDENTITY),
+        "none",
+        note="Rockafellar's asks for errors that can be summed and a penalty that comes to rest; interior-point steps "
+        "with Mehrotra's corrector have none",
+        proved=False,
+    ),
     Theorem(
         "RADMM()",
         "Li, Ma & Srivastava (2022)",

@@ -65,6 +65,9 @@ FAR_OFF = 0.05
 """Relative residual of the equation from which on dual steps are far from settling a run."""
 INNER, STRETCHED = 10, 400
 """Steps at most between two dual steps, at first and after all stretching."""
+LENIENT = 1000
+"""Stages that may end before their tolerance, and dual steps in a row that may leave β as it is without a smaller
+residual: more than runs of usual length make. In the limit neither goes on for ever, which a theorem asks."""
 LOOSE, TIGHT = 0.1, 0.0005
 """What may be left of the gradient, in units of the first one, at a first dual step and while an annealing cools."""
 ROUNDS = 12
@@ -96,7 +99,25 @@ class Stage(NamedTuple):
     relative: float = 0.0
     """The same in units of what the equation adds up; 0 before the first dual step."""
     most: float = float(INNER)
-    """Steps between dual steps at most."""
+    """Steps between dual steps at most, until `LENIENT` stages have been cut."""
+    cut: int = 0
+    """Stages that ended before their tolerance."""
+    lowest: float = math.inf
+    """The smallest ‖Ax - b‖ at a dual step since the last cooling; one that is a little smaller is none."""
+    held: int = 0
+    """Dual steps since the last smaller one, or the last growth of β."""
+
+    def ended(self, left: float) -> Stage:
+        """The stage where `left` remains of the gradient; the last that is cut hands that on as the tolerance."""
+        if left <= self.tolerance:
+            return self
+        cut = self.cut + 1
+        return self._replace(cut=cut, tolerance=left if cut == LENIENT else self.tolerance)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether β should have grown, and could not: it is at its ceiling."""
+        return self.held > LENIENT
 
     @property
     def heavy(self) -> bool:
@@ -136,9 +157,11 @@ class Schedule:
         """The cycle by which a cooling stage cools."""
         return self.transition if stage.cycle < 0 else self.effort.cycles[stage.cycle]
 
-    def most_steps(self, stage: Stage) -> int:
-        """Steps of a stage at most."""
-        return self.cycle_of(stage).inner if stage.cooling else int(stage.most)
+    def most_steps(self, stage: Stage) -> float:
+        """Steps of a stage at most; ∞ once enough were cut: from then on each one reaches its tolerance."""
+        if stage.cooling:
+            return self.cycle_of(stage).inner
+        return int(stage.most) if stage.cut < LENIENT else math.inf
 
     def is_transient(self, stage: Stage) -> bool:
         """Whether an annealing is under way."""
@@ -183,7 +206,8 @@ class Schedule:
         if not stage.cooling:
             return stage
         beta = 1 / (self.smoothing(stage) * self.c**2)
-        return stage._replace(cooling=False, rounds=0, mu=0.0, beta=beta, tolerance=LOOSE * self.slope)
+        fresh = stage._replace(lowest=math.inf, held=0)
+        return fresh._replace(cooling=False, rounds=0, mu=0.0, beta=beta, tolerance=LOOSE * self.slope)
 
     def _smooth(self, stage: Stage, s: float) -> Stage:
         """Total smoothing s, almost all of it in μ."""

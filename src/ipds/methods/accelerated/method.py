@@ -20,6 +20,7 @@ from ..base import Method, lipschitz_at, require_positive
 from .annealing import (
     EFFORTS,
     HOT,
+    LENIENT,
     LOOSE,
     STRETCHED,
     Cycle,
@@ -50,7 +51,18 @@ from .reduced import (
     without,
 )
 from .reweighted import reweighted_start
-from .search import SHORTEST, Measures, Reference, Search, backtrack, barzilai_borwein, next_length, try_step
+from .search import (
+    SHORTER,
+    SHORTEST,
+    SPAN,
+    Measures,
+    Reference,
+    Search,
+    backtrack,
+    barzilai_borwein,
+    next_length,
+    try_step,
+)
 
 DECREASE = 1e-4
 """A step is accepted where the value falls by this fraction of ‖Δx‖²/α below the reference."""
@@ -88,6 +100,8 @@ class Setup:
     """Relative residual above which β grows at every dual step."""
     beta0: float
     """The first penalty."""
+    lengths: tuple[float, float]
+    """Between which every search starts that does not go on with another."""
     stretch: float = 1.0
     """Factor of the steps between dual steps after one that leaves stationarity behind."""
 
@@ -130,12 +144,13 @@ class AcceleratedIPDS(Method):
         Φ(x) = Σ_{i≠j} f_i(x_i) + h_j(x̆_j) + s‖d‖²/2,  ∇_iΦ = ∇f_i(x_i) - A_iᵀd/c
 
         reduced step  x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i), α of Barzilai-Borwein length, nonmonotone search
-        dual step     z ← -d/c, once little is left of the gradient, or after a few reduced steps
-        growth        β ← growth·β at a dual step, where the equation lags behind stationarity
+        dual step     z ← -d/c, once little is left of the gradient, or, a thousand times, after a few reduced steps
+        growth        β ← growth·β at a dual step, where the equation lags behind stationarity, or for a thousand
 
     On manifolds the tangent part of ∇_iΦ is used. Where a smooth f competes over a nonconvex set the smoothing may be
     raised again and lowered slowly (annealing, by `h.soften`), and it is large at first where h_j outweighs f; where
-    f_i has no global Lipschitz constant, h_i counts ω_i > 1 times at first; else μ = 0 and ω_i = 1.
+    f_i has no global Lipschitz constant, h_i counts ω_i > 1 times at first; else μ = 0 and ω_i = 1. These end, and what
+    remains has a theorem (docs/theory.md): every tolerance is met, or β reaches its ceiling.
 
     Parameters
     ----------
@@ -198,6 +213,7 @@ class AcceleratedIPDS(Method):
         may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, bend)]
         largest = max(curved)
+        alpha = max(1 / (largest * len(curved)), SHORTEST)
         setup = Setup(
             reduced=R,
             schedule=Schedule(
@@ -208,6 +224,7 @@ class AcceleratedIPDS(Method):
             growth=effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
             far=math.inf if gentle else SHARP_FAR,
             beta0=beta,
+            lengths=(max(alpha / SPAN, SHORTEST), alpha * SPAN),
             stretch=self.stretch,
         )
         carry = Carry(
@@ -216,7 +233,7 @@ class AcceleratedIPDS(Method):
             gradient=point.gradient,
             target=target,
             warm=tuple([block.h.warm_start(xi) for block, xi in zip(R.blocks, x, strict=True)]),
-            search=Search(max(1 / (largest * len(curved)), SHORTEST), Reference(float(point.value)), 0),
+            search=Search(alpha, alpha, Reference(float(point.value)), 0),
             stage=Stage(beta, 0.0, weights, LOOSE * slope, cooling=transition is not None),
             incumbent=Incumbent(math.inf, x),
         )
@@ -250,20 +267,23 @@ class AcceleratedIPDS(Method):
 
         # x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i)
         point, prox_points, warm, search, stationarity_norm = reduced_step(setup, carry)
+        # a search that has found no decrease goes on from where it began, with what is left of it
+        start = (carry.x, carry.gradient) if search.refused else (point.x, point.gradient)
         del carry  # where the caller has let go of it, its arrays make room for what follows
-        settled, transient = schedule.is_settled(stage), schedule.is_transient(stage)
-        state = snapshot(t, R, point, prox_points, s, stage.beta, stage.mu, settled, transient)
+        flags = schedule.is_settled(stage), schedule.is_transient(stage), stage.exhausted
+        state = snapshot(t, R, point, prox_points, s, stage.beta, stage.mu, *flags)
         if math.isinf(incumbent.value) and not stage.heavy:
             incumbent = Incumbent(math.inf, point.x)
         if stationarity_norm > stage.tolerance and search.inner < schedule.most_steps(stage):
-            return Carry(t, point.x, point.gradient, target, warm, search, stage, incumbent), state
+            return Carry(t, *start, target, warm, search, stage, incumbent), state
 
         place = point.place
         stage, vanished = lighten(stage, point.x)
         turn = Turn.RESTART if vanished else schedule.turn(stage, t)
         if turn is Turn.SHARPEN:  # z ← -d/c, β ← growth·β
             z = point.reduced_multiplier
-            stage = grow(setup, schedule.sharpen(stage), dual_step_norms(R, point), stationarity_norm)
+            stage = schedule.sharpen(stage.ended(stationarity_norm))
+            stage = grow(setup, stage, dual_step_norms(R, point), stationarity_norm)
         elif turn is Turn.COOL:  # z = β(b - target) as before
             z, stage = stage.beta * (R.b - target), schedule.cool(stage)
         else:  # z ← 0, x ← the incumbent
@@ -272,10 +292,10 @@ class AcceleratedIPDS(Method):
                 stage, value = schedule.anneal(stage), feasible_value(R, place)
                 incumbent = Incumbent(value, place.x) if value < incumbent.value else incumbent
             place = locate(R, incumbent.x)
-        del point, prox_points, target
+        del point, prox_points, target, start
         value, gradient = begin(setup, stage, place, z)
-        alpha = search.alpha * min(1.0, schedule.smoothing(stage) / s)  # the curvature grows as s shrinks
-        search = Search(alpha, Reference(value), 0)
+        alpha = search.usual * min(1.0, schedule.smoothing(stage) / s)  # the curvature grows as s shrinks
+        search = Search(alpha, alpha, Reference(value), 0)
         return Carry(t, place.x, gradient, R.target(z, stage.beta), warm, search, stage, incumbent), state
 
     def may_smooth(self, setup: Setup) -> bool:
@@ -301,9 +321,12 @@ class Move(NamedTuple):
 
 
 def reduced_step(setup: Setup, carry: Carry) -> Move:
-    """x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i), α by a nonmonotone search from the Barzilai-Borwein length."""
+    """x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i), α by a nonmonotone search from the Barzilai-Borwein length.
+
+    Where no length that was tried brings decrease, the move is that of the last one, and the search is to be continued.
+    """
     phi, tau, weights = setup.phi(carry.stage), setup.tau, carry.stage.weights
-    s, (first, reference, inner) = setup.schedule.smoothing(carry.stage), carry.search
+    s, (first, usual, reference, inner) = setup.schedule.smoothing(carry.stage), carry.search
     level = reference.value + ROUNDING * setup.eps * abs(reference.value)
 
     def attempt(alpha: float) -> tuple[bool, Any]:
@@ -311,11 +334,17 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
         start = carry.x, carry.gradient, carry.target, s, weights, carry.warm
         numbers, *arrays = fetch(*pure(try_step, phi, steps, tau, setup.eps, *start, like=carry.x[0]))
         measures = Measures(*numbers)
-        return measures.value <= level - DECREASE * measures.dx_dx / alpha, (measures, steps, *arrays)
+        falls = measures.value <= level - DECREASE * measures.dx_dx / alpha
+        return falls, (falls, measures, steps, *arrays)
 
-    alpha, (measures, steps, point, v, warm) = backtrack(attempt, first)
-    spectral = barzilai_borwein(measures.dx_dx, measures.dx_dg, measures.dg_dg, long=carry.t % 2 == 1)
-    search = Search(next_length(alpha, spectral), reference.after(measures.value), inner + 1)
+    alpha, (falls, measures, steps, point, v, warm) = backtrack(attempt, first)
+    if falls and (measures.dx_dx > 0 or first == usual):
+        spectral = barzilai_borwein(measures.dx_dx, measures.dx_dg, measures.dg_dg, long=carry.t % 2 == 1)
+        least, most = setup.lengths
+        following = min(max(next_length(alpha, spectral), least), most)
+        search = Search(following, following, reference.after(measures.value), inner + 1)
+    else:  # nor is one that rounding has made none a decrease
+        search = Search(max(SHORTER * alpha, SHORTEST), usual, reference, inner + 1)
     prox_points = tuple([(vi, step * weight) for vi, step, weight in zip(v, steps, weights, strict=True)])
     return Move(point, prox_points, warm, search, math.sqrt(measures.stationarity_square))
 
@@ -338,19 +367,25 @@ def _begin(
 def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: float) -> Stage:
     """The stage after a dual step: β grows where the constraint lags behind stationarity; the tolerance shrinks."""
     rounding, force = ROUNDING * setup.eps * norms.size, math.hypot(*norms.adjoints_z)
-    # at first the constraint may hurry ahead; in the long run it must not
+    # at first the constraint may hurry ahead; in the long run it must not, nor wait for ever
     balance = 1.0 if stage.cycle >= 0 or stage.rounds > HASTE else 0.1
     lags = (
         norms.residual > max(LAG * stage.feasibility, rounding)
         and norms.residual * force > balance * stationarity_norm * norms.size
     )
+    smaller = norms.residual <= max(LAG * stage.lowest, rounding)
+    held = 0 if smaller else stage.held + 1
+    lags = lags or held > LENIENT
     growth = setup.growth if lags or norms.residual > setup.far * norms.size else 1.0
     if setup.schedule.is_transient(stage):
         growth = SHARPEN
+    beta = min(stage.beta * growth, max(stage.beta, CEILING * setup.beta0))
     lagging = stationarity_norm * norms.size > 2 * norms.residual * force
     return stage._replace(
         most=min(float(STRETCHED), setup.stretch * stage.most) if lagging else stage.most,
-        beta=min(stage.beta * growth, max(stage.beta, CEILING * setup.beta0)),
+        beta=beta,
+        lowest=min(norms.residual, stage.lowest) if smaller else stage.lowest,
+        held=0 if beta > stage.beta else held,
         tolerance=max(TIGHTER * stage.tolerance, TIGHTEST * setup.eps * setup.schedule.slope),
         rounds=stage.rounds + 1,
         feasibility=norms.residual,

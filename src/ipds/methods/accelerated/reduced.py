@@ -306,6 +306,7 @@ def snapshot(
     mu: float,
     settled: bool = True,
     transient: bool = False,
+    exhausted: bool = False,
 ) -> State:
     """The State of a point of the reduced problem, block j put back; x̆ is a prox with step `s`."""
     place = point.place
@@ -330,6 +331,7 @@ def snapshot(
         values=insert(place.f, R.j, 0.0 if R.f is None else None),
         settled=settled,
         transient=transient,
+        exhausted=exhausted,
     )
 
 

@@ -17,6 +17,8 @@ SHORTEST = 1e-307
 """No step is shorter; anything above the range of denormals may be what the units of the data ask for."""
 LONGEST, LEAST = 1e4, 1e-4
 """Factors between which a length lies of the one before."""
+SPAN = 1e20
+"""Factor by which the first length of a search differs from the first of all at most: some bound, for a theorem."""
 
 Outcome = TypeVar("Outcome")
 
@@ -42,9 +44,16 @@ class Search(NamedTuple):
 
     alpha: float
     """The length it tries first."""
+    usual: float
+    """The same, or where searches are being refused, and go on with ever shorter lengths, that of the first of them."""
     reference: Reference
     inner: int
     """Steps since the stage began."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the last search has found no decrease, and this one goes on from the same point."""
+        return self.alpha < self.usual
 
 
 def barzilai_borwein(dx_dx: float, dx_dg: float, dg_dg: float, *, long: bool) -> float:
@@ -72,7 +81,7 @@ def next_length(alpha: float, proposed: float) -> float:
 def backtrack(attempt: Callable[[float], tuple[bool, Outcome]], alpha: float) -> tuple[float, Outcome]:
     """(α, outcome) of the first attempt(α) = (accepted, outcome) that is accepted, α a quarter as long every time.
 
-    The last of `TRIES` is taken as it is.
+    (α, outcome) of the last of `TRIES` where none is.
 
     >>> backtrack(lambda alpha: (alpha < 0.1, f"tried {alpha}"), 1.0)
     (0.0625, 'tried 0.0625')
