@@ -152,7 +152,8 @@ def test_problems_and_their_assumptions_are_html_tables():
     assert "IPDS('sound')" in text
     assert repr(wrong.check()) == str(wrong.check())
     lines = text.splitlines()
-    assert any("AcceleratedIPDS()" in line and "no theorem" in line for line in lines)
+    assert any("IPDS('practical')" in line and "lacks: h_n convex" in line for line in lines)
+    assert any("AcceleratedIPDS()" in line and "yes limit" in line for line in lines)
     assert any("IPDS('sound')" in line and "h_n convex; h_n Lipschitz" in line for line in lines)
 
 

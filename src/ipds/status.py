@@ -24,6 +24,4 @@ class Status(Enum):
     DIVERGED = (
         "diverged: the iterates are no longer finite or grow without bound; this is the best point before"
     )
-    PENALTY_CEILING = (
-        "stalled: the penalty has grown as far as it may, and the equation comes no nearer to holding"
-    )
+    PENALTY_CEILING = "stalled: however large the penalty, the equation comes no nearer to holding"
