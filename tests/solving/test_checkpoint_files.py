@@ -170,6 +170,7 @@ FORGERIES = {
 def test_a_forged_file_is_refused(forgery, tmp_path):
     path = tmp_path / "a"
     run(path)
+    path.with_name("a.previous").unlink()
     forged(path, FORGERIES[forgery])
     with pytest.raises(CheckpointError, match="delete or rename it"):
         run(path)

@@ -1,6 +1,6 @@
 """Checkpoints: a solve that was stopped, killed or cut off goes on where it was, to the same bits.
 
-What is saved at a check is the method's carry, the run beside it (`Leg`) and a fingerprint of the problem; what is
+What is saved at a check is the method's carry, the run beside it and a fingerprint of the problem; what is
 fixed (setup, start) is made anew. The file (`saved`) is written beside its place, synced and renamed, and the one
 before it is kept as PATH.previous: a crash at any moment leaves a whole file.
 """
@@ -14,10 +14,9 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,15 +25,15 @@ from ..io.replacing import remove_leftovers, replacing
 from ..status import Status
 from ..theory.state import State
 from .fingerprint import Identity, differences
-from .history import History
+from .history import CHECK, History
 from .run import FINAL, Point, Run
-from .saved import SavedFile, leaves, mapped, write
-from .stopping import Check, Stagnation
+from .saved import FOREIGN, SavedFile, leaves, mapped, write
+from .stopping import Stagnation
 
-FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors that a file not written by this package leads to."""
 OURS = {"ipds", "contextlib", "numpy", "scipy", "array_api_compat", "dask", "jax", "torch"}
-"""Packages on the way to such an error; where there is another, it comes from the caller's code."""
+"""Packages on the way to an error that a file leads to; where there is another, it comes from the caller's code."""
+STATUSES = (None, *Status)
+"""How a run that is saved may have ended; the first goes on."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ class Checkpoint:
     on_error : what to do where a file cannot be written (full disk, read-only folder): "continue" warns and goes on
         solving, "stop" raises `CheckpointError`, whose `result` is what has been reached.
 
-    >>> Checkpoint("run.ckpt", every=60.0).previous.name
-    'run.ckpt.previous'
+    >>> [path.name for path in Checkpoint("run.ckpt", every=60.0).generations]
+    ['run.ckpt', 'run.ckpt.previous']
     """
 
     path: str | os.PathLike[str]
@@ -65,56 +64,23 @@ class Checkpoint:
             raise TypeError(f"Checkpoint: every must be a number of seconds, got {self.every!r}")
         if not self.every >= 0:
             raise ValueError(f"Checkpoint: every must be at least 0 seconds, got {self.every}")
-        if self.iterations is not None and not (
-            isinstance(self.iterations, numbers.Integral) and self.iterations >= 1
-        ):
-            raise ValueError(
-                f"Checkpoint: iterations must be a positive integer or None, got {self.iterations!r}"
-            )
+        count = 1 if self.iterations is None else self.iterations
+        if not isinstance(count, numbers.Integral) or count < 1:
+            raise ValueError(f"Checkpoint: iterations must be a positive integer or None, got {count!r}")
         if self.on_error not in ("continue", "stop"):
             raise ValueError(f"Checkpoint: on_error must be 'continue' or 'stop', got {self.on_error!r}")
 
     @property
-    def file(self) -> Path:
-        """The newest generation."""
-        return Path(self.path)
-
-    @property
-    def previous(self) -> Path:
-        """The generation before."""
-        return self.file.with_name(self.file.name + ".previous")
+    def generations(self) -> tuple[Path, Path]:
+        """The file, and the one that it has replaced."""
+        path = Path(self.path)
+        return path, path.with_name(path.name + ".previous")
 
 
-class Leg(NamedTuple):
-    """A run at its last check, as it is saved."""
-
-    last: Check
-    best: Point
-    end: Point
-    """The point of the last check."""
-    watcher: Stagnation
-    history: np.ndarray
-    seconds: float
-    status: int
-    """Its place in `STATUSES`."""
-
-    @classmethod
-    def of(cls, run: Run, end: Point) -> Leg:
-        """The run, whose last check was at `end`."""
-        held = run.watcher, run.history.table(), run.seconds
-        return cls(run.last, run.best, end, *held, STATUSES.index(run.status))
-
-    def onto(self, run: Run) -> None:
-        """Take a fresh run here."""
-        if not 1 <= self.best.t <= self.end.t == self.last.t or not 0 <= self.status < len(STATUSES):
-            raise ValueError("its iterations are out of order")
-        run.last, run.best, run.end = self.last, self.best, self.end
-        run.watcher, run.history = self.watcher, History.of(self.history)
-        run.seconds, run.status = self.seconds, STATUSES[self.status]
-
-
-STATUSES = (None, *Status)
-"""How a run that is saved may have ended; the first goes on."""
+def leg_of(run: Run, end: Point) -> dict[str, Any]:
+    """A run as it is saved; its last check was at `end`."""
+    held = {name: getattr(run, name) for name in ("last", "best", "watcher", "seconds")}
+    return held | {"end": end, "history": run.history.table(), "status": STATUSES.index(run.status)}
 
 
 class Journal:
@@ -128,28 +94,30 @@ class Journal:
         self.entropy: Any = np.random.SeedSequence(seed).entropy
         """The seed of the starting point, so that a start made again is the same."""
         self._settings, self._fingerprint = settings, fingerprint or {}
-        self._ended: list[Leg] = []
+        self._ended: list[dict[str, Any]] = []
         self._noted: tuple[Run, Any, Point] | None = None
         """The run, its carry and its point at the last check."""
         self._last: float = -math.inf
         self._written: tuple[int, int, Status | None] = (0, 0, None)
-        self._warned = self._torn = self._restored = False
+        self._warned = self._restored = False
         self._file = None if settings is None else self._open(settings)
 
     def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:
         """The run in the file, or else the fresh one."""
         if self._noted is not None:  # of the method before
-            self._ended.append(Leg.of(self._noted[0], self._noted[2]))
+            self._ended.append(leg_of(self._noted[0], self._noted[2]))
         self._noted, self._restored, file, k = None, False, self._file, len(self._ended)
         if file is None:
             return run, carry
-        with self._refusing():
+        try:
             _, (checks, *_), *_ = file.arrays[f"{k}/history"]
-            rows = np.broadcast_to(0.0, (checks, run.history.table().shape[1]))
-            watcher = Stagnation(z=run.best.z if f"{k}/watcher/z" in file.arrays else None)
-            fresh = Leg.of(run, run.best)._replace(watcher=watcher, history=rows)
-            leg: Leg = mapped(file.leaf, fresh, f"{k}")
-            leg.onto(run)
+            like = leg_of(run, run.best) | {"history": np.broadcast_to(0.0, (checks, len(CHECK)))}
+            like["watcher"] = Stagnation(z=run.best.z if f"{k}/watcher/z" in file.arrays else None)
+            held = mapped(file.leaf, like, f"{k}")
+            if not 1 <= held["best"].t <= held["end"].t == held["last"].t:
+                raise ValueError("its iterations are out of order")
+            status = dict(enumerate(STATUSES))[held["status"]]
+            run = Run(run.smooths, **held | {"history": History.of(held["history"]), "status": status})
             self._restored = f"{k + 1}/history" not in file.arrays
             if self._restored:
                 carry, self._file = mapped(file.leaf, carry, "carry"), None
@@ -157,7 +125,9 @@ class Journal:
                     raise ValueError("it holds what this solve does not keep")
             elif run.status not in (*FINAL, Status.MAX_ITER):  # the last where it handed over
                 raise ValueError("a method follows one that had not ended")
-        self._noted, self._last = (run, carry, leg.end), time.perf_counter()
+        except FOREIGN as error:
+            raise self._refused(error) from error
+        self._noted, self._last = (run, carry, held["end"]), time.perf_counter()
         self._written = (k, run.last.t, run.status)
         return run, carry
 
@@ -167,23 +137,24 @@ class Journal:
             self._noted = (run, carry, Point.of(state, run.last))
 
     def keep(self, run: Run) -> None:
-        """Write where it is time to."""
-        if self._settings is None or self._noted is None:
+        """Write where it is time to: the file of now becomes the one before."""
+        settings, here = self._settings, (len(self._ended), run.last.t, run.status)
+        if settings is None or self._noted is None or here == self._written:
             return
-        here, passed = (len(self._ended), run.last.t, run.status), run.last.t - self._written[1]
-        due = time.perf_counter() - self._last >= self._settings.every or run.status is not None
-        if here == self._written or not (due or passed >= (self._settings.iterations or math.inf)):
+        due = time.perf_counter() - self._last >= settings.every or run.status is not None
+        if not due and run.last.t - self._written[1] < (settings.iterations or math.inf):
             return
+        _, carry, end = self._noted
+        stopping = settings.on_error == "stop" and run.status is not Status.FAILED  # whose error comes first
         try:
-            self._write(self._settings, [*self._ended, Leg.of(run, self._noted[2])], self._noted[1])
-        except TypeError as error:
-            message = f"checkpoint {self._settings.path}: this method cannot be saved: {error}"
-            raise CheckpointError(message) from None
+            arrays = leaves(carry, "carry")
+            for k, leg in enumerate([*self._ended, leg_of(run, end)]):
+                arrays |= leaves(leg, f"{k}")
+            with replacing(*settings.generations) as file:
+                write(file, {"identity": self._fingerprint, "entropy": self.entropy}, arrays)
         except OSError as error:
-            message = f"checkpoint {self._settings.path} cannot be written: {error.strerror or error}"
-            if (
-                self._settings.on_error == "stop" and run.status is not Status.FAILED
-            ):  # whose error comes first
+            message = f"checkpoint {settings.path} cannot be written: {error.strerror or error}"
+            if stopping:
                 self._noted = None  # nothing is kept any more
                 raise CheckpointError(message) from error
             if not self._warned:
@@ -193,62 +164,41 @@ class Journal:
 
     def failed(self, error: Exception) -> None:
         """Refuse the file where a run restored from it has failed in our code: numbers that no run comes to."""
+        if not self._restored or isinstance(error, CheckpointError) or not isinstance(error, FOREIGN):
+            return
         frames = traceback.walk_tb(error.__traceback__)
-        modules = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames}
-        foreign = isinstance(error, FOREIGN) and not isinstance(error, CheckpointError)
-        if self._restored and foreign and modules <= OURS:
-            with self._refusing():
-                raise error
+        if {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames} <= OURS:
+            raise self._refused(error) from error
 
-    def _write(self, settings: Checkpoint, legs: list[Leg], carry: Any) -> None:
-        """Write the generation of now; the last one becomes the one before."""
-        arrays = leaves(carry, "carry")
-        for k, leg in enumerate(legs):
-            arrays |= leaves(leg, f"{k}")
-        # a torn file must not take the place of a whole one
-        with replacing(settings.file, None if self._torn else settings.previous) as file:
-            write(file, {"identity": self._fingerprint, "entropy": self.entropy}, arrays)
-        self._torn = False
+    def _refused(self, what: object) -> CheckpointError:
+        path = "" if self._settings is None else self._settings.path
+        said = f"checkpoint {path} was not written by this version of ipds ({what})"
+        return CheckpointError(f"{said}; delete or rename it to begin anew")
 
     def _open(self, settings: Checkpoint) -> SavedFile | None:
         """The newest whole generation, where there is one, and its entropy."""
-        remove_leftovers(settings.file)
-        found, damaged = None, []
-        for path in (settings.file, settings.previous):
+        remove_leftovers(settings.generations[0])
+        damaged: list[str] = []
+        for path in settings.generations:
             try:
                 found = SavedFile(path)
+                apart = differences(found.manifest["identity"], self._fingerprint)
+                self.entropy = np.random.SeedSequence(found.manifest["entropy"]).entropy
                 break
             except FileNotFoundError:
                 continue
-            except (OSError, ValueError) as error:
-                damaged.append(f"{path}: {error}")
-        if found is None and not damaged:
+            except (OSError, *FOREIGN) as error:
+                damaged.append(f"{path}: damaged, or no checkpoint of this version of ipds: {error}")
+        else:
+            if damaged:
+                said = f"no checkpoint can be read ({'; '.join(damaged)})"
+                raise CheckpointError(f"{said}; delete or rename it to begin anew")
             return None
-        if found is None:
-            message = "; ".join(damaged)
-            raise CheckpointError(f"no checkpoint can be read ({message}); delete or rename it to begin anew")
-        if damaged:
-            warnings.warn(f"checkpoint {damaged[0]}; going on from {path}", CheckpointWarning, stacklevel=4)
-            self._torn = True
-        with self._refusing():
-            apart = differences(found.manifest["identity"], self._fingerprint)
-            self.entropy = found.manifest["entropy"]
-            np.random.SeedSequence(self.entropy)
         if apart:
-            raise CheckpointError(
-                f"checkpoint {path} belongs to another solve; what differs: {'; '.join(apart)}. "
-                "Use another path, or delete the file to begin anew"
-            )
+            said = f"checkpoint {path} belongs to another solve; what differs: {'; '.join(apart)}"
+            raise CheckpointError(f"{said}. Use another path, or delete the file to begin anew")
+        if damaged:  # a torn file must not become the one before, in the place of the whole one
+            warnings.warn(f"checkpoint {damaged[0]}; going on from {path}", CheckpointWarning, stacklevel=4)
+            with contextlib.suppress(OSError):
+                os.replace(*reversed(settings.generations))
         return found
-
-    @contextlib.contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """Errors of a file that was not written by this package, as what they are."""
-        try:
-            yield
-        except FOREIGN as error:
-            path = "" if self._settings is None else self._settings.path
-            raise CheckpointError(
-                f"checkpoint {path} was not written by this version of ipds ({error}); "
-                "delete or rename it to begin anew"
-            ) from error

@@ -42,13 +42,13 @@ def identity(problem: Problem, x0: Any, z0: Any, method: Any, seed: Any, presolv
 
 def differences(saved: Identity, now: Identity) -> list[str]:
     """Where two identities differ, in words."""
-    found = []
-    for name in {**saved, **now}:
-        (was, before), (mark, called) = (identity.get(name, ["", "nothing"]) for identity in (saved, now))
-        if was != mark:
-            what = f"{before} in the file, {called} now" if before != called else "its data"
-            found.append(f"{name}: {what}")
-    return found
+    nothing = ["", "nothing"]
+    pairs = {name: (saved.get(name, nothing), now.get(name, nothing)) for name in {**saved, **now}}
+    return [
+        f"{name}: " + (f"{before} in the file, {called} now" if before != called else "its data")
+        for name, ((was, before), (mark, called)) in pairs.items()
+        if was != mark
+    ]
 
 
 def digest(value: Any, above: tuple[int, ...] = ()) -> str:
@@ -99,10 +99,8 @@ def _parts(value: Any) -> Iterator[Any]:
         rows = scipy.sparse.csr_array(value, copy=True)
         rows.sum_duplicates()
         yield from (value.shape, rows.data, rows.indices, rows.indptr)
-    elif isinstance(value, tuple | list):
-        yield from value
-    elif isinstance(value, Mapping):
-        yield from value.items()
+    elif isinstance(value, tuple | list | Mapping):
+        yield from value.items() if isinstance(value, Mapping) else value
     elif isinstance(value, set | frozenset):
         yield from sorted(map(digest, value))
     elif isinstance(value, NAMED):

@@ -1,7 +1,7 @@
 """The file of a checkpoint: a manifest in JSON, and named arrays as raw bytes. Nothing in it is ever run.
 
-A tree of records (NamedTuples, dataclasses, tuples) is saved by the names of its leaves, such as "carry/x/0"; a number
-is an array without axes. It is read into a tree of the same build, so names, shapes and dtypes are known first.
+A tree of tuples, dicts and dataclasses is saved by the names of its leaves, such as "carry/x/0"; a number is an array
+without axes. It is read into a tree of the same build, so names, shapes and dtypes are known first.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from .._arrays import asarray, is_array, to_numpy
+from ..errors import CheckpointError
 
-MAGIC, FORMAT = b"ipds-checkpoint", 3
+HEAD = b"ipds-checkpoint 3 "
+"""How a file begins; 3 is its format."""
 MANIFEST_LIMIT = 2**24
 """Bytes of the manifest at most."""
+FOREIGN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Errors that a file not written by this package leads to."""
 
 
 def mapped(leaf: Callable[[str, Any], Any], tree: Any, name: str) -> Any:
@@ -33,23 +37,23 @@ def mapped(leaf: Callable[[str, Any], Any], tree: Any, name: str) -> Any:
         names = getattr(tree, "_fields", range(len(tree)))
         parts = [mapped(leaf, part, f"{name}/{field}") for field, part in zip(names, tree, strict=True)]
         return tuple(parts) if type(tree) is tuple else type(tree)(*parts)
+    if isinstance(tree, dict):
+        return {key: mapped(leaf, part, f"{name}/{key}") for key, part in tree.items()}
     if is_dataclass(tree) and not isinstance(tree, type):
         held = {field.name: getattr(tree, field.name) for field in fields(tree)}
-        return type(tree)(**{field: mapped(leaf, part, f"{name}/{field}") for field, part in held.items()})
+        return type(tree)(**mapped(leaf, held, name))
     return None if tree is None else leaf(name, tree)
 
 
 def leaves(tree: Any, name: str) -> dict[str, np.ndarray]:
-    """The arrays and numbers of a tree by name; TypeError where a leaf is neither."""
-    found: dict[str, np.ndarray] = {}
-
-    def keep(place: str, leaf: Any) -> Any:
+    """The arrays and numbers of a tree by name; CheckpointError where a leaf is neither."""
+    found: dict[str, Any] = {}
+    mapped(found.setdefault, tree, name)
+    for place, leaf in found.items():
         found[place] = to_numpy(leaf) if is_array(leaf) else np.asarray(leaf)
         if found[place].dtype.kind not in "biufc":
-            raise TypeError(f"{place} is a {type(leaf).__qualname__}, neither an array nor a number")
-        return leaf
-
-    mapped(keep, tree, name)
+            what = f"{place} is a {type(leaf).__qualname__}, neither an array nor a number"
+            raise CheckpointError(f"this method cannot be saved: {what}")
     return found
 
 
@@ -62,56 +66,43 @@ def write(out: BinaryIO, manifest: dict[str, Any], arrays: Mapping[str, np.ndarr
         order = np.argsort([-abs(n) for n in a.strides], kind="stable").tolist()
         table[name] = [a.dtype.str, a.shape, order]
         pieces.append(np.ascontiguousarray(a.transpose(order)).reshape(-1).view(np.uint8).data)
-    text = json.dumps({**manifest, "arrays": table}, separators=(",", ":")).encode() + b"\n"
-    mark = hashlib.blake2b(text)
+    pieces.insert(0, json.dumps({**manifest, "arrays": table}, separators=(",", ":")).encode() + b"\n")
+    mark = hashlib.blake2b()
     for piece in pieces:
         mark.update(piece)
-    out.write(b"%s %d %s\n" % (MAGIC, FORMAT, mark.hexdigest().encode()) + text)
+    out.write(HEAD + mark.hexdigest().encode() + b"\n")
     out.writelines(pieces)
 
 
 class SavedFile:
-    """What of a file was not asked for yet; ValueError where its checksum is wrong, or it is none of ours."""
+    """What of a file was not asked for yet; one of `FOREIGN` where it is damaged, or none of ours."""
 
     def __init__(self, path: str | os.PathLike[str]):
-        with open(path, "rb") as source:
-            magic, _, stated = source.readline(200).strip().partition(b" ")
-            if magic != MAGIC:
-                raise ValueError("this is no checkpoint of ipds")
-            if not stated.startswith(b"%d " % FORMAT):
-                raise ValueError(f"its format is not {FORMAT}, the one this version of ipds knows")
-            begin = source.tell()
-            if hashlib.file_digest(source, "blake2b").hexdigest().encode() != stated.partition(b" ")[2]:
-                raise ValueError("damaged: its checksum does not match")
-            end = source.tell()
-            source.seek(begin)
-            text, place = source.readline(MANIFEST_LIMIT), source.tell()
-        self.path = path
-        self.arrays: dict[str, tuple[np.dtype, tuple[int, ...], list[int], int]] = {}
+        self._bytes = np.memmap(path, np.uint8, "r")
+        line = self._bytes[:200].tobytes().partition(b"\n")[0]
+        rest = self._bytes[len(line) + 1 :]
+        if not line.startswith(HEAD):
+            raise ValueError("it does not begin as one")
+        if line != HEAD + hashlib.blake2b(rest.data).hexdigest().encode():
+            raise ValueError("its checksum does not match")
+        text = rest[:MANIFEST_LIMIT].tobytes().partition(b"\n")[0]
+        place = len(line) + len(text) + 2
+        self.arrays: dict[str, tuple[np.dtype, tuple[int, ...], list[int], slice]] = {}
         """(dtype, shape, axes from slow to fast, place in the file) by name."""
-        try:
-            self.manifest = json.loads(text)
-            for name, (kind, shape, order) in self.manifest.pop("arrays").items():
-                dtype = np.dtype(kind)
-                self.arrays[name] = dtype, tuple(shape), order, place
-                place += dtype.itemsize * math.prod(shape)
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            raise ValueError(f"damaged: {error}") from None
-        if place != end:
-            raise ValueError("damaged: the sizes of its arrays do not add up")
+        self.manifest = json.loads(text)
+        for name, (kind, shape, order) in self.manifest.pop("arrays").items():
+            begin, place = place, place + np.dtype(kind).itemsize * math.prod(shape)
+            self.arrays[name] = np.dtype(kind), tuple(shape), order, slice(begin, place)
+        if place != len(self._bytes):
+            raise ValueError("the sizes of its arrays do not add up")
 
     def leaf(self, name: str, like: Any) -> Any:
         """The array or number of that name, which must have the dtype and shape of `like`; once."""
         dtype, shape, order, place = self.arrays.pop(name)
         wanted = like if is_array(like) else np.asarray(like)
-        same = str(wanted.dtype).rpartition(".")[2] in (dtype.name, dtype.str) and shape == tuple(
-            wanted.shape
-        )
+        same = str(wanted.dtype).rpartition(".")[2] in (dtype.name, dtype.str) and shape == wanted.shape
         if not same or sorted(order) != list(range(len(shape))):
             raise ValueError(f"{name} is not what this method makes of this problem")
-        flat = np.empty(math.prod(shape), dtype)
-        with open(self.path, "rb") as source:
-            source.seek(place)
-            source.readinto(flat.view(np.uint8).data)
-        array = flat.reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
+        laid = self._bytes[place].view(dtype).reshape([shape[axis] for axis in order])
+        array = np.array(laid.transpose(np.argsort(order)))  # a copy, laid out as the map is
         return asarray(array, like) if is_array(like) else array.item()

@@ -119,7 +119,7 @@ def solve(
     settings = (
         checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
     )
-    place = None if settings is None else settings.file
+    place = None if settings is None else settings.generations[0]
     with threads_for(largest_array(problem)), naming_blocks(problem), locked(place):
         given = x0, z0, chosen or "auto", seed, presolve
         log = Journal(seed) if settings is None else Journal(seed, settings, identity(problem, *given))
