@@ -82,15 +82,6 @@ class Estimator(BaseEstimator):
     decompositions: where one is 10 times larger than the median), but not for Dask arrays.
     """
 
-    method: str | Method
-    tol: float
-    max_iter: int
-    time_limit: float | None
-    warm_start: bool
-    random_state: Any
-    verbose: bool | int
-    progress: bool
-    checkpoint: Any
     standardize: Any
     result_: Result
     n_iter_: int
@@ -98,6 +89,22 @@ class Estimator(BaseEstimator):
     quality_: Mapping[str, float]
     _end: float | None = None
     """The moment when `time_limit` is over, during a fit."""
+
+    def __init__(
+        self,
+        method: str | Method,
+        tol: float,
+        max_iter: int,
+        time_limit: float | None,
+        warm_start: bool,
+        random_state: Any,
+        verbose: bool | int,
+        progress: bool,
+        checkpoint: Any,
+    ):
+        self.method, self.tol, self.max_iter, self.time_limit = method, tol, max_iter, time_limit
+        self.warm_start, self.random_state = warm_start, random_state
+        self.verbose, self.progress, self.checkpoint = verbose, progress, checkpoint
 
     @contextmanager
     def watching(

@@ -95,15 +95,9 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, OutlierMixin, TransformerMixin, E
         self.threshold = threshold
         self.contamination = contamination
         self.standardize = standardize
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.progress = progress
-        self.checkpoint = checkpoint
+        super().__init__(
+            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
+        )
 
     def problem(self, X: Any, y: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""

@@ -87,15 +87,9 @@ class FusedLasso(StructuredLinear):
         self.class_weight = class_weight
         self.cv = cv
         self.standardize = standardize
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.progress = progress
-        self.checkpoint = checkpoint
+        super().__init__(
+            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
+        )
 
     def _penalty(self, d: int, columns: int, alpha: float) -> Penalty:
         own = self._nonnegative("alpha_l1", self.alpha_l1)

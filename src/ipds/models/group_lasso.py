@@ -85,15 +85,9 @@ class OverlappingGroupLasso(StructuredLinear):
         self.class_weight = class_weight
         self.cv = cv
         self.standardize = standardize
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.progress = progress
-        self.checkpoint = checkpoint
+        super().__init__(
+            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
+        )
 
     def _grouping(self, d: int) -> Grouping:
         groups = [[j] for j in range(d)] if self.groups is None else self._numbered(self.groups)

@@ -111,15 +111,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.sparsity = sparsity
         self.cv = cv
         self.standardize = standardize
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.progress = progress
-        self.checkpoint = checkpoint
+        super().__init__(
+            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -108,15 +108,9 @@ class TrendFilter(RegressorMixin, Tuned):
         self.order = order
         self.alpha = alpha
         self.cv = cv
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.progress = progress
-        self.checkpoint = checkpoint
+        super().__init__(
+            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
+        )
 
     _coarse = 1e-5  # knots are counted, and a rough solution has some too many
     _patience = 100  # a signal with a period has its best criterion far beyond a hill
