@@ -42,8 +42,8 @@ LARGE = (
 """Statements that would take most of the time."""
 TRIED: dict[str, tuple[Any, ...]] = {
     "method.ROUNDS": (1, 3),
-    "method.SWEEPS": (10, 60),
-    "method.PROXIMAL": (1e-4, 1e-8),
+    "rounds.SWEEPS": (10, 60),
+    "rounds.PROXIMAL": (1e-4, 1e-8),
     "method.CENTRE": (1e-3, 0.1),
     "method.PATIENCE": (4,),
     "method.WORTH": (1e-3, 1e-7),

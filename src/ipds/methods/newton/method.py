@@ -4,9 +4,7 @@
 
     returning   where a multiplier is given, or all rows are equations: Newton steps on the face that is predicted
                 (`returning`)
-    warm        two rounds of ADMM, or more while they are fast, each with one factorisation of K = ∇²f + εI + βMᵀM:
-                    v ← v - K⁻¹(∇f(v) + Mᵀ(y + β(M v + c - u)))
-                    u ← prox_H(M v + c + y/β, 1/β),  y ← y + β(M v + c - u)     (s = y/β in the code)
+    warm        two rounds of ADMM, or more while they are fast, each with one factorisation (`rounds`);
                 after each, β moves to where the equation and stationarity are equally far; then steps on the face that
                 they predict are tried
     interior    where all of H has kinks, bounds or norms: interior-point steps (`interior`); as the gap falls, steps on
@@ -23,7 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,34 +30,24 @@ from ...problem import Problem
 from ...theory.state import State
 from ..base import Method
 from ..deadline import late, raise_if_late
-from . import returning, semismooth
+from . import returning, rounds, semismooth
 from .algebra import Factor, System
 from .cost import Cost
 from .form import Form, read
 from .interior import Interior, Point
 from .passage import Pair, placed, state_of
 from .returning import residuals
-from .weights import Weights
 
 WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
 """Phases, as a carry holds them."""
 ROUNDS = 2
 """Rounds of ADMM before Newton steps, at least."""
-SWEEPS, FIRST = 30, (10, 20)
-"""Sweeps of a round; of the first rounds of linear programs, which more of them do not bring much nearer."""
 ARRIVED, FURTHER = 1e-7, 1e-3
 """Relative residuals at which steps on predicted faces end; what they end at if that was not enough, in its units."""
 PACE = 0.01
 """Further rounds follow as long as each leaves no more than this part of the residuals."""
 CLOSE = 5e-5
 """Residuals that a check may pass after the first round."""
-ALIKE = 1.25
-"""Change of β that is not worth another factorisation."""
-LEAP, SETTLING = 30.0, 100.0
-"""Largest change of β after a round; where rounds go on to the end, less than SETTLING/k² of it after the k-th: ADMM
-converges where the changes can be summed (He, Yang & Wang, JOTA 106, 2000)."""
-PROXIMAL = 1e-6
-"""ε of the rounds, in units of β."""
 CENTRE = 0.01
 """First ε of the augmented Lagrangian, in units of the curvature of f."""
 PATIENCE = 12
@@ -142,13 +130,11 @@ class NewtonALM(Method):
         form = read(problem, x0)
         v, y = placed(problem, form, x0, z0)
         curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
-        beta = _first_weight(form, v, curvature)
+        beta = rounds.first_weight(form, v, curvature)
         weights = form.terms.weights(form.apply(v) + form.c, beta)
-        W = (
-            _uniform(form, beta)
-            if weights is None
-            else replace(weights, direction=np.ones(len(weights.label)))
-        )
+        W = rounds.uniform(form, beta)
+        if weights is not None:
+            W = replace(weights, direction=np.ones(len(weights.label)))
         system = System(form.smooth.Q, form.smooth.R, form.M, W, form.smooth.hessian(v)[1])
         interior = Interior(form) if form.terms.is_described else None
         slope = form.smooth.gradient(v)
@@ -198,7 +184,7 @@ class NewtonALM(Method):
             raise_if_late()
             if factor is None or carry.beta != beta or not setup.form.smooth.is_quadratic:
                 beta, D = carry.beta, setup.form.smooth.hessian(carry.v)
-                factor = setup.system.factor(*D, _uniform(setup.form, beta), PROXIMAL * beta)
+                factor = setup.system.factor(*D, rounds.uniform(setup.form, beta), rounds.PROXIMAL * beta)
             before = left
             carry, left = self._round(setup, carry, factor)
             if not setup.has_jacobian or (left <= CLOSE and carry.taken < ROUNDS):
@@ -210,33 +196,16 @@ class NewtonALM(Method):
 
     def _round(self, setup: Setup, carry: Carry, factor: Factor) -> tuple[Carry, float]:
         """Sweeps with one β and its K, then the next β; and the larger of the relative residuals."""
-        form, beta, v, u = setup.form, carry.beta, carry.v, carry.u
-        eps = PROXIMAL * beta
-        is_quadratic = form.smooth.is_quadratic
-        slope = form.smooth.gradient(np.zeros(form.n)) if is_quadratic else np.zeros(form.n)
-        product, s = form.apply(v) + form.c, carry.y / beta
-        few = setup.interior is not None and not setup.curvature and carry.taken < len(FIRST)
-        for _ in range(FIRST[carry.taken] if few else SWEEPS):
-            if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
-                v = factor.solve(eps * v - slope + beta * form.adjoint(u - form.c - s))
-            else:
-                force = beta * (product - u + s)
-                d = factor.solve(-(form.smooth.gradient(v) + form.adjoint(force)))
-                v = _searched_sweep(form, v, d, force, beta)
-            product = form.apply(v) + form.c
-            w = product + s
-            u = form.terms.prox(w, beta)
-            s = w - u
-        y = beta * s
-        equation, stationarity, size = residuals(form, v, u, y)
-        left, most = max(equation, stationarity), LEAP
-        if not setup.has_jacobian:  # rounds are all there is: β comes to rest, and y counts where u can move
-            stationarity *= size / (float(np.linalg.norm(y[u != 0])) or size)
-            most = min(LEAP, 1 + SETTLING / (carry.taken + 1) ** 2)
-        if equation > 0 and stationarity > 0:
-            change = min(max(math.sqrt(equation / stationarity), 1 / most), most)
-            beta *= change if max(change, 1 / change) > ALIKE or not setup.has_jacobian else 1.0
-        return carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1), left
+        is_program = setup.interior is not None and not setup.curvature
+        start = Pair(carry.v, carry.u, carry.y, carry.beta)
+        v, u, y, _ = rounds.swept(setup.form, factor, start, rounds.sweeps(carry.taken, is_program))
+        equation, stationarity, size = residuals(setup.form, v, u, y)
+        if setup.has_jacobian:
+            beta = rounds.balanced(carry.beta, equation, stationarity)
+        else:  # rounds are all there is: β comes to rest, and y counts where u can move
+            moving = float(np.linalg.norm(y[u != 0])) or size
+            beta = rounds.settling(carry.beta, equation, stationarity * (size / moving), carry.taken)
+        return carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1), max(equation, stationarity)
 
     def _interior(self, setup: Setup, carry: Carry) -> Carry:
         assert setup.interior is not None
@@ -287,17 +256,7 @@ class NewtonALM(Method):
         s = semismooth.newton(form, setup.system, s, at)
         at = semismooth.look(form, s)
         left = max(residuals(form, s.v, at.u, at.y)[:2])
-        return carry._replace(
-            left=left,
-            v=s.v,
-            u=at.u,
-            y=at.y,
-            beta=s.beta,
-            eps=s.eps,
-            centre=s.centre,
-            multiplier=s.multiplier,
-            taken=s.taken,
-        )
+        return carry._replace(u=at.u, y=at.y, left=left, **s._asdict())
 
 
 def _is_corner(setup: Setup, carry: Carry) -> bool:
@@ -343,43 +302,7 @@ def _is_linear(setup: Setup) -> bool:
     return alone and setup.form.smooth.is_quadratic
 
 
-def _uniform(form: Form, beta: float) -> Weights:
-    """W = βI."""
-    terms = form.terms
-    along, direction = np.full(len(terms.radius), beta), np.ones(len(terms.label))
-    return Weights(np.full(form.m, beta), form.general, terms.members, terms.label, direction, along)
-
-
-def _searched_sweep(form: Form, v: np.ndarray, d: np.ndarray, force: np.ndarray, beta: float) -> np.ndarray:
-    """The sweep's v-step on a curved f: as far as the augmented Lagrangian falls, `force` being its slope in M v."""
-    along = form.apply(d)
-
-    def slope(length: float) -> float:
-        return float(form.smooth.gradient(v + length * d) @ d + (force + beta * length * along) @ along)
-
-    return v + semismooth.searched(slope, slope(0.0)) * d
-
-
 def _energy(first: np.ndarray, gradient: np.ndarray, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> float:
     """The size of the objective's terms: ⟨y, u⟩, and ⟨∇f, v⟩ with ∇f as at the start and as what has changed since."""
     force = np.abs(first) + np.abs(gradient - first)
     return float(np.abs(y) @ np.abs(u) + force @ np.abs(v)) or 1.0
-
-
-def _first_weight(form: Form, v: np.ndarray, curvature: float) -> float:
-    """β, objective per unit of u²: the curvature of f, or slopes against sizes where f has none."""
-    if curvature > 0:
-        return curvature
-    terms, e = form.terms, form.terms.entries
-    slopes: list[Any] = [
-        np.linalg.norm(form.smooth.gradient(v)),
-        np.linalg.norm(np.maximum(np.abs(e.left), np.abs(e.right))),
-    ]
-    slopes += [np.linalg.norm(terms.radius)]
-    slopes += [
-        p.h.lipschitz(p.shape) / p.scale for p in terms.pieces if math.isfinite(p.h.lipschitz(p.shape))
-    ]
-    sizes = [np.linalg.norm(form.c), np.linalg.norm(e.place)]
-    sizes += [np.linalg.norm(bound[np.isfinite(bound)]) for bound in (e.lower, e.upper)]
-    slope, size = float(np.linalg.norm(slopes)), float(np.linalg.norm(sizes))
-    return slope / size if slope > 0 and size > 0 else 1.0

@@ -38,14 +38,13 @@ FLAT = 0.7
 """Rows up to this part of the columns are few enough for Woodbury's formula."""
 
 Augmented = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+Factorised = tuple[Solve, Augmented | None]
 
 
 class Strategy(Protocol):
     """A way to factorise K."""
 
-    def factorise(
-        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
-    ) -> tuple[Solve, Augmented | None]:
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         """For weights w of the rows, a diagonal, a further matrix or None, and W of the last of the rows."""
 
 
@@ -73,10 +72,7 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
             others.append(abs(W.lowered(R[R.shape[0] - W.general :])[0]))
             others[-1] = others[-1].T @ others[-1]
         return _sparse_choice(n, Q, rows, R, others, only_rows)
-    work = (
-        sum(A.shape[0] for A, is_sparse in zip(rows, are_sparse, strict=True) if not is_sparse) * n**2
-        + n**3 / 3
-    )
+    work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
     if only_rows and count < n and count**2 * n + count**3 / 3 < work:
         return Woodbury(np.vstack([to_dense(A) for A in rows]))
     return Dense(n, Q, rows)
@@ -100,20 +96,18 @@ def _sparse_choice(
             gram = Gram(transposed)
             if 2 * len(gram.row) < work + n:  # fewer entries than RᵀR has
                 return SparseWoodbury(R, gram)
-    full = work + sum(A.nnz for A in others) > FEW * n * n
-    if n <= SMALL and not only_rows:
+    is_full = work + sum(A.nnz for A in others) > FEW * n * n
+    if is_full and n > DENSE:
+        return None
+    if is_full or (n <= SMALL and not only_rows):
         return Dense(n, Q, rows)
-    if full:
-        return Dense(n, Q, rows) if n <= DENSE else None
     return Sparse(n, Q, others, R, only_rows)
 
 
 class Diagonal:
     """K = diag."""
 
-    def factorise(
-        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
-    ) -> tuple[Solve, Augmented | None]:
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         return (lambda g: g / diagonal), None
 
 
@@ -124,9 +118,7 @@ class Dense:
         self.n, self.Q, self.rows = n, Q, rows
         self._grams = [Gram(R) if scipy.sparse.issparse(R) and Gram.work(R) <= PAIRS else None for R in rows]
 
-    def factorise(
-        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
-    ) -> tuple[Solve, Augmented | None]:
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         K, begin = np.zeros((self.n, self.n)), 0
         for R, gram in zip(self.rows, self._grams, strict=True):
             own, begin = w[begin : begin + R.shape[0]], begin + R.shape[0]
@@ -176,9 +168,7 @@ class Sparse:
         self.place[self.order] = np.arange(n)
         self.gram = Gram(R) if only_rows and Gram.work(R) <= PAIRS else None
 
-    def factorise(
-        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
-    ) -> tuple[Solve, Augmented | None]:
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         if self.gram is not None:
             data, row, column = self.gram.entries(w, diagonal), self.gram.row, self.gram.column
             if self.width > BANDWIDTH:
@@ -219,9 +209,7 @@ class Woodbury:
     def __init__(self, R: np.ndarray):
         self.R = R
 
-    def factorise(
-        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
-    ) -> tuple[Solve, Augmented | None]:
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         active = np.flatnonzero(w > 0)
         R = self.R if active.size == len(w) else self.R[active]
         B = R / np.sqrt(diagonal)
@@ -237,9 +225,7 @@ class SparseWoodbury:
         self.R, self.gram = R, gram
         self.is_dense = R.shape[0] <= DENSE and len(gram.row) > 0.05 * R.shape[0] ** 2
 
-    def factorise(
-        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
-    ) -> tuple[Solve, Augmented | None]:
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         active, off = np.flatnonzero(w > 0), w <= 0
         data = self.gram.entries(1 / diagonal, 1 / np.where(off, 1.0, w))
         if off.any():  # rows that do not count become rows of the identity
@@ -263,9 +249,7 @@ class Lowered:
     def __init__(self, base: Strategy, G: Any):
         self.base, self.G = base, G
 
-    def factorise(
-        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
-    ) -> tuple[Solve, Augmented | None]:
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         P, d = W.lowered(self.G)
         if not len(d):  # weights of a first step, before any Jacobian is known
             return self.base.factorise(w, diagonal, rest, W)
@@ -287,9 +271,7 @@ class Bordered:
     def __init__(self, thin: np.ndarray, is_thin: np.ndarray, bulk: Sparse):
         self.thin, self.is_thin, self.bulk = thin, is_thin, bulk
 
-    def factorise(
-        self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights
-    ) -> tuple[Solve, Augmented | None]:
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         base, _ = self.bulk.factorise(w[~self.is_thin], diagonal, None, W)
         wt = w[self.is_thin]
         active = np.flatnonzero(wt > 0)
