@@ -16,19 +16,16 @@ import numpy as np
 import scipy
 
 from ...errors import AssumptionError
-from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, Weighted, Zero
-from ...functions.composed import SmoothSum, total
+from ...functions import Zero
+from ...functions.composed import total
 from ...functions.faces import Coordinates, Support, prox_point
-from ...functions.losses import LinearModel
-from ...functions.rescaling import with_parts
-from ...operators import Compose, Identity, Matrix, Operator, Transpose
-from ...operators.sampling import Sampling
 from ...problem import Block, Problem
 from ...theory.certificate import certify, subgradients
 from ...theory.objective import objective
 from ...theory.state import State, prox_step
 from ..newton import NewtonALM
 from .bounded import within_bounds
+from .free import WRITTEN_OUT, columns, function_of
 from .pivots import least_deviations, reweighted
 from .smooth import Total, minimised
 
@@ -36,10 +33,6 @@ STEPS = 80
 """Newton steps at most."""
 PATIENCE = 12
 """Newton steps without a better certificate at most."""
-FEW = 100
-"""Columns up to which they are written out one by one."""
-WRITTEN_OUT = 10**6
-"""Entries up to which sparse columns are written out for exchanges."""
 NEAR = 1e-11
 """A relative certificate below which the first step without a better one is the last: it may be rounding already."""
 ENOUGH = 1e-13
@@ -75,8 +68,8 @@ class Restricted:
             fixed = face.embed(np.zeros(face.dimension))
             if np.any(fixed):
                 b = b - op.apply(fixed)
-            terms = [own for own in (_inside(block.f, face, fixed), face.smooth()) if own is not None]
-            A, shape = _columns(op, block.shape, face), (face.dimension,)
+            terms = [own for own in (function_of(block.f, face, fixed), face.smooth()) if own is not None]
+            A, shape = columns(op, block.shape, face), (face.dimension,)
             blocks.append(Block(f=total(terms), h=face.inner() or Zero(), A=A, shape=shape))
         return Problem(blocks, b)
 
@@ -282,86 +275,3 @@ def assembled(
             return None
         points.append(found)
     return State(t, x, x[-1], z, beta, 0.0, (None,) * len(x), tuple(points))
-
-
-class Local(Smooth):
-    """f where it may bend either way: what Newton steps find is looked at afterwards."""
-
-    def __init__(self, f: Smooth):
-        self.f = f
-
-    def __call__(self, x: np.ndarray) -> float:
-        return self.f(x)
-
-    def grad(self, x: np.ndarray) -> np.ndarray:
-        return self.f.grad(x)
-
-    def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        return self.f.value_and_grad(x)
-
-    def curvature(self, x: np.ndarray, d: np.ndarray) -> np.ndarray:
-        return self.f.curvature(x, d)
-
-    def hessian(self, x: np.ndarray) -> Any:
-        return self.f.hessian(x)
-
-
-def _inside(f: Smooth | None, face: Coordinates, fixed: np.ndarray) -> Smooth | None:
-    """f as a function of the free entries."""
-    if f is None:
-        return None
-    if isinstance(f, LinearModel) and isinstance(f.G, Matrix) and fixed.ndim == 1 and not np.any(fixed):
-        own = with_parts(f, G=Matrix(f.G.matrix[:, face.free]))
-        return own if own.is_convex else Local(own)
-    if isinstance(f, Linear) and not np.any(fixed):
-        return Linear(np.broadcast_to(f.c, fixed.shape).ravel()[face.free])
-    if isinstance(f, LeastSquares) and not np.any(fixed):
-        G = _written_out(f.G, fixed.shape, face.free)
-        if G is not None:
-            y = np.ravel(np.broadcast_to(f.y, f.G.output_shape(fixed.shape)))
-            return LeastSquares(G, y)
-    if isinstance(f, Quadratic) and fixed.ndim == 1 and not np.any(fixed) and _is_dense(f.Q):
-        own = {"is_convex": True} if f.is_convex else {}  # every part of Q ≽ 0 is
-        Q = f.Q.matrix[np.ix_(face.free, face.free)]  # type: ignore[attr-defined]
-        return with_parts(
-            f, Q=Matrix(Q), c=np.broadcast_to(f.c, fixed.shape)[face.free], _no_linear_term=False, **own
-        )
-    if isinstance(f, Weighted):
-        inner = _inside(f.f, face, fixed)
-        assert inner is not None
-        return Weighted(inner, f.weight, f.constant)
-    if isinstance(f, SmoothSum):
-        return total([own for own in (_inside(term, face, fixed) for term in f.terms) if own is not None])
-    k, n = face.dimension, fixed.size
-    if fixed.ndim == 1:
-        pick = scipy.sparse.csr_array((np.ones(k), (face.free, np.arange(k))), shape=(n, k))
-        return Composed(f, Matrix(pick), fixed if np.any(fixed) else 0.0)
-    mask = np.zeros(fixed.shape, bool)
-    mask.flat[face.free] = True
-    return Composed(f, Transpose(Sampling(mask)), fixed if np.any(fixed) else 0.0)
-
-
-def _written_out(op: Operator, shape: tuple[int, ...], free: np.ndarray) -> np.ndarray | None:
-    """The columns of A that belong to few free entries, as a matrix; None where they are many."""
-    if len(free) > FEW or len(free) * math.prod(op.output_shape(shape)) > WRITTEN_OUT:
-        return None
-    columns, entry = [], np.zeros(shape)
-    for k in free:
-        entry.flat[k] = 1.0
-        columns.append(np.array(op.apply(entry)).ravel())  # a copy: an identity returns what it is given
-        entry.flat[k] = 0.0
-    return np.stack(columns, axis=1) if columns else None
-
-
-def _is_dense(op: Operator) -> bool:
-    return isinstance(op, Matrix) and type(op.matrix) is np.ndarray
-
-
-def _columns(op: Operator, shape: tuple[int, ...], face: Coordinates) -> Any:
-    """A on the free entries."""
-    if _is_dense(op) and len(shape) == 1:
-        return op.matrix[:, face.free]  # type: ignore[attr-defined]
-    mask = np.zeros(shape, bool)
-    mask.flat[face.free] = True
-    embed = Transpose(Sampling(mask))
-    return embed if isinstance(op, Identity) and op.scale == 1.0 else Compose(op, embed)

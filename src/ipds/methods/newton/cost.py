@@ -15,7 +15,7 @@ from ...functions.jacobians import Jacobian
 from ...problem import Problem
 from . import terms
 from .factors import Gram
-from .form import FULL
+from .matrices import FULL
 from .smooth import EXPLICIT, describe
 from .strategies import DENSE, FEW, FLAT, PAIRS, reordered
 

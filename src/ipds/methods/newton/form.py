@@ -19,19 +19,17 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import Array, Shape, asarray, is_array, on_device, to_numpy
+from ..._arrays import Array, Shape, is_array, on_device, to_numpy
 from ...errors import AssumptionError
 from ...functions import Composed, Kinks, Nonsmooth, Stacked, Zero
 from ...operators import Identity, Reshape
 from ...problem import Problem
 from .algebra import Rows
 from .inside import Inside, inside
-from .smooth import Part, SmoothPart, describe, written_out
+from .matrices import beside, general_rows, picked
+from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
 from .units import equilibrated, orthonormal, powers_of_two, rough_norm, times
-
-FULL = 0.1
-"""Density from which sparse rows are treated as dense ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +135,7 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
         if isinstance(f, Inside):
             unknown = [Inside(g, f.lower, f.upper) for g in unknown]
         parts.append(Part(f, place, block.shape, like, tuple(constant), tuple(bends), tuple(unknown)))
-    M = _matrix(problem, x0, -1 / a)
+    M = beside(problem, x0, -1 / a)
     if last.f is not None:  # f(u) = f(M v + c) is a smooth term of all of v
         if isinstance(M, scipy.sparse.linalg.LinearOperator) or type(x0[0]) is not np.ndarray:
             name = problem.names[-1]
@@ -148,8 +146,8 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
         joint = Composed(inner, M, b / a)
         constant, bends, unknown = describe(joint, (n,), x0[0])
         parts.append(Part(joint, slice(0, n), (n,), x0[0], tuple(constant), tuple(bends), tuple(unknown)))
-    start = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]) if places else np.zeros(0)
-    return _scaled(n, m, size, pieces, blocks, c, parts, M, a, start)
+    start = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]])
+    return _scaled(pieces, blocks, c, parts, M, a, start)
 
 
 def require_convex(problem: Problem) -> None:
@@ -176,49 +174,7 @@ def _pieces(h: Nonsmooth, shape: Shape, begin: int, like: Array) -> list[_Row]:
     return [row for (own, at), place in places for row in _pieces(own, at, begin + place.start, like)]
 
 
-def _matrix(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
-    """factor · [A_1 … A_{n-1}]: an array, a sparse matrix, or a LinearOperator."""
-    found: list[Any] = []
-    shape = problem.blocks[-1].shape
-    rows = math.prod(shape)
-    for block, operator, like in zip(problem.blocks[:-1], problem.operators[:-1], x0[:-1], strict=True):
-        matrix = operator.as_matrix(block.shape)
-        found.append(written_out(operator, block.shape, like) if matrix is None else matrix)
-    if all(A is not None for A in found):
-        sparse = [scipy.sparse.issparse(A) for A in found]
-        if all(sparse) or (any(sparse) and rows * sum(A.shape[1] for A in found) > 10**7):
-            return factor * scipy.sparse.hstack([scipy.sparse.csr_array(A) for A in found], format="csr")
-        dense = [
-            A.toarray() if is_sparse else np.asarray(A, float)
-            for A, is_sparse in zip(found, sparse, strict=True)
-        ]
-        return factor * (dense[0] if len(dense) == 1 else np.hstack(dense))
-    shapes = [block.shape for block in problem.blocks[:-1]]
-    ends = np.cumsum([0, *map(math.prod, shapes)])
-
-    def apply(v: np.ndarray) -> np.ndarray:
-        total = np.zeros(rows)
-        for op, own, like, i, j in zip(problem.operators, shapes, x0, ends[:-1], ends[1:], strict=False):
-            total += to_numpy(op.apply(asarray(v.ravel()[i:j].reshape(own), like))).ravel()
-        return factor * total
-
-    def adjoint(y: np.ndarray) -> np.ndarray:
-        Y = y.reshape(shape)
-        pulled = [
-            to_numpy(op.adjoint(asarray(Y, x))).ravel()
-            for op, x in zip(problem.operators[:-1], x0, strict=False)
-        ]
-        return factor * np.concatenate(pulled)
-
-    return scipy.sparse.linalg.LinearOperator(
-        (rows, int(ends[-1])), matvec=apply, rmatvec=adjoint, dtype=float
-    )
-
-
 def _scaled(
-    n: int,
-    m: int,
-    size: int,
     pieces: list[_Row],
     blocks: list[tuple[slice, slice | None]],
     c: np.ndarray,
@@ -228,7 +184,8 @@ def _scaled(
     start: np.ndarray,
 ) -> Form:
     """Sort the rows, choose the units, and put everything into them."""
-    column, coefficient = _picked(M, n, size, blocks, m)
+    n = M.shape[1]
+    column, coefficient = picked(M, blocks, len(c))
     others = [p for p in pieces if p.kinks is None and p.groups is None]
     grouped = [p for p in pieces if p.groups is not None]
     entries = np.concatenate([p.rows for p in pieces if p.kinks is not None] or [np.empty(0, int)])
@@ -248,7 +205,7 @@ def _scaled(
     general = np.concatenate([*(p.rows for p in others), members, entries[~is_picked]]).astype(int)
     source = np.concatenate([general, entries[is_picked]])
     index = column[entries[is_picked]]
-    G = _general_rows(M, general, size, column, coefficient, n)
+    G = general_rows(M, general, column)
     shared = [np.arange(len(p.rows)) + offset for p, offset in _offsets(others)]  # rows with one unit for all
     together = [*shared, *np.split(np.arange(len(members)) + sum(map(len, shared)), _breaks(label))]
     curvature = SmoothPart(parts, np.ones(n), np.zeros(n)).curvature(start)
@@ -280,19 +237,6 @@ def _scaled(
     return Form(smooth, terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a, mix)
 
 
-def _picked(M: Any, n: int, size: int, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """For every source the one entry of v that it picks and the coefficient; -1 where there is not exactly one."""
-    column, coefficient = np.full(m, -1), np.ones(m)
-    if scipy.sparse.issparse(M):
-        M.eliminate_zeros()
-        single = np.flatnonzero(np.diff(M.indptr) == 1)
-        column[single], coefficient[single] = M.indices[M.indptr[single]], M.data[M.indptr[single]]
-    for place, own in blocks:
-        if own is not None:
-            column[own] = np.arange(place.start, place.stop)
-    return column, coefficient
-
-
 def _groups(grouped: list[_Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(sources, group, weights) of all groups, sorted by group."""
     members, labels, radii, count = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0)], 0
@@ -321,54 +265,3 @@ def _per_group(E: np.ndarray, label: np.ndarray, count: int) -> np.ndarray:
     unit = np.ones(count)
     unit[label] = np.abs(E[: len(label)])
     return unit
-
-
-def _general_rows(M: Any, general: np.ndarray, size: int, column: Any, coefficient: Any, n: int) -> Any:
-    """The general rows: of M, and of blocks whose h is no sum over entries."""
-    if not len(general):
-        return None
-    own = general[general >= size]
-    if isinstance(M, scipy.sparse.linalg.LinearOperator):
-        return _rows_of(M, general, column, size)
-    whole = len(general) == size and np.array_equal(general, np.arange(size))
-    rows = M if whole else M[general[general < size]]
-    if not own.size:
-        return _full(rows) if scipy.sparse.issparse(rows) else rows
-    picks = scipy.sparse.csr_array(
-        (np.ones(own.size), (np.arange(own.size), column[own])), shape=(own.size, n)
-    )
-    both = scipy.sparse.vstack([scipy.sparse.csr_array(rows), picks], format="csr")
-    order = np.empty(len(general), int)  # M's rows stand first in `both`, in the order they have in `general`
-    order[general < size], order[general >= size] = (
-        np.arange(rows.shape[0]),
-        rows.shape[0] + np.arange(own.size),
-    )
-    both = both[order]
-    return _full(both) if scipy.sparse.issparse(M) else both.toarray()
-
-
-def _full(rows: Any) -> Any:
-    """Sparse rows as a dense array, where most of the work with them would be the same."""
-    size = rows.shape[0] * rows.shape[1]
-    return rows.toarray() if FULL * size < rows.nnz and size <= 10**8 else rows
-
-
-def _rows_of(M: Any, general: np.ndarray, column: np.ndarray, size: int) -> Any:
-    """Rows of a map, and rows that pick entries, as one map."""
-    own = general >= size
-    picked = column[general[own]]
-
-    def product(v: np.ndarray) -> np.ndarray:
-        v = v.ravel()
-        out = np.empty(len(general))
-        out[~own] = M.matvec(v)[general[~own]]
-        out[own] = v[picked]
-        return out
-
-    def adjoint(y: np.ndarray) -> np.ndarray:
-        y = y.ravel()
-        full = np.bincount(general[~own], y[~own], size)
-        return M.rmatvec(full) + np.bincount(picked, y[own], M.shape[1])
-
-    shape = (len(general), M.shape[1])
-    return scipy.sparse.linalg.LinearOperator(shape, matvec=product, rmatvec=adjoint, dtype=float)

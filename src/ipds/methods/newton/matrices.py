@@ -1,0 +1,114 @@
+"""The matrix of a form: the operators of the blocks side by side, and its rows that do more than pick an entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+
+from ..._arrays import Array, asarray, to_numpy
+from ...problem import Problem
+from .smooth import written_out
+
+FULL = 0.1
+"""Density from which sparse rows are treated as dense ones."""
+
+
+def beside(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
+    """factor · [A_1 … A_{n-1}]: an array, a sparse matrix, or a LinearOperator."""
+    found: list[Any] = []
+    shape = problem.blocks[-1].shape
+    rows = math.prod(shape)
+    for block, operator, like in zip(problem.blocks[:-1], problem.operators[:-1], x0[:-1], strict=True):
+        matrix = operator.as_matrix(block.shape)
+        found.append(written_out(operator, block.shape, like) if matrix is None else matrix)
+    if all(A is not None for A in found):
+        sparse = [scipy.sparse.issparse(A) for A in found]
+        if all(sparse) or (any(sparse) and rows * sum(A.shape[1] for A in found) > 10**7):
+            return factor * scipy.sparse.hstack([scipy.sparse.csr_array(A) for A in found], format="csr")
+        dense = [A.toarray() if scipy.sparse.issparse(A) else np.asarray(A, float) for A in found]
+        return factor * (dense[0] if len(dense) == 1 else np.hstack(dense))
+    shapes = [block.shape for block in problem.blocks[:-1]]
+    ends = np.cumsum([0, *map(math.prod, shapes)])
+
+    def apply(v: np.ndarray) -> np.ndarray:
+        total = np.zeros(rows)
+        for op, own, like, i, j in zip(problem.operators, shapes, x0, ends[:-1], ends[1:], strict=False):
+            total += to_numpy(op.apply(asarray(v.ravel()[i:j].reshape(own), like))).ravel()
+        return factor * total
+
+    def adjoint(y: np.ndarray) -> np.ndarray:
+        pairs = zip(problem.operators[:-1], x0[:-1], strict=True)
+        pulled = [to_numpy(op.adjoint(asarray(y.reshape(shape), like))).ravel() for op, like in pairs]
+        return factor * np.concatenate(pulled)
+
+    return scipy.sparse.linalg.LinearOperator(
+        (rows, int(ends[-1])), matvec=apply, rmatvec=adjoint, dtype=float
+    )
+
+
+def picked(M: Any, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """For every source the one entry of v that it picks and the coefficient; -1 where there is not exactly one."""
+    column, coefficient = np.full(m, -1), np.ones(m)
+    if scipy.sparse.issparse(M):
+        M.eliminate_zeros()
+        single = np.flatnonzero(np.diff(M.indptr) == 1)
+        column[single], coefficient[single] = M.indices[M.indptr[single]], M.data[M.indptr[single]]
+    for place, own in blocks:
+        if own is not None:
+            column[own] = np.arange(place.start, place.stop)
+    return column, coefficient
+
+
+def general_rows(M: Any, general: np.ndarray, column: np.ndarray) -> Any:
+    """The general rows: of M, and of blocks whose h is no sum over entries."""
+    if not len(general):
+        return None
+    size, n = M.shape
+    if isinstance(M, scipy.sparse.linalg.LinearOperator):
+        return _rows_of(M, general, column)
+    is_own = general >= size
+    own = general[is_own]
+    whole = len(general) == size and np.array_equal(general, np.arange(size))
+    rows = M if whole else M[general[~is_own]]
+    if not own.size:
+        return _full(rows) if scipy.sparse.issparse(rows) else rows
+    picks = scipy.sparse.csr_array(
+        (np.ones(own.size), (np.arange(own.size), column[own])), shape=(own.size, n)
+    )
+    both = scipy.sparse.vstack([scipy.sparse.csr_array(rows), picks], format="csr")
+    order = np.empty(len(general), int)  # M's rows stand first in `both`, in the order they have in `general`
+    order[np.argsort(is_own, kind="stable")] = np.arange(len(general))
+    both = both[order]
+    return _full(both) if scipy.sparse.issparse(M) else both.toarray()
+
+
+def _full(rows: Any) -> Any:
+    """Sparse rows as a dense array, where most of the work with them would be the same."""
+    size = rows.shape[0] * rows.shape[1]
+    return rows.toarray() if FULL * size < rows.nnz and size <= 10**8 else rows
+
+
+def _rows_of(M: Any, general: np.ndarray, column: np.ndarray) -> Any:
+    """Rows of a map, and rows that pick entries, as one map."""
+    size, n = M.shape
+    own = general >= size
+    entries = column[general[own]]
+
+    def product(v: np.ndarray) -> np.ndarray:
+        v = v.ravel()
+        out = np.empty(len(general))
+        out[~own] = M.matvec(v)[general[~own]]
+        out[own] = v[entries]
+        return out
+
+    def adjoint(y: np.ndarray) -> np.ndarray:
+        y = y.ravel()
+        full = np.bincount(general[~own], y[~own], size)
+        return M.rmatvec(full) + np.bincount(entries, y[own], n)
+
+    shape = (len(general), n)
+    return scipy.sparse.linalg.LinearOperator(shape, matvec=product, rmatvec=adjoint, dtype=float)
