@@ -145,24 +145,22 @@ class Canonical:
     def _multiplier_stated(self, found: list[Found], view: View, like: Array) -> Array:
         """z of the equation as stated."""
         draft, blocks = self._draft, self.stated.blocks
-        flat: Any = None
+        parts: list[tuple[Any, Array]] = []  # rows of the equation, None for all, and z there
         for slack in draft.slacks:
             f, one = blocks[slack.block].f, found[slack.block]
             force = -one.s if f is None else -(f.grad(one.q) + one.s)
-            if slack.rows is None:
-                return slack.multiplier(force)
-            flat = np.zeros(math.prod(self.stated.shape), dtype=like.dtype) if flat is None else flat
-            flat[slack.rows] = slack.multiplier(force)
+            parts.append((slack.rows, slack.multiplier(force)))
         if draft.rest is not None:
             group, rows = draft.rest
-            z = view.groups[group][1]
-            if rows is None:
-                return z
-            flat = np.zeros(math.prod(self.stated.shape), dtype=like.dtype) if flat is None else flat
-            flat[rows] = z
-        if flat is None:
+            parts.append((rows, view.groups[group][1]))
+        if not parts:
             return zeros(self.stated.shape, like)
-        return flat.reshape(self.stated.shape)
+        if parts[0][0] is None:
+            return parts[0][1]
+        z = np.zeros(math.prod(self.stated.shape), dtype=like.dtype)
+        for rows, own in parts:
+            z[rows] = own
+        return z.reshape(self.stated.shape)
 
     def _slack_block(self, group: Group) -> int | None:
         """The block that is this group."""
