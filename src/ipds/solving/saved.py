@@ -82,7 +82,7 @@ class SavedFile:
         line = self._bytes[:200].tobytes().partition(b"\n")[0]
         rest = self._bytes[len(line) + 1 :]
         if not line.startswith(HEAD):
-            raise ValueError("it does not begin as one")
+            raise ValueError(f"it does not begin with {HEAD.decode().strip()!r}")
         if line != HEAD + hashlib.blake2b(rest.data).hexdigest().encode():
             raise ValueError("its checksum does not match")
         text = rest[:MANIFEST_LIMIT].tobytes().partition(b"\n")[0]
