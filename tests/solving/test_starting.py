@@ -16,7 +16,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.methods import AcceleratedIPDS
-from ipds.solving.starting import downhill, drawn
+from ipds.solving.inventing import downhill, drawn
 
 
 def test_a_start_whose_last_block_is_rounding_does_not_set_the_scale():

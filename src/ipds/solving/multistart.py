@@ -11,9 +11,9 @@ from .._arrays import Array
 from ..errors import DivergenceError
 from ..problem import Block, Problem
 from ..status import Status
+from .inventing import drawn, prototype
 from .options import check_problem, check_seed
 from .solve import solve
-from .starting import drawn, prototype
 
 if TYPE_CHECKING:
     from ..result import Result

@@ -36,9 +36,9 @@ from ..theory.fixed import is_convex
 from ..theory.objective import objective
 from ..theory.state import State
 from .flips import exchanged
+from .inventing import drawn, prototype
 from .kicks import kicked
 from .remarks import certified
-from .starting import drawn, prototype
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:
