@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import ipds
 from ipds.cli import app
+from ipds.cli.later import later
 
 
 def run(*arguments):
@@ -157,6 +158,36 @@ def test_help_imports_neither_scikit_learn_nor_matplotlib():
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert shown.returncode == 0, sys.stderr
     assert "--n-components" in shown.stdout
+
+
+def test_a_solve_leaves_out_what_scikit_learn_loads_for_others(tmp_path):
+    np.savetxt(tmp_path / "data.csv", np.random.default_rng(0).standard_normal((12, 3)), delimiter=",")
+    code = (
+        "import sys\nfrom ipds.cli import app\n"
+        f"try:\n    app(['solve', 'robust-regression', {str(tmp_path / 'data.csv')!r}, '--target', '0', '-q'])\n"
+        "except SystemExit as end:\n    assert end.code == 0\n"
+        "assert 'sklearn' in sys.modules and not {'pandas', 'scipy.stats'} & set(sys.modules)\n"
+        "from sklearn.utils import fixes\n"
+        "assert fixes._mode([1, 2, 2]).mode[0] == 2 and sys.modules['scipy.stats'].norm.cdf(0) == 0.5\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_module_for_later_is_loaded_by_its_first_attribute(tmp_path, monkeypatch):
+    (tmp_path / "heavy_module.py").write_text("weight = 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with later("heavy_module", "a_module_that_is_not_there", "json"):
+        import heavy_module as kept
+
+        assert "a_module_that_is_not_there" not in sys.modules
+        assert sys.modules["json"] is json  # loaded already: as it is
+    assert "heavy_module" not in sys.modules
+    assert kept.weight == 7
+    assert sys.modules["heavy_module"] is not kept  # the module itself, for whoever imports it now
+    with pytest.raises(AttributeError, match="length"):
+        kept.length  # noqa: B018
+    del sys.modules["heavy_module"]
 
 
 def test_a_closed_pipe_has_an_exit_code_of_its_own():

@@ -29,12 +29,12 @@ def predict(
 ) -> None:
     """Predictions of a saved model, or its scores where it predicts nothing: one row per sample."""
     from ..io import Request, read
-    from ..models import load_model
     from . import write
+    from .later import estimators
 
     if out is not None:
         write.check_place(out, ANSWERS, "--out", force)
-    estimator = load_model(model)
+    estimator = estimators().load_model(model)
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
     X = _columns(read(data, Request(False, None, key, tuple(drop or ())), format), names, estimator, data)
     with warnings.catch_warnings():

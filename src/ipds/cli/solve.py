@@ -122,8 +122,8 @@ def fit(
     import numpy as np
 
     from ..io import Request, read
-    from ..models import save_model
     from . import write
+    from .later import estimators
     from .missing import completed
 
     for path, suffixes, option in (
@@ -169,7 +169,7 @@ def fit(
     if out is not None:
         write.save(out, summary, fitted, found.names, result)
     if save is not None:
-        save_model(estimator, save)
+        estimators().save_model(estimator, save)
     if plot is not None:
         write.save_figure(plot, _figure(estimator, found.X, fitted))
     if json:
@@ -181,9 +181,9 @@ def fit(
 
 
 def _estimator(model: Model, parameters: dict[str, Any], method: str, seed: int) -> Any:
-    from .. import models
+    from .later import estimators
 
-    return getattr(models, model.estimator)(**parameters, method=method, random_state=seed)
+    return getattr(estimators(), model.estimator)(**parameters, method=method, random_state=seed)
 
 
 def _figure(estimator: Any, frames: Any, fitted: dict[str, Any]) -> Any:
