@@ -26,7 +26,7 @@ from ...theory.state import State, prox_step
 from ..newton import NewtonALM
 from .bounded import within_bounds
 from .free import WRITTEN_OUT, columns, function_of
-from .pivots import least_deviations, reweighted
+from .pivots import least_deviations
 from .smooth import Total, minimised
 
 STEPS = 80
@@ -183,8 +183,7 @@ class Restricted:
         if d is None:
             return None
         v = np.concatenate([np.ravel(yi) for yi in y[:-1]])
-        v = reweighted(d.M, d.c, d.left, d.right, v) if far else v
-        found = least_deviations(d.M, d.c, d.left, d.right, v)
+        found = least_deviations(d.M, d.c, d.left, d.right, v, far)
         if found is None:
             return None
         parts: list[np.ndarray] = []
