@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ipds.models import RobustSparseRegressor
 from ipds.models._lad import robust_scale, smallest_sum, weighted_quantile
-from ipds.models._support import Samples
+from ipds.models._trials import Samples
 
 cp = pytest.importorskip("cvxpy")
 

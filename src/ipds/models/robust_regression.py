@@ -19,7 +19,8 @@ from ._base import Estimator, fitting
 from ._dask import aligned, features_of, is_dask
 from ._lad import least_absolute_deviations, robust_scale, weighted_quantile
 from ._scaling import column_scales, unit_scales
-from ._support import Samples, chosen_size
+from ._support import chosen_size
+from ._trials import Samples
 
 TRIAL, COARSE = 100, 1e-3
 """Iterations at most, and the tolerance at least, of a fit that only compares values of s."""
@@ -49,7 +50,8 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     ----------
     sparsity : int s; a list of candidates, one of which is chosen by cross-validation; "cv" or "bic" to choose
         among all s up to m/4 by cross-validation, or by the extended BIC m·log(σ²) + s·(log m + 2 log d) (Chen & Chen,
-        Biometrika 2008) with σ² the mean squared residual over the inliers. Trial fits are coarse.
+        Biometrika 2008) with σ² the mean squared residual over the inliers. Trial fits are coarse; for the BIC there
+        are some with 4, 8, … coefficients, and those of every fit leave it one by one.
     fit_intercept : whether t is free; else 0.
     refit : "lad" (least absolute deviations on the support, exact), "ls" (least squares on the support and the
         inliers: more efficient under Gaussian noise) or None (what the solver returned).
