@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.datasets import load_diabetes
 
 from ipds import Block, Problem, Variable, minimize, solve
@@ -24,6 +25,7 @@ MODELS = {
     "lasso": lambda x, w: 0.5 * sum_squares(G @ x - Y) + 80 * w * norm1(x),
     "elastic net": lambda x, w: 0.5 * sum_squares(G @ x - Y) + 80 * w * norm1(x) + 5 * sum_squares(x),
     "weights": lambda x, w: 0.5 * sum_squares(G @ x - Y) + L1(80 * w * np.linspace(0.5, 1.5, 25))(x),
+    "sparse": lambda x, w: 0.5 * sum_squares(scipy.sparse.csr_array(G) @ x - Y) + 80 * w * norm1(x),
     "huber": lambda x, w: huber(G @ x - Y) + 40 * w * norm1(x),
     "logistic": lambda x, w: logistic(np.sign(Y)[:, None] * G @ x) + 15 * w * norm1(x),
     "quantile": lambda x, w: quantile(G @ x - Y, 0.3) + 8 * w * norm1(x),

@@ -16,6 +16,8 @@ def cases():
     yield "outliers", M, c
     yield "sorted", M[np.argsort(c)], np.sort(c)
     yield "few values", np.rint(2 * M), c
+    heavy = np.vstack([M, 500.0 * np.eye(COLUMNS)])  # an ℓ1 norm
+    yield "penalty", heavy, np.append(c, np.zeros(COLUMNS))
     yield "leverage", M * np.exp(1.5 * rng.standard_normal((ROWS, 1))), rng.standard_cauchy(ROWS)
 
 
@@ -27,11 +29,13 @@ def test_few_of_many_rows_lead_to_the_solution(M, c, quantile, monkeypatch):
     monkeypatch.setattr(
         pivots, "_exchanged", lambda rows, *rest: counts.append(len(rows.c)) or exchanged(rows, *rest)
     )
-    left, right = np.full(ROWS, quantile - 1), np.full(ROWS, quantile)
+    left, right = np.full(len(c), quantile - 1), np.full(len(c), quantile)
     found = least_deviations(M, c, left, right, np.zeros(COLUMNS))
     assert max(counts) < ROWS / 2
     np.testing.assert_allclose(M @ found.v + c, found.r, atol=1e-10)
-    np.testing.assert_allclose(M.T @ found.y, 0, atol=1e-7)  # with the sides below: a proof that it is a solution
+    np.testing.assert_allclose(
+        M.T @ found.y, 0, atol=1e-7
+    )  # with the sides below: a proof that it is a solution
     assert np.all(np.where(found.r > 0, found.y == right, True))
     assert np.all(np.where(found.r < 0, found.y == left, True))
     assert np.all((left <= found.y) & (found.y <= right))

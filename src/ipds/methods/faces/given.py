@@ -156,14 +156,11 @@ def _hessian(f: Smooth, x: np.ndarray, free: np.ndarray) -> np.ndarray:
         return np.add.reduce([_hessian(term, x, free) for term in f.terms])
     if isinstance(f, Weighted):
         return f.weight * _hessian(f.f, x, free)
-    if (
-        isinstance(f, LinearModel)
-        and isinstance(f.G, Matrix)
-        and type(f.G.matrix) is np.ndarray
-        and x.ndim == 1
-    ):
-        columns = f.G.matrix[:, free]
-        return columns.T @ (f.row_curvature(f.G.apply(x))[:, None] * columns)
+    if isinstance(f, LinearModel) and isinstance(f.G, Matrix) and x.ndim == 1:
+        columns, weights = f.G.matrix[:, free], f.row_curvature(f.G.apply(x))
+        if scipy.sparse.issparse(columns):
+            return (columns.T @ scipy.sparse.diags_array(weights) @ columns).toarray()
+        return columns.T @ (weights[:, None] * columns)
     H: Any = f.hessian(x)
     if scipy.sparse.issparse(H):
         return H.tocsr()[free][:, free].toarray()

@@ -12,8 +12,8 @@ From a v that is far from a solution, reweighted least squares come first: 12 of
 that they save.
 
 Of many rows most have a side that is sure: those whose residual at the solution of a random sample is not among the
-smallest. Their slopes are fixed and give one linear term ⟨tilt, v⟩; what is left has few rows, and a solution of it that
-leaves the others on their sides solves the whole. Those that changed sides are added, else.
+smallest. Their slopes are fixed and give one linear term ⟨tilt, v⟩; what is left has few rows, and a solution of it
+that leaves the others on their sides solves the whole. Those that changed sides are added, else.
 Portnoy & Koenker, The Gaussian hare and the Laplacian tortoise, Statist. Sci. 12 (1997).
 """
 
@@ -38,7 +38,7 @@ MET = 1e-13
 """Residuals that are rounding, in units of what they are the sum of."""
 SHARE = 2.0
 """Times (m²k)^⅓: rows of the sample, and rows whose side is not sure, of m with k columns."""
-WORTH = 4
+WORTH = 3
 """Times fewer rows, at least, than there are, for that to be worth it."""
 ADDED = 8
 """Times that rows are added at most."""
@@ -124,9 +124,11 @@ def least_deviations(
 
 def _from_few_rows(rows: Rows, few: int, v: np.ndarray) -> Basis | None:
     """The basis of a solution, and the sides of all rows, by exchanges of `few` rows; None where these mislead."""
-    m = len(rows.c)
-    chosen = np.random.default_rng(0).choice(m, few, replace=False)
-    sample = rows.at(chosen)
+    m, squares = len(rows.c), np.einsum("ij,ij->j", rows.M, rows.M)
+    sizes = np.sqrt(np.square(rows.M) @ (m / np.where(squares > 0, squares, 1.0)))
+    share = (rows.right - rows.left) * sizes
+    heavy = few * share > share.sum()  # an ℓ1 norm, say, among the losses of samples
+    sample, chosen = _sample(rows, heavy, few)
     found = _exchanged(sample, sample.nearest(reweighted(*sample, v)))
     starts = [(v, rows.nearest(v))]
     if found is not None:
@@ -134,9 +136,9 @@ def _from_few_rows(rows: Rows, few: int, v: np.ndarray) -> Basis | None:
         starts.append((rows.point(basis), basis))
     v, basis = min(starts, key=lambda start: rows.value(start[0]))
     r = rows.residuals(v)
-    sizes = np.sqrt(np.square(rows.M) @ (m / np.einsum("ij,ij->j", rows.M, rows.M)))  # a long row changes sides sooner
-    above, near = r >= 0, np.zeros(m, dtype=bool)
-    near[np.argpartition(np.abs(r) / np.where(sizes > 0, sizes, 1.0), few)[:few]] = True
+    above, near = r >= 0, heavy
+    distance = np.abs(r) / np.where(sizes > 0, sizes, 1.0)  # a long row changes sides sooner
+    near[np.argpartition(distance, few)[:few]] = True
     near[basis] = True
     for _ in range(ADDED):
         tilt = np.where(near, 0.0, np.where(above, rows.right, rows.left)) @ rows.M
@@ -156,6 +158,15 @@ def _from_few_rows(rows: Rows, few: int, v: np.ndarray) -> Basis | None:
         if 2 * np.count_nonzero(near) > m:
             return None
     return None
+
+
+def _sample(rows: Rows, heavy: np.ndarray, few: int) -> tuple[Rows, np.ndarray]:
+    """All heavy rows and `few` others, which stand for all others; and their places."""
+    others = np.flatnonzero(~heavy)
+    chosen = np.append(np.flatnonzero(heavy), np.random.default_rng(0).choice(others, few, replace=False))
+    times = np.where(heavy[chosen], 1.0, len(others) / few)
+    part = rows.at(chosen)
+    return Rows(part.M, part.c, times * part.left, times * part.right), chosen
 
 
 def _exchanged(rows: Rows, basis: np.ndarray, tilt: np.ndarray | float = 0.0) -> Basis | None:
