@@ -59,9 +59,8 @@ def squares_left(G: np.ndarray, y: np.ndarray, count: int) -> np.ndarray:
     array([11.,  2.,  1.])
     """
     k = G.shape[1]
-    triangle = np.linalg.qr(
-        np.column_stack([G, y]), mode="r"
-    )  # of G its R, of y what Qᵀy is, then what is left
+    # of G its R, of y what Qᵀy is, then what is left
+    triangle: Any = np.linalg.qr(np.column_stack([G, y]), mode="r")
     R, b, beyond = triangle[:k, :k], triangle[:k, k], triangle[k:, k]
     sizes = np.sqrt(np.einsum("ij,ij->j", R, R))
     R = R / np.where(sizes > 0, sizes, 1.0)
