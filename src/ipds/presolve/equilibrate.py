@@ -111,7 +111,7 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
             not SPREAD < max(spread(d), spread(e)) < math.inf
         ):  # squares of huge entries overflow: then as they are
             return None
-    dtype = _precision(problem)
+    dtype = precision_of(problem)
     d, e = [_power_of_two(D, dtype) for D in d], [_power_of_two(E, dtype) for E in e]
     own = list(zip(rows, e, strict=True))
     whole = np.concatenate([np.broadcast_to(E, p.shape).reshape(-1) for p, E in own]).reshape(last.shape)
@@ -125,7 +125,7 @@ def _is_one_to_one(problem: Problem) -> bool:
     return alone and isinstance(problem.operators[0], Identity | Diagonal | Sampling | Segment)
 
 
-def _precision(problem: Problem) -> Any:
+def precision_of(problem: Problem) -> Any:
     """float32 where the data are, so that units do not promote them."""
     held = [problem.b, *(A.matrix for A in problem.operators if isinstance(A, Matrix))]
     return np.result_type(

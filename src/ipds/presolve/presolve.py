@@ -17,6 +17,9 @@ from ..theory.state import State
 from .canonical import Canonical
 from .equilibrate import Equilibrated, equilibrated
 from .recognise import Recognised
+from .substitute import Substituted, substituted
+
+Step = Recognised | Canonical | Substituted | Equilibrated
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +29,7 @@ class Presolved:
     stated: Problem
     problem: Problem
     """What a method is given: the stated one itself where there is nothing to do."""
-    steps: tuple[Recognised | Canonical | Equilibrated, ...]
+    steps: tuple[Step, ...]
     report: str
     """What was done, in words."""
 
@@ -67,17 +70,22 @@ def presolve(problem: Problem) -> Presolved:
         return as_stated(problem, "the data are distributed")
     foreign = next(foreign_libraries(problem), None)
     own = None if foreign else Recognised(problem)
-    steps: list[Recognised | Canonical | Equilibrated] = [own] if own is not None and own.at else []
+    steps: list[Step] = [own] if own is not None and own.at else []
     notes = [own.note] if own is not None and own.at else []
     current = problem if own is None else own.problem
     canonical = Canonical(current)
     notes += canonical.report
     if foreign:
         notes.append(f"units as stated: arrays of {foreign}")
-    units = None if foreign else equilibrated(canonical.problem)
-    if units is not None or not canonical.is_trivial:
+    shorter = None if foreign else substituted(canonical.problem)
+    units = None if foreign else equilibrated(canonical.problem if shorter is None else shorter.problem)
+    if shorter is not None or units is not None or not canonical.is_trivial:
         steps.append(canonical)
         current = canonical.problem
+    if shorter is not None:
+        steps.append(shorter)
+        current = shorter.problem
+        notes.append(shorter.note)
     if units is not None:
         steps.append(units)
         current = units.problem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +63,8 @@ class Table:
 
     def __init__(self, problem: Problem, columns: list[Piece], rows: list[Piece]):
         self.columns, self.rows = columns, rows
-        self.maps = [_by_part(A, c.shape, rows) for A, c in zip(problem.operators, columns, strict=False)]
+        shapes = [part.shape for part in rows]
+        self.maps = [by_part(A, c.shape, shapes) for A, c in zip(problem.operators, columns, strict=False)]
         self.bends = [curvature(b.f, b.shape) for b in problem.blocks[:-1]]
         self.counts = [not self._follows(k) for k in range(len(rows))]
 
@@ -128,11 +130,11 @@ class Table:
         return [c.shared(D) for c, D in zip(self.columns, d, strict=True)], e
 
 
-def _by_part(A: Operator, shape: Shape, rows: list[Piece]) -> list[Operator]:
-    """The rows of A for every part of U."""
-    if len(rows) == 1:
+def by_part(A: Operator, shape: Shape, parts: Sequence[Shape]) -> list[Operator]:
+    """The rows of A for every part of U, by the shapes of these."""
+    if len(parts) == 1:
         return [A]
-    sizes = [math.prod(part.shape) for part in rows]
+    sizes = [math.prod(part) for part in parts]
     if isinstance(A, FlatStack) and [math.prod(o) for o in A.outputs] == sizes:
         return list(A.parts)
     ends = np.cumsum(sizes)

@@ -1,0 +1,310 @@
+"""Which entries of a canonical problem are known before it is solved, and which rows say nothing once they are.
+
+An entry v_i is known where its h leaves it one point, lo_i = hi_i, or where an equation (a row whose u has one point)
+has no other unknown: v_i = (c_k - u_k - what is known)/n_ki. What one round finds may leave one unknown in another row.
+Rows without unknowns are left out, where h_U is a sum over its rows.
+
+    v_i by its h: any s_i is normal to a point.   v_i by row k: s_i ∈ ∂h_i(v_i), and z_k makes the entry stationary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from .._arrays import Array, Shape, to_numpy
+from ..functions import Nonsmooth, Stacked
+from ..operators import FlatStack, Matrix, Operator
+from ..problem import Problem
+from ..theory.state import prox_step
+from .restrict import restricted
+from .slack import is_nothing
+from .table import by_part
+
+ROUNDS = 20
+"""How often equations are looked through for what the entries found last leave in them."""
+SAME = 1e-10
+"""Two values of an entry agree up to this share of the terms they are made of."""
+SMALL = 1e-9
+"""An entry of a row, relative to its largest one, that may be the rounding of 0."""
+
+
+class Contradiction(Exception):
+    """There is no such point; methods will say so of the problem as it is."""
+
+
+class Points(NamedTuple):
+    """Entries of a flattened block that its h leaves one point only, and where that is."""
+
+    held: np.ndarray
+    at: np.ndarray
+
+
+def points(h: Nonsmooth, shape: Shape) -> Points | None:
+    """The entries with lo = hi, None where there are none, or nothing is known."""
+    kinks = h.kinks(shape)
+    if kinks is None:
+        return None
+    lower, upper = kinks.lower, kinks.upper
+    if type(lower) is float and type(upper) is float and lower != upper:
+        return None
+    lower, upper = np.asarray(to_numpy(lower)), np.asarray(to_numpy(upper))
+    same = (lower == upper) & np.isfinite(lower)
+    if not same.any():
+        return None
+    return Points(np.broadcast_to(same, shape).reshape(-1), np.broadcast_to(lower, shape).reshape(-1))
+
+
+def parts_of(h: Nonsmooth, shape: Shape) -> list[tuple[Nonsmooth, Shape]]:
+    """The parts of U."""
+    return h.parts if isinstance(h, Stacked) else [(h, shape)]
+
+
+def may_be_known(problem: Problem) -> bool:
+    """Whether some entry has one point, or some equation may have one entry: False where a glance tells."""
+    *blocks, last = problem.blocks
+    if any(points(b.h, b.shape) is not None for b in blocks):
+        return True
+    parts = parts_of(last.h, last.shape)
+    for k, (h, shape) in enumerate(parts):
+        if points(h, shape) is None:
+            continue
+        maps = [
+            A.parts[k] if isinstance(A, FlatStack) and len(A.parts) == len(parts) else A
+            for A in problem.operators[:-1]
+        ]
+        if not any(
+            _has_long_rows(A) and A.output_shape(b.shape) == shape for A, b in zip(maps, blocks, strict=True)
+        ):
+            return True
+    return False
+
+
+def _has_long_rows(A: Operator) -> bool:
+    """Whether a glance tells that every row of a matrix has two entries at least."""
+    if not isinstance(A, Matrix) or A.matrix.shape[1] < 2:
+        return False
+    if scipy.sparse.issparse(A.matrix):
+        return bool(np.diff(A.matrix.indptr).min() > 1 and A.matrix.data.all())
+    return bool(A.matrix[:, :2].all())
+
+
+def tangent(h: Nonsmooth, x: np.ndarray) -> np.ndarray | None:
+    """s ∈ ∂h(x), None where h gives none; `Contradiction` where x is not in the domain."""
+    try:
+        s = np.asarray(h.subgradient(x), dtype=float)
+    except NotImplementedError:
+        return None
+    t = prox_step(x, s)
+    near = h.prox(x + t * s, t)
+    size = np.maximum(np.abs(x), t * np.abs(s))
+    if not np.all(np.isfinite(s)) or np.any(np.abs(near - x) > SAME * size):
+        raise Contradiction
+    return s
+
+
+class Part:
+    """A part of U: rows u + Σ_j N_j v_j = c with h(u)."""
+
+    def __init__(
+        self, h: Nonsmooth, shape: Shape, maps: list[Operator], shapes: Sequence[Shape], c: np.ndarray
+    ):
+        self.h, self.shape, self.maps, self.c = h, shape, maps, c
+        self._shapes = shapes
+        self.dropped = np.zeros(c.size, dtype=bool)
+        self.u, self.s = np.zeros(c.size), np.zeros(c.size)
+        """Where the rows that are dropped stand, and an element of ∂h there."""
+
+    @cached_property
+    def points(self) -> Points | None:
+        """The rows that are equations."""
+        return points(self.h, self.shape)
+
+    @cached_property
+    def matrices(self) -> list[Any] | None:
+        """Those of the N_j, where rows may be dropped: all are known, and h is a sum over rows; None elsewhere."""
+        if restricted(self.h, self.shape, np.arange(self.c.size)) is None:
+            return None
+        found = [A.as_matrix(shape) for A, shape in zip(self.maps, self._shapes, strict=True)]
+        return None if any(M is None for M in found) else found
+
+
+class Column:
+    """A variable: which of its entries are known, and where they stand."""
+
+    def __init__(self, h: Nonsmooth, shape: Shape, maps: list[Operator]):
+        self.h, self.shape, self._maps = h, shape, maps
+        size = math.prod(shape)
+        self.held, self.at, self.s = np.zeros(size, dtype=bool), np.zeros(size), np.zeros(size)
+        self.by_row = np.zeros(size, dtype=bool)
+        """Whether a row says where the entry is, and s is an element of ∂h there; else h does."""
+        own = points(h, shape)
+        if own is not None and (own.held.all() or self.may_be_cut):
+            self.held = own.held.copy()
+            self.at[self.held] = own.at[self.held]
+
+    @cached_property
+    def may_be_cut(self) -> bool:
+        """Whether it can lose single entries: h is a sum over them, and the columns of its maps are known."""
+        if restricted(self.h, self.shape, np.arange(self.at.size)) is None:
+            return False
+        return all(is_nothing(A) or A.as_matrix(self.shape) is not None for A in self._maps)
+
+    def hold(self, entries: np.ndarray, at: np.ndarray) -> bool:
+        """Let a row say where these entries are; False where h gives no subgradient there."""
+        h = restricted(self.h, self.shape, entries)
+        s = None if h is None or not np.all(np.isfinite(at)) else tangent(h, at)
+        if h is None or s is None:
+            return False
+        kinks = h.kinks(at.shape)
+        inside = at if kinks is None else np.clip(at, kinks.lower, kinks.upper)
+        self.held[entries], self.by_row[entries], self.at[entries], self.s[entries] = True, True, inside, s
+        return True
+
+
+class Found(NamedTuple):
+    """Entries of a variable that rows of U have told in one round: n v = what is known; rows counted over all of U."""
+
+    variable: int
+    entries: np.ndarray
+    rows: np.ndarray
+    factors: np.ndarray
+
+
+class Known:
+    """What is known of a canonical problem: of its variables (`columns`), and of the rows of U (`parts`)."""
+
+    def __init__(self, problem: Problem):
+        *blocks, last = problem.blocks
+        shapes = [b.shape for b in blocks]
+        rows = parts_of(last.h, last.shape)
+        c = np.broadcast_to(problem.b, problem.shape).reshape(-1)
+        ends = np.cumsum([math.prod(shape) for _, shape in rows]).tolist()
+        self.starts = [end - math.prod(shape) for end, (_, shape) in zip(ends, rows, strict=True)]
+        by = [
+            by_part(A, b.shape, [shape for _, shape in rows])
+            for A, b in zip(problem.operators, blocks, strict=False)
+        ]
+        self.parts = [
+            Part(h, shape, [maps[k] for maps in by], shapes, c[start:end])
+            for k, ((h, shape), start, end) in enumerate(zip(rows, self.starts, ends, strict=True))
+        ]
+        self.columns = [Column(b.h, b.shape, maps) for b, maps in zip(blocks, by, strict=True)]
+        self.rounds: list[list[Found]] = []
+        """What was found by rows, in the order in which it was."""
+        while len(self.rounds) < ROUNDS and (found := self._round()):
+            self.rounds.append(found)
+        for part in self.parts:
+            self._drop_decided(part)
+
+    def _round(self) -> list[Found]:
+        """Hold the entries that are alone in an equation, and drop equations without unknowns."""
+        found: list[Found] = []
+        for part, start in zip(self.parts, self.starts, strict=True):
+            if part.points is None or part.matrices is None:
+                continue
+            rows = self._short(part)
+            if not rows.size:
+                continue
+            counts = [_count(M, ~v.held, rows) for M, v in zip(part.matrices, self.columns, strict=True)]
+            rest, size = self._rest(part, rows)
+            empty = np.sum(counts, axis=0) == 0
+            if np.any(np.abs(rest[empty]) > SAME * size[empty]):
+                raise Contradiction
+            self._drop(part, rows[empty])
+            for j, (M, v) in enumerate(zip(part.matrices, self.columns, strict=True)):
+                alone = (np.sum(counts, axis=0) == 1) & (counts[j] == 1)
+                if not alone.any() or not v.may_be_cut:
+                    continue
+                own, (entries, factors) = rows[alone], _only(M, ~v.held, rows[alone])
+                large = np.abs(factors) > SMALL * _largest(part.matrices, own)
+                _, first = np.unique(np.where(large, entries, -1), return_index=True)
+                first = first[large[first]]
+                own, entries, factors = own[first], entries[first], factors[first]
+                if first.size and v.hold(entries, rest[alone][first] / factors):
+                    self._drop(part, own)
+                    found.append(Found(j, entries, start + own, factors))
+        return found
+
+    def _short(self, part: Part) -> np.ndarray:
+        """Equations that may have one unknown or none: of a dense matrix those with zeros in its first columns."""
+        assert part.points is not None
+        assert part.matrices is not None
+        rows = np.flatnonzero(part.points.held & ~part.dropped)
+        for M, v in zip(part.matrices, self.columns, strict=True):
+            if not scipy.sparse.issparse(M):
+                first = np.flatnonzero(~v.held)[:2]
+                rows = rows[np.count_nonzero(M[np.ix_(rows, first)], axis=1) < 2]
+        return rows
+
+    def _rest(self, part: Part, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """c - u - Σ N v of the entries that are known, 0 where that is rounding; and the sizes of its terms."""
+        assert part.points is not None
+        assert part.matrices is not None
+        c, u = part.c[rows], part.points.at[rows]
+        rest, size = c - u, np.abs(c) + np.abs(u)
+        for M, v in zip(part.matrices, self.columns, strict=True):
+            known = np.flatnonzero(v.held)
+            if known.size:
+                own = M[rows][:, known]
+                rest, size = rest - own @ v.at[known], size + abs(own) @ np.abs(v.at[known])
+        return np.where(np.abs(rest) <= 8 * np.finfo(float).eps * size, 0.0, rest), size
+
+    def _drop(self, part: Part, rows: np.ndarray) -> None:
+        """Leave out equations."""
+        assert part.points is not None
+        part.dropped[rows] = True
+        part.u[rows] = part.points.at[rows]
+
+    def _drop_decided(self, part: Part) -> None:
+        """Leave out the rows in which no unknown is left, where h says a subgradient there."""
+        touched = any(
+            v.held.any() and not is_nothing(A) for v, A in zip(self.columns, part.maps, strict=True)
+        )
+        if not touched or part.matrices is None:
+            return
+        rows = np.flatnonzero(~part.dropped)
+        pairs = list(zip(part.matrices, self.columns, strict=True))
+        before = sum(_count(M, np.ones(v.held.size, dtype=bool), rows) for M, v in pairs)
+        rows = rows[(sum(_count(M, ~v.held, rows) for M, v in pairs) == 0) & (before > 0)]
+        h = restricted(part.h, part.shape, rows) if rows.size else None
+        if h is None:
+            return
+        u = part.c[rows] - sum(M[rows] @ v.at for M, v in pairs)
+        try:
+            s = tangent(h, u)
+        except Contradiction:  # the rows stay, and a method will find that they cannot be satisfied
+            return
+        if s is not None:
+            part.dropped[rows], part.u[rows], part.s[rows] = True, u, s
+
+
+def _count(M: Any, free: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """How many entries the rows have in the columns that are free."""
+    if scipy.sparse.issparse(M):
+        M = scipy.sparse.csr_array(M)
+        pattern = scipy.sparse.csr_array((np.ones(M.nnz), M.indices, M.indptr), shape=M.shape)
+        return np.rint(pattern @ free.astype(float))[rows]
+    return np.count_nonzero(M[np.ix_(rows, free)], axis=1)
+
+
+def _only(M: Any, free: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The columns and the values of the only free entry of each of these rows."""
+    if scipy.sparse.issparse(M):
+        own = scipy.sparse.csr_array(M)[rows]
+        at = np.flatnonzero(free[own.indices])
+        return own.indices[at], own.data[at]
+    columns = np.argmax((M[rows] != 0) & free, axis=1)
+    return columns, M[rows, columns]
+
+
+def _largest(matrices: list[Any], rows: np.ndarray) -> Array:
+    """The largest |entry| of every row."""
+    sizes = [abs(M[rows]).max(axis=1) for M in matrices]
+    dense = [s.toarray() if scipy.sparse.issparse(s) else np.asarray(s) for s in sizes]
+    return np.max([s.reshape(-1) for s in dense], axis=0)
