@@ -24,7 +24,7 @@ TOL = 1e-6
 @pytest.mark.parametrize("seed", [0, 1])
 def test_five_forms_have_one_answer(name, seed):
     results = {form: solve(problem, tol=TOL) for form, problem in FAMILIES[name](seed).items()}
-    assert len(results) == 5
+    assert len(results) >= 5
     assert all(result.success for result in results.values())
     values = [result.fun for result in results.values()]
     assert np.ptp(values) <= 5 * TOL * abs(np.mean(values))

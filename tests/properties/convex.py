@@ -259,8 +259,10 @@ def stated(pieces: list[Piece], units: list[Any], costs: Vector, rows: Vector, b
     blocks = []
     for p, u, o in zip(pieces, units, costs, strict=True):
         o = float(o)
-        if not isinstance(p.A, float):
-            A: Any = rows[:, None] * p.A / u
+        if sp.issparse(p.A):
+            A: Any = sp.diags_array(rows) @ p.A @ sp.diags_array(1 / (u * np.ones(p.size)))
+        elif not isinstance(p.A, float):
+            A = rows[:, None] * p.A / u
         elif np.ptp(rows) == 0 and np.ndim(u) == 0:
             A = p.A * float(rows[0]) / u
         else:

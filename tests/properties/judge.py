@@ -1,8 +1,10 @@
 """Whether answers are wrong, which a success must never be. With tests/ in PYTHONPATH:
 
     python tests/properties/judge.py --cases 5000                       random convex problems against a reference
+    python tests/properties/judge.py --kind known --cases 2000          the same with entries known beforehand
     python tests/properties/judge.py --kind infeasible --cases 360      problems without a solution, by construction:
     python tests/properties/judge.py --kind unbounded --cases 250       none may succeed, nine of ten are named
+    python tests/properties/judge.py --kind contradictory --cases 300   two values for an entry: likewise
 
 Fails at the first count of a false success, of an error, or of too few names.
 """
@@ -14,6 +16,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ import numpy as np
 from ipds import AssumptionError, DivergenceError, Status, solve
 from ipds.theory.entries import has_price
 from properties.convex import Case, draw, solved
+from properties.known import contradictory, known
 from properties.without_solution import infeasible, unbounded
 
 PROVED = (Status.INFEASIBLE, Status.UNBOUNDED)
@@ -39,9 +43,9 @@ def faults(case: Case, x: tuple[np.ndarray, ...]) -> list[str]:
     found, size = [], max(answer.size, _rounding(problem))
     if abs(sum(terms) - answer.value) > 1e-2 * size:
         found.append(f"gap {abs(sum(terms) - answer.value) / size:.1e}")
-    for i, (term, own, known) in enumerate(zip(terms, answer.terms, answer.known, strict=True)):
+    for i, (term, own, agreed) in enumerate(zip(terms, answer.terms, answer.known, strict=True)):
         content = float(np.abs(own).sum())
-        if known and content > 1e-6 * size and abs(term - own.sum()) > 0.1 * content:
+        if agreed and content > 1e-6 * size and abs(term - own.sum()) > 0.1 * content:
             found.append(f"block {i} off by {abs(term - own.sum()) / content:.1e}")
     rows = np.abs(problem.b) + 1e-2 * case.rows
     for op, xi, best in zip(problem.operators, x, answer.x, strict=True):
@@ -73,9 +77,21 @@ def attempt(case: Case, seconds: float, method: Any = "auto") -> Any:
         return error
 
 
-def judged(seed: int, seconds: float = 2.0, method: Any = "auto") -> tuple[str, list[str]]:
+WITHOUT = {
+    "infeasible": (infeasible, "INFEASIBLE"),
+    "unbounded": (unbounded, "UNBOUNDED"),
+    "contradictory": (contradictory, "INFEASIBLE"),
+    "infeasible-known": (lambda seed: known(seed, infeasible), "INFEASIBLE"),
+    "unbounded-known": (lambda seed: known(seed, unbounded), "UNBOUNDED"),
+}
+"""Problems without a solution, and how they are called."""
+
+
+def judged(
+    seed: int, seconds: float = 2.0, method: Any = "auto", build: Callable[[int], Case] = draw
+) -> tuple[str, list[str]]:
     """(how the solve of a convex case ended, what is wrong with a success)."""
-    case = draw(seed)
+    case = build(seed)
     result = attempt(case, seconds, method)
     if isinstance(result, Exception):
         return type(result).__name__, []
@@ -99,7 +115,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kind", choices=["convex", "infeasible", "unbounded"], default="convex")
+    parser.add_argument("--kind", choices=["convex", "known", *WITHOUT], default="convex")
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=2.0, help="of this process, for each problem")
@@ -110,12 +126,11 @@ def main() -> int:
     for seed in range(options.seed, options.seed + options.cases):
         found: list[str] = []
         try:
-            if options.kind == "convex":
-                end, found = judged(seed, options.seconds, options.method)
+            if options.kind not in WITHOUT:
+                build = draw if options.kind == "convex" else known
+                end, found = judged(seed, options.seconds, options.method, build)
             else:
-                end = named(
-                    (infeasible if options.kind == "infeasible" else unbounded)(seed), options.seconds
-                )
+                end = named(WITHOUT[options.kind][0](seed), options.seconds)
                 found = ["no solution"] if end == Status.CONVERGED.name else []
         except Exception as error:  # whatever it is, it is a fault, and the others are tried all the same
             end, found = type(error).__name__, [str(error)[:200]]
@@ -124,7 +139,7 @@ def main() -> int:
             wrong += 1
             print(f"WRONG {options.kind} seed {seed}: {end}: {', '.join(found)}", flush=True)
     print(", ".join(f"{name} {count}" for name, count in ends.most_common()), f"; wrong {wrong}", flush=True)
-    few = options.kind != "convex" and ends[options.kind.upper()] < NAMED * options.cases
+    few = options.kind in WITHOUT and ends[WITHOUT[options.kind][1]] < NAMED * options.cases
     return 1 if wrong or few else 0
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from ipds.theory.proofs import falls, separates
 from properties.judge import attempt, judged
+from properties.known import contradictory, known
 from properties.without_solution import infeasible, unbounded
 
 FALSE_ONCE = (4243964, 5502446, 7000822)
@@ -15,6 +16,17 @@ objective by 2.6%: the judge, the certificate or the end of a run was wrong."""
 def test_a_success_is_right(seed):
     end, wrong = judged(seed)
     assert not wrong, (end, wrong)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_success_is_right_where_entries_are_known_beforehand(seed):
+    end, wrong = judged(seed, build=known)
+    assert not wrong, (end, wrong)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_values_for_one_entry_are_no_success(seed):
+    assert attempt(contradictory(seed), seconds=2.0).success is False
 
 
 def test_an_objective_of_zero_hides_no_residual():

@@ -134,6 +134,7 @@ def _require_symmetric(Q: Any) -> None:
         return
     if Q.shape[0] != Q.shape[1]:
         raise ValueError(f"Quadratic: Q must be square, got shape {tuple(Q.shape)}")
+    Q = Q.tocsr() if scipy.sparse.issparse(Q) else Q  # matrices of diagonals have no largest entry
     gap, size = abs(Q - Q.T), abs(Q)
     largest = gap.max() if scipy.sparse.issparse(Q) else namespace(Q).max(gap)
     scale = size.max() if scipy.sparse.issparse(Q) else namespace(Q).max(size)

@@ -26,7 +26,7 @@ from .restrict import restricted
 from .slack import is_nothing
 from .table import by_part
 
-ROUNDS = 20
+ROUNDS = 50
 """How often equations are looked through for what the entries found last leave in them."""
 SAME = 1e-10
 """Two values of an entry agree up to this share of the terms they are made of."""
@@ -47,6 +47,8 @@ class Points(NamedTuple):
 
 def points(h: Nonsmooth, shape: Shape) -> Points | None:
     """The entries with lo = hi, None where there are none, or nothing is known."""
+    if isinstance(h, Stacked):
+        return _stacked_points(h)
     kinks = h.kinks(shape)
     if kinks is None:
         return None
@@ -58,6 +60,14 @@ def points(h: Nonsmooth, shape: Shape) -> Points | None:
     if not same.any():
         return None
     return Points(np.broadcast_to(same, shape).reshape(-1), np.broadcast_to(lower, shape).reshape(-1))
+
+
+def _stacked_points(h: Stacked) -> Points | None:
+    found = [(points(part, shape), math.prod(shape)) for part, shape in h.parts]
+    if all(own is None for own, _ in found):
+        return None
+    filled = [Points(np.zeros(n, dtype=bool), np.zeros(n)) if own is None else own for own, n in found]
+    return Points(*(np.concatenate(field) for field in zip(*filled, strict=True)))
 
 
 def parts_of(h: Nonsmooth, shape: Shape) -> list[tuple[Nonsmooth, Shape]]:
@@ -116,22 +126,26 @@ class Part:
     ):
         self.h, self.shape, self.maps, self.c = h, shape, maps, c
         self._shapes = shapes
-        self.dropped = np.zeros(c.size, dtype=bool)
-        self.u, self.s = np.zeros(c.size), np.zeros(c.size)
-        """Where the rows that are dropped stand, and an element of ∂h there."""
-
-    @cached_property
-    def points(self) -> Points | None:
+        self.points = points(h, shape)
         """The rows that are equations."""
-        return points(self.h, self.shape)
+        self.dropped, self.tells = np.zeros(c.size, dtype=bool), np.zeros(c.size, dtype=bool)
+        """The rows that are left out, and those of them that told where an entry is."""
+        self.u, self.s = np.zeros(c.size), np.zeros(c.size)
+        """Where the rows that are left out stand, and an element of ∂h there."""
 
     @cached_property
     def matrices(self) -> list[Any] | None:
         """Those of the N_j, where rows may be dropped: all are known, and h is a sum over rows; None elsewhere."""
-        if restricted(self.h, self.shape, np.arange(self.c.size)) is None:
+        if restricted(self.h, self.shape, np.arange(1)) is None:
             return None
         found = [A.as_matrix(shape) for A, shape in zip(self.maps, self._shapes, strict=True)]
-        return None if any(M is None for M in found) else found
+        if any(M is None for M in found):
+            return None
+        return [scipy.sparse.csr_array(M) if scipy.sparse.issparse(M) else M for M in found]
+
+    def equations(self) -> Points | None:
+        """The rows that are equations, where they may be dropped."""
+        return None if self.points is None or self.matrices is None else self.points
 
 
 class Column:
@@ -144,16 +158,19 @@ class Column:
         self.by_row = np.zeros(size, dtype=bool)
         """Whether a row says where the entry is, and s is an element of ∂h there; else h does."""
         own = points(h, shape)
-        if own is not None and (own.held.all() or self.may_be_cut):
-            self.held = own.held.copy()
+        if own is not None:
+            self.held = own.held if own.held.all() else own.held & self.may_be_cut
             self.at[self.held] = own.at[self.held]
 
     @cached_property
-    def may_be_cut(self) -> bool:
-        """Whether it can lose single entries: h is a sum over them, and the columns of its maps are known."""
-        if restricted(self.h, self.shape, np.arange(self.at.size)) is None:
-            return False
-        return all(is_nothing(A) or A.as_matrix(self.shape) is not None for A in self._maps)
+    def may_be_cut(self) -> np.ndarray:
+        """Which entries it can lose one by one: h is a sum over these, and the columns of its maps are known."""
+        known = all(is_nothing(A) or A.as_matrix(self.shape) is not None for A in self._maps)
+        parts = [
+            (restricted(h, shape, np.arange(1)), math.prod(shape))
+            for h, shape in parts_of(self.h, self.shape)
+        ]
+        return np.concatenate([np.full(size, known and own is not None) for own, size in parts])
 
     def hold(self, entries: np.ndarray, at: np.ndarray) -> bool:
         """Let a row say where these entries are; False where h gives no subgradient there."""
@@ -167,15 +184,6 @@ class Column:
         return True
 
 
-class Found(NamedTuple):
-    """Entries of a variable that rows of U have told in one round: n v = what is known; rows counted over all of U."""
-
-    variable: int
-    entries: np.ndarray
-    rows: np.ndarray
-    factors: np.ndarray
-
-
 class Known:
     """What is known of a canonical problem: of its variables (`columns`), and of the rows of U (`parts`)."""
 
@@ -185,103 +193,117 @@ class Known:
         rows = parts_of(last.h, last.shape)
         c = np.broadcast_to(problem.b, problem.shape).reshape(-1)
         ends = np.cumsum([math.prod(shape) for _, shape in rows]).tolist()
-        self.starts = [end - math.prod(shape) for end, (_, shape) in zip(ends, rows, strict=True)]
         by = [
             by_part(A, b.shape, [shape for _, shape in rows])
             for A, b in zip(problem.operators, blocks, strict=False)
         ]
         self.parts = [
-            Part(h, shape, [maps[k] for maps in by], shapes, c[start:end])
-            for k, ((h, shape), start, end) in enumerate(zip(rows, self.starts, ends, strict=True))
+            Part(h, shape, [maps[k] for maps in by], shapes, c[end - math.prod(shape) : end])
+            for k, ((h, shape), end) in enumerate(zip(rows, ends, strict=True))
         ]
         self.columns = [Column(b.h, b.shape, maps) for b, maps in zip(blocks, by, strict=True)]
-        self.rounds: list[list[Found]] = []
-        """What was found by rows, in the order in which it was."""
-        while len(self.rounds) < ROUNDS and (found := self._round()):
-            self.rounds.append(found)
+        rounds = 0
+        while self._round(hold=rounds < ROUNDS):
+            rounds += 1
         for part in self.parts:
             self._drop_decided(part)
 
-    def _round(self) -> list[Found]:
-        """Hold the entries that are alone in an equation, and drop equations without unknowns."""
-        found: list[Found] = []
-        for part, start in zip(self.parts, self.starts, strict=True):
-            if part.points is None or part.matrices is None:
+    def _round(self, hold: bool) -> bool:
+        """Drop equations without unknowns, and `hold` the entries that are alone in one; whether there were such."""
+        found = False
+        for part in self.parts:
+            equations = part.equations()
+            rows = np.empty(0, dtype=int) if equations is None else self._short(part, equations)
+            if equations is None or not rows.size:
                 continue
-            rows = self._short(part)
-            if not rows.size:
-                continue
-            counts = [_count(M, ~v.held, rows) for M, v in zip(part.matrices, self.columns, strict=True)]
-            rest, size = self._rest(part, rows)
-            empty = np.sum(counts, axis=0) == 0
-            if np.any(np.abs(rest[empty]) > SAME * size[empty]):
+            counts = [_count(M, ~v.held, rows) for M, v in self._pairs(part)]
+            rest, size = self._rest(part, rows, equations.at[rows])
+            unknowns = np.sum(counts, axis=0)
+            if np.any(np.abs(rest[unknowns == 0]) > SAME * size[unknowns == 0]):
                 raise Contradiction
-            self._drop(part, rows[empty])
-            for j, (M, v) in enumerate(zip(part.matrices, self.columns, strict=True)):
-                alone = (np.sum(counts, axis=0) == 1) & (counts[j] == 1)
-                if not alone.any() or not v.may_be_cut:
-                    continue
-                own, (entries, factors) = rows[alone], _only(M, ~v.held, rows[alone])
-                large = np.abs(factors) > SMALL * _largest(part.matrices, own)
-                _, first = np.unique(np.where(large, entries, -1), return_index=True)
-                first = first[large[first]]
-                own, entries, factors = own[first], entries[first], factors[first]
-                if first.size and v.hold(entries, rest[alone][first] / factors):
-                    self._drop(part, own)
-                    found.append(Found(j, entries, start + own, factors))
+            gone = [rows[unknowns == 0]]
+            for j, (M, v) in enumerate(self._pairs(part) if hold else ()):
+                own = (unknowns == 1) & (counts[j] == 1)
+                if own.any():
+                    told = self._tell(part, v, M, rows[own], rest[own])
+                    part.tells[told], found = True, found or told.size > 0
+                    gone.append(told)
+            dropped = np.concatenate(gone)
+            part.dropped[dropped], part.u[dropped] = True, equations.at[dropped]
         return found
 
-    def _short(self, part: Part) -> np.ndarray:
-        """Equations that may have one unknown or none: of a dense matrix those with zeros in its first columns."""
-        assert part.points is not None
+    def _tell(self, part: Part, v: Column, M: Any, rows: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """Hold the entries of v that are alone in these rows; returns the rows that told them, one for each."""
         assert part.matrices is not None
-        rows = np.flatnonzero(part.points.held & ~part.dropped)
-        for M, v in zip(part.matrices, self.columns, strict=True):
+        entries, factors = _only(M, ~v.held, rows)
+        fit = v.may_be_cut[entries] & (np.abs(factors) > SMALL * _largest(part.matrices, rows))
+        _, first = np.unique(np.where(fit, entries, -1), return_index=True)
+        first = first[fit[first]]
+        held = first.size > 0 and v.hold(entries[first], rest[first] / factors[first])
+        return rows[first] if held else rows[:0]
+
+    def _pairs(self, part: Part) -> list[tuple[Any, Column]]:
+        """Matrices and variables of a part."""
+        assert part.matrices is not None
+        return list(zip(part.matrices, self.columns, strict=True))
+
+    def _short(self, part: Part, equations: Points) -> np.ndarray:
+        """Equations that may have one unknown or none: of a dense matrix those with zeros in its first columns."""
+        rows = np.flatnonzero(equations.held & ~part.dropped)
+        for M, v in self._pairs(part):
             if not scipy.sparse.issparse(M):
                 first = np.flatnonzero(~v.held)[:2]
                 rows = rows[np.count_nonzero(M[np.ix_(rows, first)], axis=1) < 2]
         return rows
 
-    def _rest(self, part: Part, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _rest(self, part: Part, rows: np.ndarray, u: Any) -> tuple[np.ndarray, np.ndarray]:
         """c - u - Σ N v of the entries that are known, 0 where that is rounding; and the sizes of its terms."""
-        assert part.points is not None
-        assert part.matrices is not None
-        c, u = part.c[rows], part.points.at[rows]
-        rest, size = c - u, np.abs(c) + np.abs(u)
-        for M, v in zip(part.matrices, self.columns, strict=True):
+        rest, size = part.c[rows] - u, np.abs(part.c[rows]) + np.abs(u)
+        for M, v in self._pairs(part):
             known = np.flatnonzero(v.held)
             if known.size:
                 own = M[rows][:, known]
                 rest, size = rest - own @ v.at[known], size + abs(own) @ np.abs(v.at[known])
         return np.where(np.abs(rest) <= 8 * np.finfo(float).eps * size, 0.0, rest), size
 
-    def _drop(self, part: Part, rows: np.ndarray) -> None:
-        """Leave out equations."""
-        assert part.points is not None
-        part.dropped[rows] = True
-        part.u[rows] = part.points.at[rows]
-
     def _drop_decided(self, part: Part) -> None:
         """Leave out the rows in which no unknown is left, where h says a subgradient there."""
-        touched = any(
-            v.held.any() and not is_nothing(A) for v, A in zip(self.columns, part.maps, strict=True)
-        )
-        if not touched or part.matrices is None:
+        present = zip(self.columns, part.maps, strict=True)
+        if not any(v.held.any() and not is_nothing(A) for v, A in present) or part.matrices is None:
             return
         rows = np.flatnonzero(~part.dropped)
-        pairs = list(zip(part.matrices, self.columns, strict=True))
-        before = sum(_count(M, np.ones(v.held.size, dtype=bool), rows) for M, v in pairs)
-        rows = rows[(sum(_count(M, ~v.held, rows) for M, v in pairs) == 0) & (before > 0)]
+        before = sum(_count(M, np.ones(v.held.size, dtype=bool), rows) for M, v in self._pairs(part))
+        unknowns = sum(_count(M, ~v.held, rows) for M, v in self._pairs(part))
+        rows = rows[(unknowns == 0) & (before > 0)]
         h = restricted(part.h, part.shape, rows) if rows.size else None
         if h is None:
             return
-        u = part.c[rows] - sum(M[rows] @ v.at for M, v in pairs)
+        u, _ = self._rest(part, rows, 0.0)
         try:
             s = tangent(h, u)
         except Contradiction:  # the rows stay, and a method will find that they cannot be satisfied
             return
         if s is not None:
             part.dropped[rows], part.u[rows], part.s[rows] = True, u, s
+
+    @cached_property
+    def telling(self) -> Any:
+        """A factorisation of the rows that told entries, in the columns of these; None where there are none.
+
+        It is a square matrix, triangular in the order in which the entries were found.
+        """
+        parts = [part for part in self.parts if part.tells.any()]
+        if not parts:
+            return None
+        blocks = [
+            [
+                scipy.sparse.csr_array(M[part.tells][:, v.by_row])
+                for M, v in self._pairs(part)
+                if v.by_row.any()
+            ]
+            for part in parts
+        ]
+        return scipy.sparse.linalg.splu(scipy.sparse.block_array(blocks, format="csc"))
 
 
 def _count(M: Any, free: np.ndarray, rows: np.ndarray) -> np.ndarray:

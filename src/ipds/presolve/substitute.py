@@ -3,7 +3,7 @@
     u_R + Σ_j N_j[R, K] v_j[K] = c_R - Σ_j N_j[R, F] v_j[F],   f_j and h_j as functions of v_j[K]   (`restrict`)
 
 for the entries F that are known and the others K, the rows R that are left (`known`). On the way back rows that were
-left out get z = -s with s ∈ ∂h_U(u), or the z that makes the entry they told stationary, the last one told first; an
+left out get z = -s with s ∈ ∂h_U(u), those that told entries the z that makes these stationary, a triangular system; an
 entry that its h has told gets the s that makes it stationary, which is normal to the point whatever it is.
 """
 
@@ -44,8 +44,7 @@ class Substituted:
         }
         told = [f"{n} of {name!r}" for name, n in counts.items() if n]
         many = sum(counts.values()) > 1
-        parts = (part for part in self._known.parts if part.points is not None)
-        gone = sum(int(np.sum(part.dropped & part.points.held)) for part in parts if part.points is not None)
+        gone = sum(int(np.sum(p.dropped & p.points.held)) for p in self._known.parts if p.points is not None)
         rows = f", with {gone} equation{'s' if gone > 1 else ''}" if gone else ""
         return f"fixed entr{'ies' if many else 'y'} substituted ({', '.join(told)}){rows}"
 
@@ -158,11 +157,16 @@ class Substituted:
             for j, v in enumerate(columns)
             if v.held.any()
         }
-        for found in reversed(self._known.rounds):
-            for j, entries, rows, factors in found:
-                pull = operators[j].adjoint(z.reshape(shape)).reshape(-1)
-                z[rows] = -(slopes[j] + pull + columns[j].s)[entries] / factors
-        return {j: g + operators[j].adjoint(z.reshape(shape)).reshape(-1) for j, g in slopes.items()}
+
+        def forces() -> dict[int, np.ndarray]:
+            return {j: g + operators[j].adjoint(z.reshape(shape)).reshape(-1) for j, g in slopes.items()}
+
+        found = forces()
+        if self._known.telling is None:
+            return found
+        rest = np.concatenate([(found[j] + v.s)[v.by_row] for j, v in enumerate(columns) if j in found])
+        z[np.concatenate([part.tells for part in self._known.parts])] = -self._known.telling.solve(rest, "T")
+        return forces()
 
     def _point(self, j: int, x: Array, force: np.ndarray, point: Point | None) -> Point:
         """The prox point of a variable with known entries."""
