@@ -21,7 +21,7 @@ from ..operators import FlatStack, Identity, Operator, Segment, ZeroMap
 from ..problem import Block, Problem
 from ..theory.facts import convex_smooth
 from .recovery import FromGroup, FromVariable, Recovery
-from .slack import Slack, is_nothing, slacks, stacked_right, taken
+from .slack import Slack, is_nothing, slacks, stacked_right, taken, thin
 
 
 @dataclass(eq=False)
@@ -129,7 +129,7 @@ def read(problem: Problem) -> Draft:
     """The draft that says what `problem` says."""
     chosen = slacks(problem)
     solved = {slack.block: slack for slack in chosen}
-    names, blocks, operators = problem.names, problem.blocks, problem.operators
+    names, blocks, operators = problem.names, problem.blocks, [thin(A) for A in problem.operators]
     variables = {
         i: Variable(blocks[i].shape, blocks[i].h, _smooth(blocks[i]), names[i])
         for i in range(len(blocks))
@@ -149,11 +149,17 @@ def read(problem: Problem) -> Draft:
         )
         found[i] = FromGroup(groups[-1])
     own = list(groups)
-    rest = _rest(problem, chosen, variables)
+    rest = _rest(problem, chosen, {v: operators[k] for k, v in variables.items()})
     if rest is not None:
         groups.append(rest[0])
     recoveries = [found[i] for i in range(len(blocks))]
-    return Draft(problem, list(variables.values()), groups, chosen, own, recoveries, rest)
+    draft = Draft(problem, list(variables.values()), groups, chosen, own, recoveries, rest)
+    thinned = sum(A is not B for A, B in zip(operators, problem.operators, strict=True))
+    if thinned:
+        draft.notes.append(
+            f"{thinned} dense matri{'ces' if thinned > 1 else 'x'} with few entries taken as sparse"
+        )
+    return draft
 
 
 def _right(c: Any) -> Any:
@@ -170,12 +176,11 @@ def _smooth(block: Block) -> list[Smooth]:
 
 
 def _rest(
-    problem: Problem, chosen: list[Slack], variables: dict[int, Variable]
+    problem: Problem, chosen: list[Slack], operators: dict[Variable, Operator]
 ) -> tuple[Group, np.ndarray | None] | None:
     """The rows that no slack reaches: u + Σ A_j v_j = b with u = 0."""
     if any(slack.rows is None for slack in chosen):
         return None
-    operators = {v: problem.operators[k] for k, v in variables.items()}
     if not chosen:
         return Group(problem.shape, Box(0.0, 0.0), None, _present(operators), _right(problem.b)), None
     free = np.ones(math.prod(problem.shape), dtype=bool)

@@ -144,16 +144,21 @@ class FromLevel(Recovery):
 
 @dataclass(frozen=True, eq=False)
 class FromRows(Recovery):
-    """Its set {x : C x - d ∈ K} became rows: s = -Cᵀz near `inner`'s place, made exact by a prox."""
+    """Its set {x : C x - d ∈ K} became rows: s = -Cᵀz near `inner`'s place, made exact by a prox.
+
+    Where a part of the set has stayed with `inner`, the s found there is added.
+    """
 
     inner: Recovery
     group: Group
     C: Operator
+    stays: bool = False
 
     def find(self, view: View, h: Nonsmooth) -> Found:
-        near, pull = self.inner.find(view, h).q, self.C.adjoint(view.groups[self.group][1])
-        step = prox_step(near, pull)
-        v = h.prox(near, step) - step * pull
+        inner, pull = self.inner.find(view, h), self.C.adjoint(view.groups[self.group][1])
+        near, s = inner.q, inner.s - pull if self.stays else -pull
+        step = prox_step(near, s)
+        v = h.prox(near, step) + step * s
         return Found(h.prox(v, step), (v, step))
 
 

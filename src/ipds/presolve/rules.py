@@ -8,20 +8,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy
 
 from .._arrays import is_array, zeros
-from ..functions import Affine, Box, Composed, HalfSpace, Nonsmooth, Precomposed, Stacked, Zero
-from ..operators import Compose, Matrix, Operator, Reshape, Segment, ZeroMap
+from ..functions import (
+    Affine,
+    Box,
+    CappedSimplex,
+    Composed,
+    HalfSpace,
+    HuberLoss,
+    LeastSquares,
+    Linear,
+    Linf,
+    Logistic,
+    NonNegative,
+    Nonsmooth,
+    Precomposed,
+    Quadratic,
+    Simplex,
+    Smooth,
+    SmoothSum,
+    Stacked,
+    Zero,
+)
+from ..operators import (
+    Compose,
+    Diagonal,
+    FlatStack,
+    Identity,
+    Matrix,
+    Operator,
+    Reshape,
+    Segment,
+    Stack,
+    ZeroMap,
+)
 from ..operators import Sum as SumOfMaps
+from ..problem import Problem
+from ..theory.structure import is_described
 from .compose import composed
 from .draft import Draft, Group, Variable
 from .largest import largest_to_rows
-from .recovery import FromGroup, FromHost, FromRows, FromVariable, innermost
+from .recovery import FromGroup, FromHost, FromLevel, FromRows, FromVariable, Recovery, innermost
 from .slack import as_map, is_nothing, multiple
+
+LARGEST = 10_000
+"""Entries of a simplex whose sum becomes a row, at most: beyond, projections take less than what sees the row."""
 
 
 def simplify(draft: Draft) -> None:
@@ -37,7 +74,11 @@ def simplify(draft: Draft) -> None:
 
 
 def sets_to_rows(draft: Draft) -> None:
-    """{x : C x = d} and {x : ⟨a, x⟩ ≤ b} become rows, where all is convex: equations and inequalities like others."""
+    """{x : C x = d} and {x : ⟨a, x⟩ ≤ b} become rows, where all is convex: equations and inequalities like others.
+
+    So does the sum of a simplex, where steps that factorise will see it: what is left of it are bounds.
+    """
+    explicit = _is_explicit(draft.stated)
     for i, found in enumerate(draft.blocks):
         if isinstance(found, FromVariable):
             owner: Variable | Group = found.variable
@@ -46,9 +87,10 @@ def sets_to_rows(draft: Draft) -> None:
         else:
             continue
         rows = _as_rows(owner.h, owner.shape)
-        if rows is None or not draft.convex:
+        if rows is None or not draft.convex or (_is_simplex(owner.h) and not explicit):
             continue
-        C, right, h = rows
+        of = "sum" if _is_simplex(owner.h) else "set"
+        C, right, h, left = rows
         output = tuple(C.output_shape(owner.shape))
         if isinstance(owner, Variable):
             group = Group(output, h, None, {owner: _minus(C)}, -right)
@@ -57,22 +99,56 @@ def sets_to_rows(draft: Draft) -> None:
             group = Group(
                 output, h, None, {v: _product(C, N) for v, N in owner.terms.items()}, C.apply(c) - right
             )
-        owner.h = Zero()
+        owner.h = left
         draft.groups.append(group)
-        draft.blocks[i] = FromRows(found, group, C)
-        kind = "equations" if isinstance(h, Box) and h.lo == 0.0 else "an inequality"
-        draft.notes.append(f"the set of block {draft.stated.names[i]!r} became {kind}")
+        draft.blocks[i] = FromRows(found, group, C, not isinstance(left, Zero))
+        kind = "an inequality" if h.lo < 0.0 else "equations" if of == "set" else "an equation"
+        draft.notes.append(f"the {of} of block {draft.stated.names[i]!r} became {kind}")
 
 
-def _as_rows(h: Nonsmooth, shape: Any) -> tuple[Operator, Any, Nonsmooth] | None:
-    """(C, d, K) with h(x) = the indicator of C x - d ∈ K; None where h is no such set."""
+def _as_rows(h: Nonsmooth, shape: Any) -> tuple[Operator, Any, Box, Nonsmooth] | None:
+    """(C, d, K, g) with h(x) = g(x) + the indicator of C x - d ∈ K; None where h is no such set."""
     if isinstance(h, Affine):
         sparse = np.count_nonzero(h.A) < 0.2 * h.A.size
-        return Matrix(scipy.sparse.csr_array(h.A) if sparse else h.A), h.b, Box(0.0, 0.0)
+        return Matrix(scipy.sparse.csr_array(h.A) if sparse else h.A), h.b, Box(0.0, 0.0), Zero()
     if isinstance(h, HalfSpace):
         row = np.broadcast_to(h.a, shape).reshape(1, -1)
-        return as_map(np.array(row), shape), np.array([h.b]), Box(-math.inf, 0.0)
+        return as_map(np.array(row), shape), np.array([h.b]), Box(-math.inf, 0.0), Zero()
+    if _is_simplex(h) and math.prod(shape) <= LARGEST:
+        left = Box(0.0, h.cap) if isinstance(h, CappedSimplex) else NonNegative()
+        return as_map(np.ones((1, math.prod(shape))), shape), np.array([h.radius]), Box(0.0, 0.0), left
     return None
+
+
+def _is_simplex(h: Nonsmooth) -> TypeGuard[Simplex | CappedSimplex]:
+    return isinstance(h, Simplex | CappedSimplex)
+
+
+def _is_explicit(problem: Problem) -> bool:
+    """Whether all maps are matrices, and all other functions known by kinks, bounds, norms, or the largest entry."""
+    functions = all(
+        isinstance(b.h, Simplex | CappedSimplex | Linf) or is_described(b.h, b.shape) for b in problem.blocks
+    )
+    maps = [*problem.operators, *(A for b in problem.blocks for A in _maps_of(b.f))]
+    return functions and all(map(_is_matrix, maps))
+
+
+def _is_matrix(A: Any) -> bool:
+    parts = A.parts if isinstance(A, Stack | FlatStack) else [A]
+    return all(isinstance(part, Matrix | Identity | Diagonal | ZeroMap) for part in parts)
+
+
+def _maps_of(f: Smooth | None) -> Iterator[Any]:
+    """The linear maps in f; None for a function of which none is known."""
+    if isinstance(f, SmoothSum):
+        for term in f.terms:
+            yield from _maps_of(term)
+    elif isinstance(f, LeastSquares | HuberLoss | Logistic):
+        yield f.G
+    elif isinstance(f, Quadratic):
+        yield f.Q
+    elif f is not None and not isinstance(f, Linear):
+        yield None
 
 
 def _minus(A: Operator) -> Operator:
@@ -149,11 +225,7 @@ def join(draft: Draft, members: list[Variable]) -> None:
     def found(recovery: Any) -> Any:
         if isinstance(recovery, FromVariable) and recovery.variable in places:
             return FromVariable(joint, places[recovery.variable], recovery.variable.shape, recovery.free)
-        return (
-            FromRows(found(recovery.inner), recovery.group, recovery.C)
-            if isinstance(recovery, FromRows)
-            else recovery
-        )
+        return replace(recovery, inner=found(recovery.inner)) if isinstance(recovery, FromRows) else recovery
 
     draft.blocks[:] = map(found, draft.blocks)
     at = draft.variables.index(members[0])
@@ -197,13 +269,21 @@ def nonsmooth_to_variables(draft: Draft) -> None:
         for i, found in enumerate(draft.blocks):
             if isinstance(found, FromVariable) and found.variable is variable:
                 draft.blocks[i] = FromVariable(variable, found.place, found.shape, free=True)
-        draft.blocks[position] = FromHost(variable, a, group.c)
+        draft.blocks[position] = _hosted(draft.blocks[position], FromHost(variable, a, group.c))
         draft.notes.append(f"block {draft.stated.names[position]!r} and {variable.name!r} became one")
 
 
 def _positions(draft: Draft, group: Group) -> Iterator[int]:
     """The block that is this group."""
-    return (i for i, r in enumerate(draft.blocks) if isinstance(r, FromGroup) and r.group is group)
+    inner = enumerate(map(innermost, draft.blocks))
+    return (i for i, r in inner if isinstance(r, FromGroup) and r.group is group)
+
+
+def _hosted(found: Recovery, host: FromHost) -> Recovery:
+    """The same rewritings of a block that is now its host's."""
+    return (
+        replace(found, inner=_hosted(found.inner, host)) if isinstance(found, FromRows | FromLevel) else host
+    )
 
 
 def _host(group: Group) -> tuple[Variable, float] | None:

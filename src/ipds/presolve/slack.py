@@ -33,6 +33,8 @@ from ..problem import Problem
 
 DENSE = 0.2
 """Matrices with a larger share of entries than this are better dense."""
+LARGE, FILL = 20_000, 0.05
+"""Dense matrices of this size are better sparse where AᵀA has no larger share of entries than `FILL`."""
 
 
 class Slack(ABC):
@@ -252,6 +254,18 @@ def _diagonal_number(matrix: Any) -> float | None:
         return None
     entries = matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix)
     return float(diagonal[0]) if entries == rows else None
+
+
+def thin(A: Operator) -> Operator:
+    """A; where it is a large dense matrix with so few entries that AᵀA has few, as differences, the sparse one."""
+    if not (isinstance(A, Matrix) and type(A.matrix) is np.ndarray) or A.matrix.size < LARGE:
+        return A
+    rows, columns = A.matrix.shape
+    if np.count_nonzero(A.matrix[:: 1 + rows // 16]) > DENSE * A.matrix.size / 16:
+        return A
+    entries = np.count_nonzero(A.matrix)
+    few = entries**2 < FILL * rows * columns**2  # k entries in each of m rows: k²m in AᵀA at most
+    return Matrix(scipy.sparse.csr_array(A.matrix)) if few else A
 
 
 def is_nothing(A: Operator) -> bool:
