@@ -9,16 +9,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ipds import Block, Problem, iterate
+from ipds import Block, Problem, iterate, solve
 from ipds.functions import (
     L1,
     Affine,
     Box,
+    CappedSimplex,
     Cardinality,
+    Entropy,
     HalfSpace,
     L2Ball,
     LeastSquares,
     Linear,
+    Linf,
     NonNegative,
     Quadratic,
     Simplex,
@@ -27,7 +30,7 @@ from ipds.functions import (
 )
 from ipds.methods import AcceleratedIPDS
 from ipds.operators import DCT, Compose, FiniteDifference, Identity, Matrix, Reshape, Stack
-from ipds.presolve import presolve
+from ipds.presolve import Presolved, presolve, rules
 from ipds.presolve.canonical import Canonical
 from ipds.theory.certificate import certificate, certify, subgradients
 
@@ -335,3 +338,56 @@ def test_maps_stacked_by_the_user_stay_what_they_are():
     inner = Canonical(problem).problem
     assert isinstance(inner.blocks[0].f, LeastSquares)
     assert inner.blocks[0].f.G.matrix is stack.parts[0].matrix
+
+
+COVARIANCE = Quadratic(G[:, :8].T @ G[:, :8], -rng.random(8))
+SIMPLEXES = {
+    "alone": Problem([Block(f=COVARIANCE, h=Simplex(), shape=8)]),
+    "split": Problem([Block(f=COVARIANCE, A=-1.0, shape=8), Block(h=Simplex(2.0), shape=8)]),
+    "other units": Problem([Block(f=COVARIANCE, A=2.0, shape=8), Block(h=Simplex(), A=-3.0, shape=8)]),
+    "with a penalty": Problem([Block(f=FIT, h=L1(0.1), A=-1.0, shape=N), Block(h=Simplex(), shape=N)]),
+    "capped": Problem([Block(f=COVARIANCE, h=CappedSimplex(1.0, 0.3), shape=8)]),
+    "table": Problem([Block(f=LeastSquares(G, G[:, :3]), h=Simplex(3.0), shape=(N, 3))]),
+    "game": Problem([Block(h=Simplex(), A=-G, shape=N), Block(h=Linf(1.0), shape=M)]),
+}
+
+
+@pytest.mark.parametrize("name", SIMPLEXES)
+def test_the_sum_of_a_simplex_becomes_an_equation(name, monkeypatch):
+    problem = SIMPLEXES[name]
+    result = solve(problem, tol=1e-8)
+    monkeypatch.setattr(rules, "LARGEST", 0)
+    projected = solve(problem, tol=1e-8)
+    assert "became an equation" in result.presolve
+    assert "became an equation" not in projected.presolve
+    assert result.success
+    assert result.fun == pytest.approx(projected.fun, rel=1e-6)
+    for x, block in zip(result.x, problem.blocks, strict=True):
+        assert np.isfinite(block.h(x))
+
+
+def test_a_simplex_stays_where_no_step_factorises():
+    hidden = LeastSquares(sp.linalg.aslinearoperator(G), Y)
+    curved = Problem([Block(h=Simplex(), A=-1.0, shape=N), Block(h=Entropy(), shape=N)])
+    for problem in (Problem([Block(f=hidden, h=Simplex(), shape=N)]), curved):
+        assert "the sum" not in presolve(problem).report
+
+
+def test_dense_matrices_with_few_entries_become_sparse():
+    n = 200
+    wide = sp.diags_array([1.0, -1.0], offsets=[0, 1], shape=(n - 1, n)).toarray()
+    full = rng.standard_normal((n - 1, n))
+    scattered = np.where(rng.random((n - 1, n)) < 0.1, full, 0.0)
+
+    def made(A: np.ndarray) -> Presolved:
+        rows, columns = A.shape
+        return presolve(
+            Problem([Block(f=Quadratic(1.0), A=-A, shape=columns), Block(h=L1(1.0), shape=rows)], 1.0)
+        )
+
+    thin = made(wide)
+    assert thin.report == "1 dense matrix with few entries taken as sparse"
+    assert sp.issparse(thin.problem.operators[0].matrix)
+    np.testing.assert_array_equal(thin.problem.operators[0].matrix.toarray(), -wide)
+    for A in (full, scattered, wide[:50, :51]):
+        assert "sparse" not in made(A).report
