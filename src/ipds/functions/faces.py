@@ -112,6 +112,9 @@ class Support(Coordinates):
     [(2, array([1, 3]))]
     """
 
+    is_rugged: bool = False
+    """Whether exchanges of one entry are known to end in many places, so that several at once are worth a trial."""
+
     def __init__(
         self,
         x: np.ndarray,
@@ -144,7 +147,7 @@ class Support(Coordinates):
         for entries, free in ((joining, True), (leaving, False)):
             for k in entries:
                 support.flat[self.together(k)] = free
-        return Support(np.zeros_like(self.x), support, self.exchange, self.h, self.cost, self.group)
+        return type(self)(np.zeros_like(self.x), support, self.exchange, self.h, self.cost, self.group)
 
     def together(self, k: int) -> np.ndarray:
         """The entries that come and go with entry k."""

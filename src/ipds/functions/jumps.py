@@ -8,8 +8,10 @@ from .._arrays import Array, Shape, asarray, namespace, scalar, to_numpy
 from ..operators import Operator
 from ._arguments import number
 from .base import Nonsmooth
+from .faces import Support
 from .scalar import one_step
 from .structured import mean_over_stretches
+from .thresholding import L0
 
 
 class Jumps(Nonsmooth):
@@ -59,6 +61,50 @@ class Jumps(Nonsmooth):
         return Jumps(self.lam) if np.ndim(d) == 0 else None
 
 
+class Increments(L0):
+    """h(w) = λ·#{i > 1 : w_i ≠ 0}: `Jumps(λ)` of x_i = w_1 + ... + w_i, whose faces have free entries.
+
+    >>> Increments(2.0, 4)(np.array([3.0, 0.0, 1.0, 0.0]))
+    2.0
+    """
+
+    def __init__(self, lam: float, n: int) -> None:
+        super().__init__(np.concatenate([[0.0], np.full(n - 1, lam)]))
+
+    def face(self, x: Array) -> Breaks:
+        """The first value and the jumps; only these take each other's place."""
+        first = np.arange(len(x)) == 0
+        cost = np.asarray(self.lam, float)
+        return Breaks(x, (x != 0) | first, exchange=first.astype(np.int8), cost=cost)
+
+
+class Breaks(Support):
+    """Where a signal x_i = w_1 + ... + w_i may jump: at the free entries of w. The first is always free."""
+
+    is_rugged = True
+
+    def pull(self, g: np.ndarray) -> np.ndarray:
+        """How fast a function of gradient g in w falls as x jumps at an entry, and its stretch stays centred.
+
+        A jump that leaves a entries of its stretch before it and b after it moves x along a vector of length
+        √(ab/(a+b)), not √(n - i), which is that of the column of w_i.
+        """
+        n, i = g.size, np.arange(g.size)
+        last = np.searchsorted(self.free, i, side="right") - 1
+        before = i - self.free[last]
+        after = np.append(self.free, n)[last + 1] - i
+        length = before * after / (before + after)
+        return np.abs(g) * np.sqrt((n - i) / np.where(before > 0, length, n - i))
+
+    def neighbours(self, score: np.ndarray, count: int) -> list[tuple[int, np.ndarray]]:
+        """The best place for a jump in every stretch, in the place of any other jump."""
+        best = np.zeros(score.size)
+        for part in np.split(np.arange(score.size), self.free[1:]):
+            k = part[np.argmax(np.where(self.label[part], 0.0, score[part]))]
+            best[k] = score[k]
+        return super().neighbours(best, count)
+
+
 def fewest_jumps(v: np.ndarray, t: float) -> np.ndarray:
     """argmin_u t·#jumps(u) + ‖u - v‖²/2."""
     n, v = len(v), v - (middle := float(np.mean(v)))
@@ -78,4 +124,27 @@ def fewest_jumps(v: np.ndarray, t: float) -> np.ndarray:
     while r > 0:
         u[origin[r] : r] = middle + np.mean(v[origin[r] : r])
         r = int(origin[r])
+    return u
+
+
+def fewest_jumps_among(levels: np.ndarray, cost: np.ndarray, t: float) -> np.ndarray:
+    """argmin t·#jumps(u) + Σ_i cost_i(u_i) over signals with values among K levels, `cost` being n x K: O(nK).
+
+    With V_i(k) the least cost of u_1..u_i that end at level k: V_i(k) = cost_i(k) + min(V_{i-1}(k), min V_{i-1} + t).
+
+    >>> y = np.array([0.0, 0.3, 9.0, 0.1])
+    >>> fewest_jumps_among(y, np.abs(y[:, None] - y), 1.0), fewest_jumps_among(y, np.abs(y[:, None] - y), 5.0)
+    (array([0.1, 0.1, 9. , 0.1]), array([0.1, 0.1, 0.1, 0.1]))
+    """
+    value, came = cost[0].copy(), np.empty((len(cost), len(levels)), dtype=int)
+    stay = np.arange(len(levels))
+    for i in range(1, len(cost)):
+        k = int(np.argmin(value))
+        jumps = value > value[k] + t
+        came[i] = np.where(jumps, k, stay)
+        value = np.where(jumps, value[k] + t, value) + cost[i]
+    u, k = np.empty(len(cost)), int(np.argmin(value))
+    for i in range(len(cost) - 1, -1, -1):
+        u[i] = levels[k]
+        k = int(came[i, k]) if i else k
     return u

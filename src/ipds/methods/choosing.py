@@ -21,7 +21,16 @@ from .baselines.rialm import RiemannianALM
 from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
 from .either_sign import EitherSign, is_one_sided
-from .faces import LowRankIPDS, OnFaces, TangentSteps, factorable, has_flat_faces, ranked
+from .faces import (
+    LowRankIPDS,
+    OnFaces,
+    OnStretches,
+    TangentSteps,
+    factorable,
+    has_flat_faces,
+    has_stretches,
+    ranked,
+)
 from .ipds import IPDS
 from .newton import NewtonALM, is_slanted, predicted
 from .reordered import Reordered
@@ -71,6 +80,9 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     elif last is not None and has_flat_faces(given, last):
         first: Method = AcceleratedIPDS()
         tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first)]
+        tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
+    elif last is not None and has_stretches(given, last):
+        tried = [OnStretches(AcceleratedIPDS())]
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
     elif tried and ranked(given):
         tried = [*tried, TangentSteps(), *tried]

@@ -28,6 +28,7 @@ from ..functions import (
 from ..functions.scalar import ScalarPenalty
 from ..methods import AcceleratedIPDS, Method
 from ..methods.faces.restricted import assembled
+from ..methods.faces.stretches import best_signal
 from ..methods.faces.swaps import column_norms
 from ..problem import Block, Problem
 from ..status import Status
@@ -92,13 +93,13 @@ def has_many_minima(problem: Problem, first: Result, seconds: float) -> bool:
     """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
 
     An f that does not say whether it is convex is looked at around the answer `first`, which took `seconds` of work.
-    Orthonormal columns are left to annealing.
+    Orthonormal columns are left to annealing; the best signal with few jumps may be known.
     """
     if any(isinstance(block.h, Stiefel) for block in problem.blocks):
         return False
     if sum(math.prod(block.shape) for block in problem.blocks) > FEW or seconds > QUICK:
         return False
-    if type(prototype(problem)) is not np.ndarray:
+    if type(prototype(problem)) is not np.ndarray or best_signal(problem) is not None:
         return False
     return any(
         not block.h.is_convex or (block.f is not None and _bends_down(block.f, x))

@@ -3,6 +3,17 @@
 from .given import GivenFace
 from .low_rank import LowRankIPDS, factorable
 from .method import OnFaces, has_flat_faces
+from .stretches import OnStretches, has_stretches
 from .tangent import TangentSteps, ranked
 
-__all__ = ["GivenFace", "LowRankIPDS", "OnFaces", "TangentSteps", "factorable", "has_flat_faces", "ranked"]
+__all__ = [
+    "GivenFace",
+    "LowRankIPDS",
+    "OnFaces",
+    "OnStretches",
+    "TangentSteps",
+    "factorable",
+    "has_flat_faces",
+    "has_stretches",
+    "ranked",
+]

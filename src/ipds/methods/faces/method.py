@@ -135,7 +135,7 @@ class OnFaces(Method):
             faces = first_entry(setup.problem, state, faces, setup.norms) or {}
             solved = finish(setup, state, faces) if faces else None
             if solved is not None:
-                return self._held(setup, carry, solved)
+                return self.held(setup, carry, solved)
         if empty:
             return carry._replace(seen=-1), state
         labels = tuple(face.label.astype(np.int8) for face in faces.values())
@@ -146,9 +146,9 @@ class OnFaces(Method):
         solved = finish(setup, state, faces, carry.x)
         if solved is None:
             return carry._replace(seen=0, wait=carry.wait + PATIENCE), state
-        return self._held(setup, carry, solved)
+        return self.held(setup, carry, solved)
 
-    def _held(self, setup: Setup, carry: Carry, solved: State) -> tuple[Carry, State]:
+    def held(self, setup: Setup, carry: Carry, solved: State) -> tuple[Carry, State]:
         """The answer from then on."""
         slopes = subgradients(setup.problem, solved)
         return carry._replace(holds=1, x=solved.x, slopes=slopes, z=solved.z), solved
@@ -230,7 +230,9 @@ def finish(
             other = eliminated(*settled)
             other = None if other is None else improve(*other, setup.norms)
             settled = shaken(*min((p for p in (settled, other) if p is not None), key=_reached), setup.norms)
-        elif settled is not None and any(isinstance(face, Support) and face.h for face in faces.values()):
+        elif settled is not None and any(
+            isinstance(face, Support) and (face.h or face.is_rugged) for face in faces.values()
+        ):
             settled = shaken(*settled, setup.norms)
     if settled is None:
         return None
