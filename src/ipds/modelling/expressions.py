@@ -113,6 +113,12 @@ class Expression(Shaped, LeftAlone):
     def __gt__(self, other: Any) -> Any:
         raise TypeError(refusals.comparison(self, ">"))
 
+    def __rshift__(self, other: Any) -> Any:
+        raise TypeError(refusals.semidefinite(self, ">>", other))
+
+    def __lshift__(self, other: Any) -> Any:
+        raise TypeError(refusals.semidefinite(self, "<<", other))
+
     def __bool__(self) -> bool:
         raise TypeError(refusals.truth(self))
 
@@ -284,8 +290,10 @@ class Variable(Expression):
     __slots__ = ("name",)
     name: str
 
-    def __init__(self, shape: Shape | int = (), name: str | None = None):
+    def __init__(self, shape: Shape | int = (), name: str | None = None, **attributes: Any):
         make_others_defer(Expression)
+        if attributes:
+            raise TypeError(refusals.attribute(next(iter(attributes))))
         sizes: Any = (shape,) if isinstance(shape, numbers.Integral) else shape
         valid = isinstance(sizes, tuple | list) and all(
             isinstance(n, numbers.Integral) and not isinstance(n, bool) for n in sizes

@@ -101,6 +101,39 @@ def comparison(e: Any, sense: str) -> str:
     )
 
 
+def semidefinite(e: Any, sense: str, other: Any) -> str:
+    """X >> 0 and X << Y, as in CVXPY."""
+    right = shown(other)
+    larger, smaller = (str(e), right) if sense == ">>" else (right, str(e))
+    inside = (
+        larger if smaller == "0" else f"{larger} - ({smaller})" if " " in smaller else f"{larger} - {smaller}"
+    )
+    return f"`{e} {sense} {right}`: semidefinite matrices are a set; add the term PSD()({inside}) to the objective"
+
+
+_ATTRIBUTES = {
+    "nonneg": "the constraint `x >= 0`",
+    "pos": "the constraint `x >= 0`",
+    "nonpos": "the constraint `x <= 0`",
+    "neg": "the constraint `x <= 0`",
+    "bounds": "the constraints `x >= lo` and `x <= hi`",
+    "boolean": "the term `Binary()(x)` of ipds.functions",
+    "PSD": "the term `PSD()(X)` of ipds.functions",
+    "NSD": "the term `PSD()(-X)` of ipds.functions",
+    "symmetric": "the constraint `X == X.T`",
+    "diag": "the expression `X * np.eye(n)`",
+    "value": "`solve(problem, x0=[...])`, a start for each block",
+}
+
+
+def attribute(name: str) -> str:
+    """Variable(5, nonneg=True), as in CVXPY."""
+    instead = _ATTRIBUTES.get(name)
+    if instead is None:
+        return f"Variable: {name!r} is no argument; a variable has a shape and a name"
+    return f"Variable: {name!r} is no argument; write {instead}"
+
+
 def not_comparable(e: Any, sense: str, other: Any) -> str:
     """An expression against something that is neither expression nor array."""
     if hasattr(other, "text"):
