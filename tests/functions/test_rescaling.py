@@ -39,6 +39,7 @@ from ipds.functions import (
     Linear,
     Linf,
     LinfBall,
+    LogDet,
     Logistic,
     LogSum,
     LTwoThirds,
@@ -235,6 +236,21 @@ def test_forms_stay_simple() -> None:
     assert L2Ball(2.0).rescaled(4.0).radius == 0.5
     assert type(LinfBall(2.0).rescaled(4.0)) is LinfBall
     assert type(Stacked([(L2(1.0), 2)]).rescaled(np.full(2, 3.0)).parts[0][0]) is L2
+
+
+@pytest.mark.parametrize("h", [PSD(), LogDet(0.7, 2.0)], ids=str)
+def test_units_of_rows_that_are_those_of_columns(h: Any) -> None:
+    """a xa for a diagonal a keeps definiteness, and multiplies determinants by that of a²."""
+    a = np.array([0.5, 1.0, 8.0, 3.7])
+    d, g = np.outer(a, a), np.random.default_rng(0)
+    new = h.rescaled(d)
+    assert type(new) is type(h)
+    for _ in range(5):
+        u = new.prox(g.standard_normal((4, 4)), 0.5)
+        assert new(u) == pytest.approx(h(d * u), rel=1e-9, abs=1e-12)
+        assert new(-u - np.eye(4)) == h(-d * u - np.diag(a**2)) == math.inf
+    assert h.rescaled(np.outer(a, a[::-1])) is None
+    assert h.rescaled(np.where(np.eye(4) > 0, d, 2 * d)) is None
 
 
 def test_own_functions_keep_what_they_offer() -> None:

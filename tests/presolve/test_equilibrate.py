@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from ipds import Block, Problem, iterate, solve
+from ipds import Block, Problem, Variable, iterate, minimize, solve
 from ipds.functions import (
     L1,
     L21,
@@ -17,6 +17,8 @@ from ipds.functions import (
     Cardinality,
     Hinge,
     LeastSquares,
+    Linear,
+    LogDet,
     Logistic,
     NonNegative,
     Nuclear,
@@ -28,6 +30,7 @@ from ipds.functions import (
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS
+from ipds.modelling import log_det
 from ipds.operators import FiniteDifference, FlatStack, Identity, Matrix, Sampling
 from ipds.presolve import presolve
 from ipds.presolve.equilibrate import equilibrated
@@ -42,6 +45,9 @@ G = PLAIN * UNITS
 ROWS = 10 ** rng.uniform(-2, 2, M)
 Y = rng.standard_normal(M)
 LABELS = np.where(Y > 0, 1.0, -1.0)
+RAW = np.cov(G[:, :6], rowvar=False)
+SIDES = np.sqrt(RAW.diagonal())
+OFF = 0.1 * np.outer(SIDES, SIDES) * (1 - np.eye(6))
 
 
 def canonical() -> dict[str, Problem]:
@@ -95,6 +101,9 @@ def canonical() -> dict[str, Problem]:
                 Block(f=LeastSquares(PLAIN, Y), h=Simplex(), A=-ROWS[:, None] * PLAIN, shape=N),
                 Block(h=L1(1 / ROWS), shape=M),
             ]
+        ),
+        "covariances": Problem(
+            [Block(f=Linear(RAW), h=LogDet(), A=-1.0, shape=(6, 6)), Block(h=L1(OFF), shape=(6, 6))]
         ),
     }
 
@@ -169,6 +178,8 @@ def test_what_forbids_units_keeps_its_own():
     assert piece(Nuclear(1.0), (3, 2)).units in ((), None)
     assert piece(Rank(1), (3, 2)).units == (3, 1)  # which change no rank
     assert piece(Stiefel(), (3, 2)).units is None
+    assert piece(LogDet(), (3, 3)).two_sided
+    assert not piece(L1(1.0), (3, 3)).two_sided
     assert piece(Simplex(), (3,)).units != (3,)
     assert piece(Cardinality(2), (3,)).units == (3,)
 
@@ -182,6 +193,18 @@ def test_what_forbids_units_keeps_its_own():
             return v
 
     assert piece(Block(h=Own(), shape=3).h, (3,)).units == ()
+
+
+def test_covariances_in_any_units():
+    """A sparse inverse covariance of raw data is that of standardised data: K_ij = K'_ij/(s_i s_j)."""
+    K = Variable((6, 6), name="K")
+    raw = minimize((RAW * K).sum() - log_det(K) + L1(OFF)(K))
+    plain = minimize((RAW / np.outer(SIDES, SIDES) * K).sum() - log_det(K) + 0.1 * L1(1.0 - np.eye(6))(K))
+    ours, theirs = solve(raw, tol=1e-6), solve(plain, tol=1e-6)
+    assert ours.success
+    assert ours.fun == pytest.approx(theirs.fun + 2 * np.log(SIDES).sum(), rel=1e-6)
+    standard = ours.value(K) * np.outer(SIDES, SIDES)
+    np.testing.assert_allclose(standard, theirs.value(K), atol=1e-4 * np.abs(standard).max())
 
 
 def test_good_units_are_left_alone():

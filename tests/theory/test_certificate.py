@@ -236,3 +236,36 @@ def test_norms_of_groups_price_moves_at_zero():
     result = solve(minimize(total_variation(X), [X[seen] == picture[seen]]))
     assert result.success
     assert result.method.startswith("auto: NewtonALM")
+
+
+class _Deviance:
+    """Σ log(1 + exp(-y_i ⟨a_i, w⟩)), of which nothing is known but its gradient."""
+
+    def __init__(self, A, y):
+        self.A, self.y = A, y
+
+    def __call__(self, w):
+        return float(np.logaddexp(0, -self.y * (self.A @ w)).sum())
+
+    def grad(self, w):
+        return -self.A.T @ (self.y / (1 + np.exp(self.y * (self.A @ w))))
+
+
+def test_entries_without_a_slope_of_h_are_measured_by_the_curvature_of_f():
+    """An intercept without a penalty: at the solution ∇f is 0 there, and the force that moves it is ∇²f w."""
+    rng = np.random.default_rng(0)
+    A = np.c_[rng.standard_normal((60, 3)), np.ones(60)]
+    y = np.where(A @ [1.0, -2.0, 0.0, 0.5] + rng.logistic(size=60) > 0, 1.0, -1.0)
+    problem = Problem([Block(f=_Deviance(A, y), h=L1(np.array([1.0, 1.0, 1.0, 0.0])), shape=4)])
+    result = solve(problem, tol=1e-9)
+    assert result.success
+    w, g = result.x[0], problem.blocks[0].f.grad
+    s = np.array([*-g(result.x[0])[:3], 0.0])
+
+    def relative(shift):
+        moved = w + np.array([0.0, 0.0, 0.0, shift])
+        return certificate(problem, (moved,), result.z, (s,)).relative
+
+    assert relative(0.0) < 1e-8
+    assert 1e-7 < relative(1e-6) < 1e-5
+    assert relative(0.1) > 1e-2

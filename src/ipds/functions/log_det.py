@@ -14,6 +14,7 @@ from .domain import Domain
 from .jacobians import Conjugated
 from .logarithmic import positive_root
 from .matrix_sets import PSD
+from .rescaling import one_unit, side_units
 from .scalar import one_step
 from .sets import slack
 
@@ -86,8 +87,11 @@ class LogDet(Nonsmooth):
         return PSD()(d)
 
     def rescaled(self, d: float | Array) -> LogDet | None:
-        """u ↦ h(d·u): the unit divided by a number d; None for others."""
-        return LogDet(self.lam, self.unit / float(d)) if np.ndim(d) == 0 else None
+        """u ↦ h(d·u): the unit divided by d, or by the geometric mean of a² where d_ij = a_i a_j; None for others."""
+        one, a = one_unit(d), side_units(d)
+        if one is None and a is not None:
+            one = math.exp(2 * float(np.log(a).mean()))
+        return None if one is None else LogDet(self.lam, self.unit / one)
 
 
 def _spectrum(x: Array) -> tuple[Array, Array]:

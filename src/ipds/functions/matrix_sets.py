@@ -16,7 +16,7 @@ from .convex_cone import ConvexCone
 from .faces import Frame
 from .fixed_rank import FixedRank, fixed_rank
 from .jacobians import Conjugated, Spectral
-from .rescaling import one_unit, units
+from .rescaling import one_unit, side_units, units
 from .row_rank import truncate_rows
 from .sets import Indicator, slack
 from .truncation import OVERSAMPLING, has_basis, truncate, truncate_warm
@@ -200,5 +200,5 @@ class PSD(ConvexCone):
         return Conjugated(q, above / xp.where(sizes > 0, sizes, xp.ones_like(sizes)))
 
     def rescaled(self, d: float | Array) -> PSD | None:
-        """Itself for one number, else None."""
-        return None if one_unit(d) is None else self
+        """Itself for one number, or where d_ij = a_i a_j; else None."""
+        return None if one_unit(d) is None and side_units(d) is None else self

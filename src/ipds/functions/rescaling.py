@@ -39,6 +39,15 @@ def row_units(d: Any) -> float | np.ndarray | None:
     return rows[:, 0] if np.all(rows == rows[:, :1]) else None
 
 
+def side_units(d: Any) -> np.ndarray | None:
+    """a with d_ij = a_i a_j: units of the rows and, the same, of the columns of a square matrix; None for others."""
+    found = np.asarray(units(d))
+    if found.ndim != 2 or found.shape[0] != found.shape[1]:
+        return None
+    a = np.sqrt(found.diagonal())
+    return a if np.all(np.abs(found / np.outer(a, a) - 1.0) <= 8 * np.finfo(float).eps) else None
+
+
 def over(bound: float | Array, d: float | np.ndarray) -> float | Array:
     """bound/d; 0 and infinite numbers stay numbers."""
     return bound if type(bound) is float and (bound == 0.0 or not np.isfinite(bound)) else bound / d

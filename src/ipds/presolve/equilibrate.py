@@ -3,7 +3,8 @@
     u' + Σ_j (E N_j D_j) v'_j = E c,   f'_j(v') = f_j(D_j v'),   h'_j(v') = h_j(D_j v'),   H'(u') = H(u'/E)
 
 D and E are powers of two: multiplying by them rounds nothing. They are arrays where `h.rescaled` takes arrays, one
-number per row or one for all where it takes only that, and 1 where the function has units of its own.
+number per row or one for all where it takes only that, those of rows times those of columns for determinants and
+semidefinite matrices, and 1 where the function has units of its own.
 
     v = D v',  u = u'/E,  z = E z',  s_v = s'_v/D:  the prox point (p', τ) of v' is (D p', D²τ) for v
 
@@ -112,7 +113,8 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
         ):  # squares of huge entries overflow: then as they are
             return None
     dtype = precision_of(problem)
-    d, e = [_power_of_two(D, dtype) for D in d], [_power_of_two(E, dtype) for E in e]
+    d = [p.rounded(D, dtype) for p, D in zip(table.columns, d, strict=True)]
+    e = [p.rounded(E, dtype) for p, E in zip(rows, e, strict=True)]
     own = list(zip(rows, e, strict=True))
     whole = np.concatenate([np.broadcast_to(E, p.shape).reshape(-1) for p, E in own]).reshape(last.shape)
     return Equilibrated(problem, d, whole, own)
@@ -135,10 +137,6 @@ def precision_of(problem: Problem) -> Any:
 
 def _any_array(held: list[Any]) -> bool:
     return any(hasattr(x, "dtype") for x in held)
-
-
-def _power_of_two(units: Array, dtype: Any) -> Array:
-    return np.exp2(np.round(np.log2(units))).astype(dtype)
 
 
 def _own(h: Nonsmooth, d: Array) -> Nonsmooth:

@@ -8,7 +8,17 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape
-from ..functions import Composed, HuberLoss, LeastSquares, Logistic, Quadratic, Smooth, SmoothSum
+from ..functions import (
+    Composed,
+    HuberLoss,
+    LeastSquares,
+    LogDet,
+    Logistic,
+    Nonsmooth,
+    Quadratic,
+    Smooth,
+    SmoothSum,
+)
 from ..operators import (
     Compose,
     Diagonal,
@@ -122,6 +132,17 @@ def curvature(f: Smooth | None, shape: Shape) -> Array:
     if isinstance(f, Quadratic):
         return _diagonal(f.Q, shape)
     return np.zeros(shape)
+
+
+def barrier(h: Nonsmooth, f: Smooth | None, shape: Shape) -> Array:
+    """The curvature of h = -λ log det where it is least beside ⟨C, x⟩ with the diagonal C of ∇f(0): C_ii C_jj/λ.
+
+    Zeros for others: the units of a block under a determinant are those of its forces, as no equation may bind it.
+    """
+    if not isinstance(h, LogDet) or f is None or not f.is_quadratic:
+        return np.zeros(shape)
+    diagonal = np.diagonal(f.grad(np.zeros(shape)))
+    return np.outer(diagonal, diagonal) / h.lam if np.all(diagonal > 0) else np.zeros(shape)
 
 
 def _diagonal(Q: Operator, shape: Shape) -> Array:

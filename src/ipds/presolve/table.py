@@ -10,10 +10,10 @@ import numpy as np
 
 from .._arrays import Array, Shape
 from ..functions import Nonsmooth, Zero
-from ..operators import Diagonal, FlatStack, Identity, Operator, Sampling, Segment
+from ..operators import Compose, Diagonal, FlatStack, Identity, Operator, Reshape, Sampling, Segment
 from ..problem import Problem
-from .slack import is_nothing, taken
-from .squares import curvature, square_sums, squared
+from .slack import is_nothing, multiple, taken
+from .squares import barrier, curvature, square_sums, squared
 
 PASSES = 10
 SPREAD = 16.0
@@ -27,26 +27,53 @@ class Piece(NamedTuple):
     shape: Shape
     units: Shape | None
     """The shape of D: the piece's own, one number per row, () for one number, None for 1."""
+    two_sided: bool = False
+    """Whether D_ij = a_i a_j: the units of the rows are those of the columns."""
 
     def shared(self, size: Array) -> Array:
         """Positive numbers for every entry as such units: their geometric mean over what shares one."""
         if self.units is None:
             return np.ones(())
         logs = np.log(size)
+        if self.two_sided:
+            return _outer_sum(logs, np.exp)
         axes = tuple(
             k for k in range(len(self.shape)) if not self.units or self.units[k] == 1 != self.shape[k]
         )
         return np.exp(logs.mean(axis=axes, keepdims=bool(self.units))) if axes else size
 
+    def rounded(self, units: Array, dtype: Any) -> Array:
+        """Such units as powers of two."""
+        logs = np.log2(units)
+        powers = _outer_sum(logs, np.exp2, np.round) if self.two_sided else np.exp2(np.round(logs))
+        return powers.astype(dtype)
+
+
+def _outer_sum(logs: Array, exp: Any, through: Any = lambda a: a) -> Array:
+    """exp(a_i + a_j) with the a that are nearest in the mean of squares: a_i = mean_j logs_ij - mean logs/2."""
+    a = through(0.5 * (logs.mean(axis=0) + logs.mean(axis=1) - logs.mean()))
+    return exp(a[:, None] + a)
+
 
 def piece(h: Nonsmooth, shape: Shape) -> Piece:
     """h with the finest units that it allows."""
     by_row = shape[:1] + (1,) * (len(shape) - 1)
-    for units in (shape, by_row, ()):
-        trial = 1.0 + np.arange(math.prod(units)).reshape(units) / max(1, math.prod(units))
-        if rescaled(h, trial if units else 2.0) is not None:
+    for units in (shape, by_row):
+        if rescaled(h, _trial(units)) is not None:
             return Piece(h, shape, units)
-    return Piece(h, shape, None)
+    if (
+        len(shape) == 2
+        and shape[0] == shape[1]
+        and rescaled(h, np.outer(*[_trial(shape[:1])] * 2)) is not None
+    ):
+        return Piece(h, shape, shape, True)
+    return Piece(h, shape, () if rescaled(h, 2.0) is not None else None)
+
+
+def _trial(units: Shape) -> Any:
+    """Different numbers, one for each of the units; one number where there are no axes."""
+    count = max(1, math.prod(units))
+    return 1.0 + np.arange(count).reshape(units) / count if units else 2.0
 
 
 def rescaled(h: Nonsmooth, d: Any) -> Nonsmooth | None:
@@ -62,18 +89,33 @@ class Table:
     """
 
     def __init__(self, problem: Problem, columns: list[Piece], rows: list[Piece]):
-        self.columns, self.rows = columns, rows
+        self.rows = rows
         shapes = [part.shape for part in rows]
         self.maps = [by_part(A, c.shape, shapes) for A, c in zip(problem.operators, columns, strict=False)]
-        self.bends = [curvature(b.f, b.shape) for b in problem.blocks[:-1]]
+        copies = [[p for p, A in zip(rows, parts, strict=True) if _is_copy(A)] for parts in self.maps]
+        self.columns = [
+            c._replace(two_sided=c.two_sided or (c.units == c.shape and any(p.two_sided for p in own)))
+            for c, own in zip(columns, copies, strict=True)
+        ]
+        self.bends = [
+            curvature(b.f, b.shape) + sum(barrier(h, b.f, b.shape) for h in (b.h, *(p.h for p in own)))
+            for b, own in zip(problem.blocks[:-1], copies, strict=True)
+        ]
         self.counts = [not self._follows(k) for k in range(len(rows))]
 
     def _follows(self, k: int) -> bool:
         """Whether part k of U is free, or picks entries of one variable."""
         if isinstance(self.rows[k].h, Zero):
             return True
-        present = [parts[k] for parts in self.maps if not is_nothing(parts[k])]
-        return len(present) == 1 and isinstance(present[0], Identity | Diagonal | Sampling | Segment)
+        present = [
+            (c, parts[k])
+            for c, parts in zip(self.columns, self.maps, strict=True)
+            if not is_nothing(parts[k])
+        ]
+        if len(present) != 1:
+            return False
+        column, A = present[0]
+        return isinstance(A, Identity | Diagonal | Sampling | Segment) or (column.two_sided and _is_copy(A))
 
     @property
     def is_even(self) -> bool:
@@ -140,6 +182,14 @@ def by_part(A: Operator, shape: Shape, parts: Sequence[Shape]) -> list[Operator]
     ends = np.cumsum(sizes)
     whole = (int(ends[-1]),)
     return [taken(A, shape, whole, np.arange(e - n, e), 1.0, (n,)) for e, n in zip(ends, sizes, strict=True)]
+
+
+def _is_copy(A: Operator) -> bool:
+    """Whether a part u = c - A v of U is a positive multiple of a variable, in any shape."""
+    while isinstance(A, Compose) and Reshape in (type(A.left), type(A.right)):
+        A = A.right if isinstance(A.left, Reshape) else A.left
+    a = multiple(A)
+    return a is not None and a < 0
 
 
 def _shaped(x: Array, A: Operator, shape: Shape) -> Array:

@@ -197,7 +197,7 @@ def _forces(
     pull: Carried,
 ) -> Forces:
     """The forces on block i with what is fixed; `rest` is still to come."""
-    at_zero, curved = fixed.at_zero[i], curvature(block, q, gradient)
+    at_zero, curved = fixed.at_zero[i], curvature(block, q, gradient) if fixed.bare[i] else None
     own = force_of_f(gradient, at_zero, curved) if is_one_piece(q) else None
     v, step = prox_point
     return Forces(
@@ -220,11 +220,11 @@ def _forces(
 
 
 def curvature(block: Block, q: Array, gradient: Array | None) -> Array | None:
-    """∇²f(q) q by a difference of gradients, where nothing else gives the block a force at a minimum of f.
+    """∇²f(q) q by a difference of gradients: the force of f where it is at its minimum.
 
-    A quadratic f has ∇f(q) - ∇f(0) instead; where h has a price, its slope is there.
+    A quadratic f has ∇f(q) - ∇f(0) instead. Asked for where h is not known to have a slope in every entry.
     """
-    if block.f is None or block.f.is_quadratic or has_price(block):
+    if block.f is None or block.f.is_quadratic:
         return None
     step = precision(q) ** 0.4
     change, xp = (block.f.grad(q + step * q) - gradient) / step, namespace(q)

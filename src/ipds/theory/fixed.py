@@ -33,6 +33,8 @@ class Fixed(NamedTuple):
     """The largest |slopes| of h_i in every entry, where they are known; None where that is nowhere, or they are 0."""
     sloped: tuple[bool, ...]
     """Whether they are known in every entry."""
+    bare: tuple[bool, ...]
+    """Whether some entry of block i may have no slope of h_i: f_i alone acts there."""
     alone: tuple[float, ...]
     """What the cheapest block costs that satisfies the equation by itself; 0 for blocks that cannot."""
     homogeneous: Any
@@ -74,6 +76,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             slopes,
             tuple([slope for slope, _ in steep]),
             tuple([every for _, every in steep]),
+            tuple([not every or slope is None or not np.all(to_numpy(slope) > 0) for slope, every in steep]),
             alone(problem, q),
             _homogeneous(problem),
             free,
