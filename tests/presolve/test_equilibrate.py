@@ -45,7 +45,7 @@ G = PLAIN * UNITS
 ROWS = 10 ** rng.uniform(-2, 2, M)
 Y = rng.standard_normal(M)
 LABELS = np.where(Y > 0, 1.0, -1.0)
-RAW = np.cov(G[:, :6], rowvar=False)
+RAW = np.cov(PLAIN[:, :6] * np.geomspace(0.1, 10, 6), rowvar=False)
 SIDES = np.sqrt(RAW.diagonal())
 OFF = 0.1 * np.outer(SIDES, SIDES) * (1 - np.eye(6))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -69,6 +70,17 @@ class Form:
             if isinstance(part.f, Inside):
                 found[part.place] = True
         return found
+
+    @cached_property
+    def constraints(self) -> tuple[np.ndarray, Any]:
+        """The general rows with bounds and without a price, and |M| there; none where M is known by its products."""
+        e, begin, G = self.terms.entries, self.terms.last.start, self.M.G
+        count = self.general - begin
+        free = (e.left[:count] == 0) & (e.right[:count] == 0)
+        rows = begin + np.flatnonzero(free & (np.isfinite(e.lower[:count]) | np.isfinite(e.upper[:count])))
+        if not rows.size or isinstance(G, scipy.sparse.linalg.LinearOperator):
+            return np.empty(0, int), np.zeros((0, self.n))
+        return rows, abs(G[rows])
 
     @property
     def n(self) -> int:

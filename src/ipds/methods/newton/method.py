@@ -63,6 +63,8 @@ WAITS = 50
 there first, and semismooth steps find the directions of others."""
 WORTH = 1e-5
 """Interior points are worth a check from this relative residual and gap on: certificates are near the root of it."""
+STRICT = 40
+"""Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
 """Semismooth steps are worth one from these residuals on."""
 SETTLED, AGAIN = 1e-3, 0.03
@@ -155,7 +157,8 @@ class NewtonALM(Method):
 
     def _state(self, setup: Setup, carry: Carry) -> State:
         pair = Pair(carry.v, carry.u, carry.y, carry.beta)
-        return state_of(setup.problem, setup.form, setup.like, pair, carry.t, _is_due(carry))
+        strict = setup.has_jacobian and carry.t <= STRICT
+        return state_of(setup.problem, setup.form, setup.like, pair, carry.t, _is_due(carry), strict)
 
     def _moved(self, setup: Setup, carry: Carry) -> Carry:
         take = (self._warm, self._interior, self._semismooth, self._returning)[carry.phase]

@@ -16,6 +16,9 @@ from .inside import Inside
 MET = 1e-5
 """Relative residual of the equation above which a state does not end a run, however little its rows weigh: those of
 constraints may be small beside what they add up, and sweeps leave them last."""
+HELD = 1e-6
+"""The same of the rows of constraints alone, in units of what they add up: a budget that is missed weighs nothing
+beside many rows of data, and a Newton step or two meet it."""
 TINY = 1e-150
 """Beyond this nothing is left of a residual: where the solution is 0, all that it is compared with vanishes with it."""
 
@@ -58,10 +61,13 @@ class Pair(NamedTuple):
     """The weight of the prox that makes the pair an exact one."""
 
 
-def state_of(problem: Problem, form: Form, likes: tuple[Array, ...], pair: Pair, t: int, due: bool) -> State:
+def state_of(
+    problem: Problem, form: Form, likes: tuple[Array, ...], pair: Pair, t: int, due: bool, strict: bool
+) -> State:
     """The state in the problem's own units: every block with an h at a prox of it, s = (w - q)/step ∈ ∂h(q).
 
-    `likes` are the starting blocks and z0: the state is of their library and precision.
+    `likes` are the starting blocks and z0: the state is of their library and precision. `strict` where constraints
+    are to be met up to `HELD`.
     """
     u, beta = pair.u, pair.beta
     for _ in range(6):
@@ -73,7 +79,7 @@ def state_of(problem: Problem, form: Form, likes: tuple[Array, ...], pair: Pair,
         # on a bound where f is not finite: nearer to v it is
         u, beta = form.apply(pair.v) + form.c, 100 * beta
     product = form.apply(v) + form.c
-    met = _is_met(form, product, q, v, pair.y)
+    met = _is_met(form, product, q, v, pair.y) and (not strict or _are_held(form, product, q, v))
     rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
     size = math.prod(problem.blocks[-1].shape)
     own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
@@ -118,6 +124,13 @@ def _is_met(form: Form, product: np.ndarray, q: np.ndarray, v: np.ndarray, y: np
     if left <= MET * max(norm(product), norm(q), norm(v)):  # ‖M‖ = 1
         return True
     return bool(left * norm(y) <= np.finfo(float).eps * abs(form.smooth.value(v)) + TINY)
+
+
+def _are_held(form: Form, product: np.ndarray, q: np.ndarray, v: np.ndarray) -> bool:
+    """Whether the rows of constraints hold up to `HELD`."""
+    rows, sizes = form.constraints
+    left = norm((product - q)[rows])
+    return left == 0.0 or bool(left <= HELD * norm(sizes @ np.abs(v) + np.abs(form.c[rows])))
 
 
 def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: float) -> np.ndarray:
