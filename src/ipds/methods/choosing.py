@@ -32,7 +32,7 @@ from .faces import (
     ranked,
 )
 from .ipds import IPDS
-from .newton import NewtonALM, is_slanted, predicted
+from .newton import ITERATIONS, NewtonALM, is_slanted, predicted
 from .reordered import Reordered
 
 _NAMES: dict[str, Callable[[], Method]] = {
@@ -129,12 +129,16 @@ RANKED = 300
 """Iterations in which problems of bounded rank without noise are long solved; tangent steps certify the others."""
 
 
-def handover(method: Method, following: Method | None, problem: Problem) -> int | None:
+AFFORDABLE = 60.0
+"""Seconds that Newton steps may be predicted to take to have their turn although iterations would end before it."""
+
+
+def handover(method: Method, following: Method | None, problem: Problem, most: int) -> int | None:
     """Iterations after which `method` hands its point on to the method that follows, None where it goes on.
 
-    First-order steps before Newton's: as many as take half the time that these are predicted to take. Where the
-    Jacobian of a prox is a full matrix, all of that time, and Newton's in turn are given `SEMISMOOTH` steps. Before
-    tangent steps: `RANKED`.
+    First-order steps before Newton's: as many as take half the time that these are predicted to take, or half of the
+    iterations where there are `most`. Where the Jacobian of a prox is a full matrix, all of that time, and Newton's in
+    turn are given `SEMISMOOTH` steps. Before tangent steps: `RANKED`.
     """
     if isinstance(following, TangentSteps):
         return RANKED
@@ -146,7 +150,8 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
     cost = following.cost or predicted(problem)
     fewest = FEWEST if is_convex_canonical(problem) else UNSURE
     share = 1.0 if cost.is_full else 0.5
-    return max(fewest, int(share * cost.newton / cost.iteration))
+    wait = max(fewest, int(share * cost.newton / cost.iteration))
+    return min(wait, max(most // 2, ITERATIONS)) if cost.newton <= AFFORDABLE else wait
 
 
 SMALL = 1000

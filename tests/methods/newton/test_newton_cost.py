@@ -16,9 +16,9 @@ from ipds.functions import (
     Nuclear,
     Zero,
 )
-from ipds.methods import candidates
+from ipds.methods import AcceleratedIPDS, NewtonALM, candidates
 from ipds.methods.choosing import handover
-from ipds.methods.newton import predicted
+from ipds.methods.newton import Cost, predicted
 from ipds.modelling import norm1, nuclear
 
 
@@ -76,9 +76,20 @@ def test_full_jacobians_are_counted(h):
         "NewtonALM",
         "AcceleratedIPDS",
     ]
-    assert 60 < handover(first, second, problem(h)) < math.inf
-    assert 0 < handover(second, third, problem(h)) < 100
+    assert 60 < handover(first, second, problem(h), 10_000) < math.inf
+    assert 0 < handover(second, third, problem(h), 10_000) < 100
     assert candidates(problem(L1()))[0].name == "NewtonALM"
+
+
+def test_newton_steps_have_their_turn_before_the_iterations_end():
+    """First-order steps once took all of them where Newton's were predicted to take as long as these."""
+    plain = Problem([Block(h=L1(0.2), A=-1.0, shape=3), Block(h=L1(), shape=3)], b=1.0)
+    first, second = AcceleratedIPDS(), NewtonALM()
+    second.cost = Cost(newton=30.0, iteration=1e-4)
+    assert handover(first, second, plain, 10_000) == 5000
+    assert handover(first, second, plain, 100) > 100  # what is asked for is little
+    second.cost = Cost(newton=1e4, iteration=1e-4)
+    assert handover(first, second, plain, 10_000) > 10_000  # hours are not spent unasked
 
 
 def test_principal_components_beside_outliers_of_their_own():

@@ -172,6 +172,7 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
         coo = scipy.sparse.coo_array(A)
         wide.append(scipy.sparse.coo_array((coo.data, (coo.row, coo.col + begin)), shape=(A.shape[0], n)))
     M = scipy.sparse.vstack(wide, format="csr")
+    M = M[np.diff(M.indptr) > 1]  # rows with one entry only touch the diagonal
     if M.shape[0] < FLAT * n and Gram.work(M.T) < Gram.work(M):
         M, n = M.T.tocsr(), M.shape[0]
     pairs, full = Gram.work(M), n**3 / 3

@@ -2,6 +2,7 @@
 
     Diagonal   nothing but a diagonal
     Woodbury   no Q and fewer rows than columns: K⁻¹ through the small matrix 1/w + R diag⁻¹ Rᵀ
+    Beside     the same, and rows with one entry, which only touch the diagonal
     Sparse     banded Cholesky after reverse Cuthill-McKee where the band is narrow, else SuperLU
     Bordered   sparse rows and a few dense ones: Woodbury's formula around a sparse factorisation
     Lowered    one of them, less a low rank
@@ -61,21 +62,30 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
     only_rows = not W.is_lowered and not W.blocks and not others
     are_sparse = [scipy.sparse.issparse(A) for A in rows]
     count = sum(A.shape[0] for A in rows)
-    if only_rows and n > DENSE and any(are_sparse):
+    if n > DENSE and any(are_sparse) and not W.blocks and all(map(scipy.sparse.issparse, others)):
         is_thin = np.concatenate([_are_thin(A) for A in rows])
-        if 0 < np.count_nonzero(is_thin) < FEW * n:
+        grouped = count - W.general + int(np.max(W.members)) + 1 if W.members.size else 0  # groups end before
+        if 0 < np.count_nonzero(is_thin) < FEW * n and not is_thin[:grouped].any():
             every = scipy.sparse.vstack([scipy.sparse.csr_array(A) for A in rows], format="csr")
-            return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, None, [], every[~is_thin], True))
+            bulk, beside = every[~is_thin], W.without(np.count_nonzero(is_thin))
+            others += _meetings(bulk, beside)
+            return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, others, bulk, only_rows))
     if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
         R = scipy.sparse.vstack(rows, format="csr") if rows else scipy.sparse.csr_array((0, n))
-        if W.members.size:  # rows of one group meet
-            others.append(abs(W.lowered(R[R.shape[0] - W.general :])[0]))
-            others[-1] = others[-1].T @ others[-1]
+        others += _meetings(R, W)
         return _sparse_choice(n, Q, rows, R, others, only_rows)
     work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
     if only_rows and count < n and count**2 * n + count**3 / 3 < work:
         return Woodbury(np.vstack([to_dense(A) for A in rows]))
     return Dense(n, Q, rows)
+
+
+def _meetings(R: Any, W: Weights) -> list[Any]:
+    """The pattern of what groups take from RᵀWR, whose rows meet; none where there are no groups."""
+    if not W.members.size:
+        return []
+    P = abs(W.lowered(R[R.shape[0] - W.general :])[0])
+    return [P.T @ P]
 
 
 def _are_thin(A: Any) -> np.ndarray:
@@ -89,6 +99,16 @@ def _are_thin(A: Any) -> np.ndarray:
 def _sparse_choice(
     n: int, Q: Any, rows: Sequence[Any], R: Any, others: Sequence[Any], only_rows: bool
 ) -> Strategy | None:
+    is_single = np.diff(R.indptr) == 1
+    if only_rows and np.count_nonzero(~is_single) < FLAT * n <= R.shape[0]:
+        others_only = R[~is_single]
+        inner = (
+            _sparse_choice(n, None, [others_only], others_only, [], True)
+            if others_only.shape[0]
+            else Diagonal()
+        )
+        if isinstance(inner, SparseWoodbury | Diagonal):
+            return Beside(inner, R[is_single], is_single)
     work = Gram.work(R)
     if only_rows and R.shape[0] < FLAT * n:
         transposed = R.T.tocsr()
@@ -243,6 +263,26 @@ class SparseWoodbury:
         return around(lambda g: g / diagonal, R, small, active, len(w))
 
 
+class Beside:
+    """Rows with one entry only touch the diagonal: they are added to it, and the others are left to `inner`."""
+
+    def __init__(self, inner: Strategy, single: Any, is_single: np.ndarray):
+        self.inner, self.single, self.is_single = inner, single, is_single
+        self.squares = scipy.sparse.csr_array(single.multiply(single)).T.tocsr()
+
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
+        own, single, is_single = w[self.is_single], self.single, self.is_single
+        solve, inner = self.inner.factorise(w[~is_single], diagonal + self.squares @ own, rest, W)
+
+        def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            t, right = np.zeros(len(w)), a + single.T @ (own * b[is_single])
+            x, t[~is_single] = (solve(right), 0.0) if inner is None else inner(right, b[~is_single])
+            t[is_single] = own * (single @ x - b[is_single])
+            return x, t
+
+        return solve, augmented
+
+
 class Lowered:
     """K less a low rank, PᵀdP: (K - PᵀdP)⁻¹ = K⁻¹ + K⁻¹Pᵀ (1 - d P K⁻¹Pᵀ)⁻¹ d P K⁻¹."""
 
@@ -272,7 +312,8 @@ class Bordered:
         self.thin, self.is_thin, self.bulk = thin, is_thin, bulk
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        base, _ = self.bulk.factorise(w[~self.is_thin], diagonal, None, W)
+        beside = W.without(np.count_nonzero(self.is_thin))
+        base, _ = self.bulk.factorise(w[~self.is_thin], diagonal, rest, beside)
         wt = w[self.is_thin]
         active = np.flatnonzero(wt > 0)
         R = self.thin[active]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,10 @@ class Weights:
     def is_lowered(self) -> bool:
         """Whether groups or low ranks take from the diagonal."""
         return bool(self.members.size or self.low)
+
+    def without(self, count: int) -> Weights:
+        """The same for general rows of which `count`, all after those of groups, are left out."""
+        return replace(self, general=self.general - count)
 
     def times(self, y: np.ndarray) -> np.ndarray:
         """W y."""

@@ -1,0 +1,77 @@
+"""Ways to factorise K = ε + Q + MᵀWM: each solves with the matrix that it stands for."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ipds import Variable, minimize, solve
+from ipds.methods.newton import strategies
+from ipds.methods.newton.algebra import Rows, System
+from ipds.methods.newton.strategies import Beside, Bordered
+from ipds.methods.newton.weights import Weights
+from ipds.modelling import kl_div
+
+N = 60
+EPS = 1e-2
+rng = np.random.default_rng(0)
+none = np.empty(0, int)
+
+
+def dense(G: sp.csr_array, W: Weights) -> np.ndarray:
+    """ε + GᵀWG, column by column."""
+    return EPS * np.eye(N) + np.stack([G.T @ W.times(G @ e) for e in np.eye(N)], axis=1)
+
+
+def test_rows_with_one_entry_only_touch_the_diagonal():
+    sums = sp.kron(sp.eye_array(5), np.ones((1, 12)))
+    G = sp.csr_array(sp.vstack([sp.diags_array(rng.uniform(-2, 2, N)), sums]))
+    weights = rng.uniform(0.1, 10.0, N + 5) * (rng.random(N + 5) < 0.8)
+    W = Weights(weights, N + 5, none, none, np.empty(0), np.empty(0))
+    system = System(None, None, Rows(G, none, N), W)
+    assert isinstance(system.strategy, Beside)
+    factor, a, b = (
+        system.factor(np.empty(0), None, W, EPS),
+        rng.standard_normal(N),
+        rng.standard_normal(N + 5),
+    )
+    np.testing.assert_allclose(factor.solve(a), np.linalg.solve(dense(G, W), a), rtol=1e-8)
+    dv, dy = factor.saddle(a, b, 1e-12, 3)
+    np.testing.assert_allclose(EPS * dv + G.T @ dy, a, atol=1e-9)
+    on = weights > 0
+    np.testing.assert_allclose((G @ dv - b)[on], dy[on] / weights[on], atol=1e-9)
+    assert not dy[~on].any()
+
+
+def test_dense_rows_beside_groups_are_bordered(monkeypatch):
+    """Two sums over all entries, beside norms of pairs of differences: RᵀR would be full."""
+    monkeypatch.setattr(strategies, "DENSE", 20)
+    pairs = sp.diags_array([-np.ones(N - 2), np.ones(N - 2)], offsets=[0, 1], shape=(N - 2, N))
+    G = sp.csr_array(sp.vstack([pairs, rng.standard_normal((2, N))]))
+    label = np.arange(N - 2) // 2
+    direction = rng.standard_normal(N - 2)
+    direction /= np.sqrt(np.bincount(label, direction**2))[label]
+    across, along = rng.uniform(1.0, 2.0, N // 2 - 1), rng.uniform(0.1, 0.5, N // 2 - 1)
+    W = Weights(np.r_[across[label], 3.0, 4.0], N, np.arange(N - 2), label, direction, along)
+    Q = sp.csr_array(sp.diags_array(rng.uniform(1.0, 2.0, N)))
+    system, g = System(Q, None, Rows(G, none, N), W), rng.standard_normal(N)
+    assert isinstance(system.strategy, Bordered)
+    x = system.factor(np.empty(0), None, W, EPS).solve(g)
+    np.testing.assert_allclose((dense(G, W) + Q.toarray()) @ x, g, atol=1e-9)
+
+
+def test_a_table_is_raked_by_newton_steps():
+    """Relative entropy under given sums of rows and columns: K is a diagonal and 100 rows."""
+    r, shape = np.random.default_rng(27), (40, 60)
+    table = r.gamma(0.5, 200, shape) + 1
+    rows, columns = table.sum(1) * r.uniform(0.8, 1.3, 40), table.sum(0) * r.uniform(0.8, 1.3, 60)
+    columns *= rows.sum() / columns.sum()
+    X = Variable(shape, name="X")
+    result = solve(minimize(kl_div(X, table), [X.sum(axis=1) == rows, X.sum(axis=0) == columns]))
+    assert result.success
+    assert result.method.startswith("auto: NewtonALM")
+    raked = table.copy()
+    for _ in range(200):
+        raked *= (rows / raked.sum(1))[:, None]
+        raked *= columns / raked.sum(0)
+    np.testing.assert_allclose(result.value(X), raked, rtol=1e-3, atol=1e-3)
