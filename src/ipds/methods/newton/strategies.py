@@ -67,7 +67,7 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
         grouped = count - W.general + int(np.max(W.members)) + 1 if W.members.size else 0  # groups end before
         if 0 < np.count_nonzero(is_thin) < FEW * n and not is_thin[:grouped].any():
             every = scipy.sparse.vstack([scipy.sparse.csr_array(A) for A in rows], format="csr")
-            bulk, beside = every[~is_thin], W.without(np.count_nonzero(is_thin))
+            bulk, beside = every[~is_thin], W.without(int(np.count_nonzero(is_thin)))
             others += _meetings(bulk, beside)
             return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, others, bulk, only_rows))
     if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
@@ -312,7 +312,7 @@ class Bordered:
         self.thin, self.is_thin, self.bulk = thin, is_thin, bulk
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        beside = W.without(np.count_nonzero(self.is_thin))
+        beside = W.without(int(np.count_nonzero(self.is_thin)))
         base, _ = self.bulk.factorise(w[~self.is_thin], diagonal, rest, beside)
         wt = w[self.is_thin]
         active = np.flatnonzero(wt > 0)
