@@ -32,7 +32,7 @@ from .faces import (
     ranked,
 )
 from .ipds import IPDS
-from .newton import ITERATIONS, NewtonALM, is_slanted, predicted
+from .newton import NewtonALM, is_slanted, predicted
 from .reordered import Reordered
 
 _NAMES: dict[str, Callable[[], Method]] = {
@@ -129,16 +129,17 @@ RANKED = 300
 """Iterations in which problems of bounded rank without noise are long solved; tangent steps certify the others."""
 
 
-AFFORDABLE = 60.0
-"""Seconds that Newton steps may be predicted to take to have their turn although iterations would end before it."""
+MOST, AFFORDABLE = 5000, 60.0
+"""Iterations after which Newton steps have their turn at the latest, half of those that `solve` allows, where they are
+predicted to take no more than so many seconds."""
 
 
-def handover(method: Method, following: Method | None, problem: Problem, most: int) -> int | None:
+def handover(method: Method, following: Method | None, problem: Problem) -> int | None:
     """Iterations after which `method` hands its point on to the method that follows, None where it goes on.
 
-    First-order steps before Newton's: as many as take half the time that these are predicted to take, or half of the
-    iterations where there are `most`. Where the Jacobian of a prox is a full matrix, all of that time, and Newton's in
-    turn are given `SEMISMOOTH` steps. Before tangent steps: `RANKED`.
+    First-order steps before Newton's: as many as take half the time that these are predicted to take, or `MOST`. Where
+    the Jacobian of a prox is a full matrix, all of that time, and Newton's in turn are given `SEMISMOOTH` steps. Before
+    tangent steps: `RANKED`.
     """
     if isinstance(following, TangentSteps):
         return RANKED
@@ -151,7 +152,7 @@ def handover(method: Method, following: Method | None, problem: Problem, most: i
     fewest = FEWEST if is_convex_canonical(problem) else UNSURE
     share = 1.0 if cost.is_full else 0.5
     wait = max(fewest, int(share * cost.newton / cost.iteration))
-    return min(wait, max(most // 2, ITERATIONS)) if cost.newton <= AFFORDABLE else wait
+    return min(wait, MOST) if cost.newton <= AFFORDABLE else wait
 
 
 SMALL = 1000

@@ -185,7 +185,7 @@ def _first_answer(
     tried: list[Result] = []
     handed: list[Result] = []
     for choice, following in zip_longest(choices, choices[1:]):
-        patience = handover(choice, following, done.problem, options.max_iter)
+        patience = handover(choice, following, done.problem)
         left = options.less(tried).after(handed, patience)
         if tried and left.time_limit == 0:
             continue

@@ -1,4 +1,4 @@
-"""Exchanges of a support where constraints hold: no entry can leave alone, so the others are solved for again."""
+"""Exchanges of a support where constraints hold, or other variables follow: what is left is solved for again."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
+from sklearn.datasets import load_diabetes
 
-from ipds import Variable, minimize
+from ipds import Variable, minimize, solve
 from ipds.functions import Box, Cardinality, NonNegative, Simplex, Sum
 from ipds.functions.faces import Support
-from ipds.modelling import quad_form
+from ipds.modelling import norm1, quad_form
 
 SIZE, FEW = 14, 3
 
@@ -77,3 +79,21 @@ def test_faces_of_few_entries_on_a_simplex():
     assert isinstance(face.inner(), Simplex)
     # entries share the sum at the price of the free ones, their mean 3: only what is cheaper pulls
     np.testing.assert_array_equal(face.pull(np.array([1.0, 3.0, 4.0, 3.0])), [2.0, 0.0, 0.0, 0.0])
+
+
+def test_no_exchange_beside_an_intercept_lowers_the_answer():
+    """Raw columns far from 0: what leaving costs is seen once the intercept has followed."""
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    X, y = X[:200], y[:200]
+    w, b = Variable(10, name="w"), Variable(name="b")
+    result = solve(minimize(norm1(X @ w + b - y) + Cardinality(4)(w)))
+    assert result.success
+    support = set(np.flatnonzero(result.value(w)).tolist())
+
+    def least_deviations(columns):
+        A = np.c_[X[:, columns] / X[:, columns].std(0), np.ones(200)]
+        cost, signs = np.r_[np.zeros(5), np.ones(400)], np.c_[A, np.eye(200), -np.eye(200)]
+        return linprog(cost, A_eq=signs, b_eq=y, bounds=[(None, None)] * 5 + [(0, None)] * 400).fun
+
+    others = [sorted(support - {k} | {j}) for k in support for j in set(range(10)) - support]
+    assert result.fun <= (1 + 1e-6) * min(map(least_deviations, others))

@@ -2,9 +2,9 @@
 
 Every full support of a cardinality is critical once it is solved, so a certificate cannot tell a poor choice from a
 good one. An entry j that would lower the objective at first order, by |∇_j|/‖A e_j‖, joins; of the entries whose place
-it may take, the one that costs least leaves; what is lower after both are solved is taken. Where constraints hold, an
-entry cannot leave alone: the others are solved for again. Where entries have a price (ℓ0), those that are not worth it
-leave, many at once at first, and others may join alone.
+it may take, the one that costs least leaves; what is lower after both are solved is taken. Where constraints hold, or
+other variables (an intercept) make up for most of it, what leaving costs is known only once all is solved again. Where
+entries have a price (ℓ0), those that are not worth it leave, many at once at first, and others may join alone.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _trials(
     for j, rivals in face.neighbours(_score(restricted, found, i, norms), TRIALS):
         raise_if_late()
         yield from _swapped(restricted, found, value, i, j, rivals)
-    if face.h is not None or face.price or whole.restorable is None:
+    if face.h is not None or face.price or whole.restorable is None or len(whole.blocks) > 2:
         yield from _replaced(restricted, found, i, norms)
 
 

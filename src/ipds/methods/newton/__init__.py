@@ -1,6 +1,6 @@
 """NewtonALM: second-order steps for convex problems."""
 
-from .cost import ITERATIONS, Cost, is_slanted, predicted
+from .cost import Cost, is_slanted, predicted
 from .method import NewtonALM
 
-__all__ = ["ITERATIONS", "Cost", "NewtonALM", "is_slanted", "predicted"]
+__all__ = ["Cost", "NewtonALM", "is_slanted", "predicted"]
