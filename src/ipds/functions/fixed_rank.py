@@ -60,6 +60,10 @@ class FixedRank(Face):
         """The tangent part of d."""
         return self.projected(d @ self.V, d.T @ self.U)
 
+    def products(self, E: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(d V, dᵀU) of d = E Vᵀ + U Fᵀ."""
+        return E + self.U @ (F.T @ self.V), F + self.V @ (E.T @ self.U)
+
     def dense(self, d: Tangent) -> np.ndarray:
         """A tangent vector as a matrix."""
         left, right = self.factors(d)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,7 @@ FREE, FEWEST = 800, 200
 """Passes that such steps may cost more than first-order ones took before them; and the fewest before them."""
 
 Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+Entries = Callable[[np.ndarray], np.ndarray]
 
 
 def passes_before(shape: tuple[int, int], rank: int) -> int | None:
@@ -87,16 +89,7 @@ def solved(
             return None
         return FixedRank(turned[0].V, turned[0].sigma, turned[0].U), turned[1].T
 
-    def gather(x: np.ndarray) -> np.ndarray:
-        return x.ravel() if seen is None else x[seen]
-
-    def spread(y: np.ndarray) -> np.ndarray:
-        if seen is None:
-            return y.reshape(B.shape)
-        x = np.zeros(B.shape)
-        x[seen] = y
-        return x
-
+    gather, spread = on_entries(B.shape, seen)
     u, y = gather(B - X.x), np.clip(gather(d), -INSIDE, INSIDE)
     p, q, a, b = np.maximum(u, 0) + room, np.maximum(-u, 0) + room, 1 - y, 1 + y
     found, least = None, math.inf
@@ -115,11 +108,10 @@ def solved(
         if solve is None:
             break
         move = _direction(X, solve, gather, spread, (u, y, a, b, p, q, w), gap)
-        alpha, beta = _longest(move, a, b, p, q)
+        alpha, beta = longest(move, a, b, p, q)
         alpha, beta = min(1.0, SHY * alpha), min(1.0, SHY * beta)
-        dV, dtU = move.E + X.U @ (move.F.T @ X.V), move.F + X.V @ (move.E.T @ X.U)
         try:
-            X = X.moved(X.projected(dV, dtU), alpha)
+            X = X.moved(X.projected(*X.products(move.E, move.F)), alpha)
         except np.linalg.LinAlgError:
             break
         a, b, p, q = a - beta * move.d, b + beta * move.d, p + alpha * move.p, q + alpha * move.q
@@ -131,31 +123,40 @@ def solved(
     return found
 
 
+def on_entries(shape: tuple[int, ...], seen: np.ndarray | None) -> tuple[Entries, Entries]:
+    """Matrices as vectors of the entries `seen` (all, where None), and back, 0 elsewhere."""
+
+    def gather(x: np.ndarray) -> np.ndarray:
+        return x.ravel() if seen is None else x[seen]
+
+    def spread(y: np.ndarray) -> np.ndarray:
+        if seen is None:
+            return y.reshape(shape)
+        x = np.zeros(shape)
+        x[seen] = y
+        return x
+
+    return gather, spread
+
+
 def _direction(
     X: FixedRank,
     solve: Solve,
-    gather: Callable[[np.ndarray], np.ndarray],
-    spread: Callable[[np.ndarray], np.ndarray],
+    gather: Entries,
+    spread: Entries,
     now: tuple[np.ndarray, ...],
     gap: float,
 ) -> Move:
     """Predictor, corrector, and correctors while steps get longer by them."""
-    u, y, a, b, p, q, w = now
-
-    def towards(c: np.ndarray | float, c_: np.ndarray | float) -> Move:
-        e = u - c / a + c_ / b
-        rhs = spread(y + w * e)
-        E, F = solve(rhs @ X.V, rhs.T @ X.U)
-        dy = w * (e - gather(E @ X.V.T + X.U @ F.T))
-        return Move(E, F, dy, (c + p * dy) / a - p, (c_ - q * dy) / b - q)
-
+    u, _, a, b, p, q, _ = now
+    towards = partial(aimed, X, solve, gather, spread, now)
     move = towards(0.0, 0.0)
-    alpha, beta = _longest(move, a, b, p, q)
+    alpha, beta = longest(move, a, b, p, q)
     after = (a - beta * move.d) @ (p + alpha * move.p) + (b + beta * move.d) @ (q + alpha * move.q)
     aim = (float(after) / gap) ** 3 * gap / (2 * len(u))
     c, c_ = aim + move.d * move.p, aim - move.d * move.q
     move = towards(c, c_)
-    alpha, beta = _longest(move, a, b, p, q)
+    alpha, beta = longest(move, a, b, p, q)
     for _ in range(CORRECTORS):
         if min(alpha, beta) > 0.95:
             break
@@ -164,11 +165,29 @@ def _direction(
         bq = (q + far * move.q) * (b + further * move.d)
         c, c_ = c + _nearer(ap, aim), c_ + _nearer(bq, aim)
         other = towards(c, c_)
-        longer = _longest(other, a, b, p, q)
+        longer = longest(other, a, b, p, q)
         if sum(longer) < 1.01 * (alpha + beta):
             break
         move, (alpha, beta) = other, longer
     return move
+
+
+def aimed(
+    X: FixedRank,
+    solve: Solve,
+    gather: Entries,
+    spread: Entries,
+    now: tuple[np.ndarray, ...],
+    c: np.ndarray | float,
+    c_: np.ndarray | float,
+) -> Move:
+    """Newton's step with the aims c of a p and c' of b q."""
+    u, y, a, b, p, q, w = now
+    e = u - c / a + c_ / b
+    rhs = spread(y + w * e)
+    E, F = solve(rhs @ X.V, rhs.T @ X.U)
+    dy = w * (e - gather(E @ X.V.T + X.U @ F.T))
+    return Move(E, F, dy, (c + p * dy) / a - p, (c_ - q * dy) / b - q)
 
 
 def _nearer(product: np.ndarray, aim: float) -> np.ndarray:
@@ -176,7 +195,7 @@ def _nearer(product: np.ndarray, aim: float) -> np.ndarray:
     return np.maximum(np.clip(product, NEAR * aim, aim / NEAR) - product, -aim / NEAR)
 
 
-def _longest(move: Move, a: np.ndarray, b: np.ndarray, p: np.ndarray, q: np.ndarray) -> tuple[float, float]:
+def longest(move: Move, a: np.ndarray, b: np.ndarray, p: np.ndarray, q: np.ndarray) -> tuple[float, float]:
     """How far (p, q) and (a, b) can go, up to 1, before one of them is 0."""
     primal = max(1.0, -float(np.min(move.p / p)), -float(np.min(move.q / q)))
     dual = max(1.0, float(np.max(move.d / a)), -float(np.min(move.d / b)))

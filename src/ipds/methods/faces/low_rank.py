@@ -24,6 +24,7 @@ from ...functions.fixed_rank import FixedRank, Tangent, near
 from ...operators import Identity, Operator
 from ...operators.sampling import Sampling
 from ...problem import Problem
+from ...theory.certificate import certify
 from ...theory.state import State
 from ..accelerated.annealing import INNER, STRETCHED
 from ..accelerated.method import (
@@ -38,7 +39,7 @@ from ..accelerated.method import (
 from ..accelerated.search import Reference, backtrack, barzilai_borwein, next_length
 from ..base import Method
 from ..deadline import raise_if_late
-from . import interior
+from . import inexact, interior
 from .passes import Deviations, Slope
 
 STRIDE, RECENT = 20, 10
@@ -58,6 +59,9 @@ GROWTH = 5.0
 """Factor of β at a dual step after which the equation still lags."""
 AGAIN, NEVER = 2, 2**62
 """Factor of the reduced steps after which interior-point steps are tried again."""
+EARLY, GOAL, CLOSER, LATER = 600, 7e-4, 0.08, 4
+"""Where these would need too large a factor: reduced steps before inexact ones, the certificate that they go for
+(about); its factor, and that of the reduced steps, after a success."""
 LOOSE, TIGHTER = 0.1, 0.5
 """What may be left of the gradient at a first dual step, in units of the first one, and its factor at every other."""
 EPS = float(np.finfo(float).eps)
@@ -96,6 +100,8 @@ class Carry(NamedTuple):
     """All of them."""
     attempt: int
     """Of these, after which interior-point steps are tried."""
+    goal: float
+    """The certificate that they go for; 0 where they solve the problem to the end."""
     least: float
     """The larger of both relative residuals at the last check that was due."""
     stage: Stage
@@ -158,10 +164,11 @@ class LowRankIPDS(Method):
         slope = math.sqrt(found.gradient.square)
         setup = Setup(problem, i, c, data, float(np.linalg.norm(data)), loss, slope, s)
         stage = Stage(s, LOOSE * slope, float(INNER), 0, math.inf)
-        start, attempt = Reference(found.value), interior.passes_before(data.shape, len(X.sigma)) or NEVER
-        return setup, Carry(
-            0, X.U, X.sigma, X.V, found.gradient, target, s / kappa**2, start, 0, 0, attempt, FIRST, stage
-        )
+        start, attempt, goal = Reference(found.value), interior.passes_before(data.shape, len(X.sigma)), 0.0
+        if attempt is None:
+            attempt, goal = EARLY if data.size <= inexact.LARGEST else NEVER, GOAL
+        point = (X.U, X.sigma, X.V, found.gradient, target)
+        return setup, Carry(0, *point, s / kappa**2, start, 0, 0, attempt, goal, FIRST, stage)
 
     @staticmethod
     def _start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations) -> FixedRank:
@@ -208,7 +215,8 @@ class LowRankIPDS(Method):
             if last or left <= SOON * carry.least:
                 due = left <= NEWS * carry.least
                 least = left if due else carry.least
-                state = self._snapshot(setup, carry.t + 1, *best, clipped, target, stage.s, due)
+                shown = (best[0], best[1].gradient, clipped, target)
+                state = self._snapshot(setup, carry.t + 1, *shown, stage.s, due)
             if over:  # z ← -d/c, β ← growth·β
                 X, s = best[0], stage.s
                 stage = _after(setup, stage, best[1], residual)
@@ -226,44 +234,50 @@ class LowRankIPDS(Method):
         return search._replace(t=carry.t + 1, least=least, stage=stage), state
 
     def _finished(self, setup: Setup, carry: Carry) -> tuple[Carry, State] | None:
-        """The solution near the carry, by interior-point steps; None where there is none, or it is higher."""
+        """The solution near the carry, or a point near that; None if it is higher or its certificate does not fall."""
         loss, s, data = setup.loss, carry.stage.s, setup.data
         X, most = FixedRank(carry.U, carry.sigma, carry.V), s * loss.lam
-        clipped, _ = loss.clipped(X, carry.target, s, data)
         seen, scale = None if loss.observed is None else loss.observed > 0, math.copysign(most, loss.kappa)
-        solution = interior.solved(X, data / loss.kappa, seen, clipped / scale, most / abs(loss.kappa))
+        clipped, _ = loss.clipped(X, carry.target, s, data)
+        if carry.goal:
+            solution = inexact.solved(X, data / loss.kappa, seen, carry.goal)
+        else:
+            solution = interior.solved(X, data / loss.kappa, seen, clipped / scale, most / abs(loss.kappa))
         if solution is None:
             return None
         Y, d = solution
         before, after = (float(np.abs(loss.rest(Z, data)).sum()) for Z in (X, Y))
         if not after <= before * (1 + ROUNDING * EPS):
             return None
-        target = data + scale * d
-        found, (clipped, _) = loss.at(Y, target, s), loss.clipped(Y, target, s, data)
-        state = self._snapshot(setup, carry.t + 1, Y, found, clipped, target, s, due=True)
-        fresh = carry._replace(
-            reference=Reference(found.value), inner=0, attempt=AGAIN * carry.steps, gradient=found.gradient
-        )
-        return fresh._replace(t=carry.t + 1, U=Y.U, sigma=Y.sigma, V=Y.V, target=target), state
+        t, target = carry.t + 1, data + scale * d
+        shown = scale * d if carry.goal else loss.clipped(Y, target, s, data)[0]
+        old = self._snapshot(setup, t, X, carry.gradient, clipped, carry.target, s, due=True)
+        new = self._snapshot(setup, t, Y, Y.parts((-loss.kappa / s) * shown), shown, target, s, due=True)
+        if not certify(setup.problem, new).relative < certify(setup.problem, old).relative:
+            return None
+        found, attempt = loss.at(Y, target, s), (LATER if carry.goal else AGAIN) * carry.steps
+        fresh = carry._replace(t=t, U=Y.U, sigma=Y.sigma, V=Y.V, gradient=found.gradient, target=target)
+        search = fresh._replace(reference=Reference(found.value), inner=0)
+        return search._replace(attempt=attempt, goal=CLOSER * carry.goal), new
 
     def _snapshot(
         self,
         setup: Setup,
         t: int,
         X: FixedRank,
-        found: Slope,
+        gradient: Tangent,
         clipped: np.ndarray,
         target: np.ndarray,
         s: float,
         due: bool,
     ) -> State:
-        """The State, with a normal vector as the witness of the bounded rank."""
+        """The State with z = -clipped/(sc), and a normal vector as the witness of the bounded rank."""
         problem, i, c, kappa = setup.problem, setup.ranked, setup.c, setup.loss.kappa
         op, scale = problem.operators[i], -kappa / s
         # v - x is the normal part of -Aᵀz, short enough for x to stay the nearest matrix of the rank
-        length = math.sqrt(max(scale**2 * found.square - found.gradient.square, 0.0))
+        length = math.sqrt(max(scale**2 * float(np.vdot(clipped, clipped)) - gradient.square, 0.0))
         step = INSIDE * float(X.sigma[-1]) / length if length > 0 else 1.0
-        x, x_breve, v = setup.loss.shown(X, target, clipped, s, found.gradient, step)
+        x, x_breve, v = setup.loss.shown(X, target, clipped, s, gradient, step)
         x_breve, z = gather(op, x_breve), gather(op, clipped * (-1 / (s * c)))
         known = (None, None) if isinstance(op, Identity) else (op.apply(x), scale * clipped)
         own = (x, known[0], (v, step), known[1])
