@@ -177,9 +177,9 @@ def conjugate(
         return x if inverses is None else (inverses @ x[:, :, None])[:, :, 0]
 
     def solve(g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rest = np.vstack([g, h]).astype(np.float32)
+        rest: np.ndarray = np.vstack([g, h]).astype(np.float32)
         found, enough = np.zeros_like(rest), min(share * float(np.linalg.norm(rest)), least)
-        left = near(rest)
+        left: np.ndarray = near(rest)
         along, bent = left, product(left)
         height = float(np.vdot(left, bent))
         for _ in range(most):
