@@ -18,6 +18,8 @@ COUNT, DEPTH = 20, 1e-3
 """Alphas of a path, and the last as a share of the first."""
 PATIENCE = 4
 """Alphas without a better criterion after which a path has been walked far enough."""
+HOPELESS = 20
+"""Degrees of freedom, log m each, by which two criteria in a row exceed the best where no smaller alpha is better."""
 COARSE, TRIAL = 1e-3, 500
 """Tolerance at least, and iterations at most, of a solve that only serves a comparison."""
 
@@ -174,6 +176,8 @@ class Tuned(Estimator):
             if scores[-1] == math.inf:  # too many degrees of freedom, and smaller alphas have more
                 break
             if len(scores) - int(np.argmin(scores)) > patience + (len(scores) <= 2 * patience) * patience:
+                break
+            if min(scores[-2:]) > min(scores) + HOPELESS * math.log(len(target)):
                 break
         return np.array(scores), np.zeros(len(scores))
 
