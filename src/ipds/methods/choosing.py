@@ -79,7 +79,7 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
         tried = [*tried, NewtonALM(), *tried]  # where f turns out not to be convex, first-order steps go on
     elif last is not None and has_flat_faces(given, last):
         first: Method = AcceleratedIPDS()
-        tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first)]
+        tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first, known={})]
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
     elif last is not None and has_stretches(given, last):
         tried = [OnStretches(AcceleratedIPDS())]

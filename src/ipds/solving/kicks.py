@@ -3,7 +3,11 @@
 Where a set is of isolated points or of several pieces (integers, 0 or an interval, one entry of each row), every step
 that is short leads back to where it began. An entry is moved by as much as entries differ, the prox makes a point of
 the set of that, and what is lower is taken; where no single one helps, two entries are moved, one against the other, as
-an equation may ask.
+an equation may ask. Where all but a sum over entries is quadratic, one gradient tells of all these moves
+
+    F(x + d) = F(x) + gᵀd + ½ dᵀHd + Σ φ_k(x_k + d_k) - φ_k(x_k),
+
+the lowest point of each entry alone being one of them.
 """
 
 from __future__ import annotations
@@ -14,13 +18,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ..functions import L0
+from ..functions import L0, Nonsmooth, Smooth, Zero
+from ..functions.composed import total
 from ..functions.scalar import ScalarPenalty
+from ..methods.faces.smooth import as_smooth
 from ..problem import Block, Problem
 from .flips import Arrays, Merit, follower
 
 ENTRIES, PAIRED = 100, 30
-"""Entries of a block up to which each is moved, and pairs of them are."""
+"""Entries of a block up to which each is moved, and pairs of them are, unless one gradient tells of all."""
 LENGTHS = 2.0, 1.0, 0.5, 0.25
 """By how much, in units of the largest entry."""
 MOVES = 50
@@ -32,6 +38,8 @@ LOWER = 1e-9
 
 Moves = Iterable[dict[int, float]]
 """New values of entries."""
+Reached = tuple[Arrays, tuple[float, float]]
+"""A point, and its merit."""
 
 
 def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) -> Arrays | None:
@@ -51,13 +59,15 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
     value = merit(found)
     if not math.isfinite(value[1]):
         return None
-    start = found
+    start, bent = found, {i: _hessian(merit, found, i) for i in at}
+
+    def next_of(i: int) -> Reached | None:
+        H = bent[i]
+        return _next(merit, found, value, i, late) if H is None else _at_once(merit, found, value, i, H, late)
+
     for _ in range(MOVES):
-        better = min(
-            (pair for i in at if (pair := _next(merit, found, value, i, late)) is not None),
-            key=lambda pair: pair[1],
-            default=None,
-        )
+        lower = (pair for pair in map(next_of, at) if pair is not None)
+        better = min(lower, key=lambda pair: pair[1], default=None)
         if better is None:
             break
         found, value = better
@@ -75,13 +85,25 @@ def _is_stuck(block: Block) -> bool:
     return bounded and f is not None and f.is_convex is not True
 
 
+def _sizes(x: np.ndarray) -> list[float]:
+    """By how much entries are moved, up and down in turn."""
+    return [sign * length * (float(np.max(np.abs(x))) or 1.0) for length in LENGTHS for sign in (1, -1)]
+
+
+def _enough(value: tuple[float, float]) -> tuple[float, float]:
+    """Below this, a merit is lower than `value`."""
+    return (1 - LOWER) * value[0], value[1] - LOWER * abs(value[1])
+
+
+def _near(h: Nonsmooth) -> float:
+    return 1.0 if h.is_set else NEAR
+
+
 def _next(
     merit: Merit, x: Arrays, value: tuple[float, float], i: int, late: Callable[[], bool]
-) -> tuple[Arrays, tuple[float, float]] | None:
+) -> Reached | None:
     """The lowest point with one entry of block i moved, or else with two; None where none is lower."""
-    h, own, n = merit.problem.blocks[i].h, x[i].ravel(), x[i].size
-    sizes = [sign * length * (float(np.max(np.abs(own))) or 1.0) for length in LENGTHS for sign in (1, -1)]
-    enough = (1 - LOWER) * value[0], value[1] - LOWER * abs(value[1])
+    h, own, n, sizes = merit.problem.blocks[i].h, x[i].ravel(), x[i].size, _sizes(x[i])
     singles: Moves = ({k: new} for k in range(n) for new in (*(own[k] + d for d in sizes), 0.0))
     pairs: Moves = (
         {k: own[k] + d, j: own[j] - d}
@@ -89,16 +111,93 @@ def _next(
         for d in sizes
     )
     for moves in (singles, pairs):
-        lowest, best = enough, None
+        lowest, best = _enough(value), None
         for move in moves:
             if late():
                 return None
             v = x[i].copy()
             v.flat[list(move)] = list(move.values())
-            trial = (*x[:i], h.prox(v, 1.0 if h.is_set else NEAR), *x[i + 1 :])
+            trial = (*x[:i], h.prox(v, _near(h)), *x[i + 1 :])
             reached = merit(trial)
             if reached < lowest:
                 lowest, best = reached, trial
         if best is not None:
             return best, lowest
     return None
+
+
+def _at_once(
+    merit: Merit, x: Arrays, value: tuple[float, float], i: int, H: np.ndarray, late: Callable[[], bool]
+) -> Reached | None:
+    """The same where F is quadratic in block i with ∇²F = H, and its h is a sum over entries."""
+    if late():
+        return None
+    h, own, bend, g = merit.problem.blocks[i].h, x[i], np.diag(H), _gradient(merit, x, i)
+    flat = np.where(bend > 0, bend, 1.0)
+    valley = np.where(bend > 0, own.ravel() - g / flat, own.ravel()).reshape(own.shape)
+    points = [h.prox(own + d, _near(h)) for d in _sizes(own)]
+    points += [h.prox(0 * own, _near(h)), h.prox(valley, 1 / flat.reshape(own.shape))]
+
+    def prices(v: np.ndarray) -> np.ndarray:
+        return h.terms(v).ravel() if isinstance(h, ScalarPenalty) else np.zeros(v.size)
+
+    new = np.array([np.ravel(v) for v in points])
+    d = new - own.ravel()
+    rise = d * (g + 0.5 * bend * d) + np.array([prices(v) for v in points]) - prices(own)
+    t, k = np.unravel_index(np.argmin(rise), rise.shape)
+    v = own.copy()
+    v.flat[k] = new[t, k]
+    if not rise[t, k] < -LOWER * abs(value[1]):
+        up, down = (slice(way, 2 * len(LENGTHS), 2) for way in (0, 1))
+        both = rise[up, :, None] + rise[down, None, :] + H * d[up, :, None] * d[down, None, :]
+        both[:, range(own.size), range(own.size)] = np.inf
+        t, k, j = np.unravel_index(np.argmin(both), both.shape)
+        v = own.copy()
+        v.flat[k], v.flat[j] = new[up][t, k], new[down][t, j]
+    trial = (*x[:i], v, *x[i + 1 :])
+    reached = merit(trial)
+    return (trial, reached) if reached < _enough(value) else None
+
+
+def _last(merit: Merit) -> Smooth | None:
+    """What the follower adds, as a smooth function; None where it has kinks or bounds."""
+    assert merit.follower is not None
+    block = merit.problem.blocks[merit.follower]
+    own = None if isinstance(block.h, Zero) else as_smooth(block.h)
+    if own is None and not isinstance(block.h, Zero):
+        return None
+    return total([f for f in (own, block.f) if f is not None])
+
+
+def _hessian(merit: Merit, x: Arrays, i: int) -> np.ndarray | None:
+    """∇²F of block i, the follower moving along; None where F is not quadratic, or its h not a sum over entries."""
+    problem, block = merit.problem, merit.problem.blocks[i]
+    if not (isinstance(block.h, ScalarPenalty) or (block.h.is_set and block.h.is_entrywise)):
+        return None
+    H = np.zeros((x[i].size, x[i].size))
+    parts: list[tuple[Smooth | None, np.ndarray, np.ndarray | None]] = [(block.f, x[i], None)]
+    if merit.follower is not None:
+        last, scale = _last(merit), problem.operators[merit.follower].scale  # type: ignore[attr-defined]
+        M = problem.operators[i].as_matrix(block.shape)
+        if last is None or type(M) is not np.ndarray:
+            return None
+        parts.append((last, x[merit.follower], M / scale))
+    for f, at, M in parts:
+        bend = np.zeros(at.size) if f is None else f.hessian(at)
+        if f is not None and not (f.is_quadratic and isinstance(bend, np.ndarray)):
+            return None
+        bend = np.diag(bend) if bend.ndim == 1 else bend
+        H += bend if M is None else M.T @ bend @ M
+    return H
+
+
+def _gradient(merit: Merit, x: Arrays, i: int) -> np.ndarray:
+    """∇F of block i, the follower moving along."""
+    problem, f, full = merit.problem, merit.problem.blocks[i].f, merit.restored(x)
+    g = np.zeros(x[i].size) if f is None else np.ravel(f.grad(full[i]))
+    last = None if merit.follower is None else _last(merit)
+    if last is None or merit.follower is None:
+        return g
+    scale = problem.operators[merit.follower].scale  # type: ignore[attr-defined]
+    force = np.reshape(last.grad(full[merit.follower]), problem.shape) / scale
+    return g - np.ravel(problem.operators[i].adjoint(force))

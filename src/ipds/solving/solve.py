@@ -6,7 +6,6 @@ import functools
 import inspect
 import math
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -107,7 +106,7 @@ def solve(
     >>> result.success, bool(np.allclose(result.x[1], [2, 0, 0], atol=1e-3))
     (True, True)
     """
-    begun, work = Stopwatch(), time.process_time()
+    begun = Stopwatch()
     chosen = None if method == "auto" else _as_method(method)
     rewritten = presolve and (chosen is None or chosen.presolves)
     check_problem(problem, rewritten)
@@ -124,29 +123,36 @@ def solve(
         given = x0, z0, chosen or "auto", seed, presolve
         log = Journal(seed) if settings is None else Journal(seed, settings, identity(problem, *given))
         done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
+        choices = functools.cache(lambda: candidates(problem, done.problem))
+
+        def run(start: Start, options: Options, log: Journal, begun: Stopwatch) -> Result:
+            if chosen is not None:
+                return run_method(done, start, chosen, options, log, begun)
+            return _first_answer(done, start, choices(), options, log, begun)
+
+        def again(other: Problem, x: Sequence[Any] | None, used: float, most: int | None) -> Result:
+            left = None if time_limit is None else max(0.0, time_limit - used)
+            steps = max_iter if most is None else min(most, max_iter)
+            if other is problem:
+                own = Options(steps, tol, left, None, False, check_every)
+                return run(Start(problem, x, None, seed), own, Journal(seed), Stopwatch())
+            limits = {"max_iter": steps, "tol": tol, "time_limit": left, "check_every": check_every}
+            return solve(other, x, None, method, **limits, seed=seed, presolve=presolve)  # type: ignore[arg-type]
+
         start = Start(problem, x0, z0, log.entropy)
+        near = _near(done, start, options, log, begun) if chosen is None and settings is None else None
+        result = near or run(start, options, log, begun)
+        if x0 is not None or settings is not None:
+            return result
+        count = starts_for(problem, chosen)
+        if count > 1:
+            return best_of(problem, result, count, again, tol, time_limit, seed)
         if chosen is not None:
-            result = run_method(done, start, chosen, options, log, begun)
-        else:
-            near = None if settings is not None else _near(done, start, options, log, begun)
-            result = near or _first_answer(
-                done, start, candidates(problem, done.problem), options, log, begun
-            )
-    if x0 is not None or checkpoint is not None:
-        return result
-
-    def again(other: Problem, x: Sequence[Any] | None, used: float) -> Result:
-        left = None if time_limit is None else max(0.0, time_limit - used)
-        own = {"max_iter": max_iter, "tol": tol, "time_limit": left, "check_every": check_every}
-        return solve(other, x, None, method, **own, seed=seed, presolve=presolve)  # type: ignore[arg-type]
-
-    count = starts_for(problem, chosen)
-    if count > 1:
-        return best_of(problem, result, count, again, tol, time_limit, seed)
-    one_run = callback is not None or result.status is Status.MAX_ITER  # followed, or long enough
-    if chosen is None and not one_run and has_many_minima(problem, result, time.process_time() - work):
-        return lowest_of(problem, result, STARTS["balanced"], again, time_limit, seed)
-    return from_convex(problem, result, again) if chosen is None else result
+            return result
+        one_run = callback is not None or result.status is Status.MAX_ITER  # followed, or long enough
+        if not one_run and has_many_minima(problem, result):
+            return lowest_of(problem, result, STARTS["balanced"], again, time_limit, seed)
+        return from_convex(problem, result, again)
 
 
 def largest_array(problem: Problem) -> int:

@@ -8,12 +8,14 @@
                      try the neighbouring faces (`swaps`), solve there
     accepted     where the certificate falls to rounding and the objective does not rise: the answer from then on
     refused      else the first-order steps go on, and the next attempt takes `PATIENCE` looks more
+    known        a face on which an earlier run from another start has ended or begun its exchanges: the answer of that one
 
 A face is never held on to before it is solved: the steps of the first method do not depend on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -37,6 +39,8 @@ LOOK = 5
 """Iterations between looks at the faces."""
 PATIENCE = 4
 """Looks in a row at which the faces agree; with 2, most supports of correlated designs were solved too soon."""
+SURE = 2
+"""The same for a face that is known."""
 SHOWN = (1, 2, 4)
 """Looks at which the solution on the face at hand is shown."""
 EARLY = 10
@@ -47,6 +51,9 @@ EXACT = 1e-9
 """Relative certificate up to which an answer is held on to."""
 RISE = 1e-9
 """Relative rise of the objective that counts as none."""
+
+Known = dict[tuple[bytes, ...], State]
+"""Labels of faces, and the solutions that were found from there."""
 
 
 class Carry(NamedTuple):
@@ -92,10 +99,12 @@ class OnFaces(Method):
     Parameters
     ----------
     first : the method that finds it.
+    known : what earlier runs on the same problem have found, by the labels of the faces; a run adds to it. None where
+        a run shall not depend on earlier ones.
     """
 
-    def __init__(self, first: Method):
-        self.first = first
+    def __init__(self, first: Method, known: Known | None = None):
+        self.first, self.known = first, known
         self.presolves = first.presolves
         self.name = f"{first.name}, finished on its face"
 
@@ -141,6 +150,8 @@ class OnFaces(Method):
         labels = tuple(face.label.astype(np.int8) for face in faces.values())
         same = all(map(np.array_equal, labels, carry.labels))
         carry = carry._replace(labels=labels, seen=carry.seen + 1 if same else 1)
+        if self.known and carry.seen >= SURE and _key(labels) in self.known:
+            return self._held(setup, carry, replace(self.known[_key(labels)], t=t, due=True))
         if carry.seen < carry.wait:
             return _shown(setup, carry, replace(state, settled=not is_awaited(carry)), faces)
         solved = finish(setup, state, faces, carry.x)
@@ -150,6 +161,9 @@ class OnFaces(Method):
 
     def held(self, setup: Setup, carry: Carry, solved: State) -> tuple[Carry, State]:
         """The answer from then on."""
+        if self.known is not None:
+            ended = [setup.problem.blocks[i].h.face(solved.q[i]).label.astype(np.int8) for i in setup.at]  # type: ignore[union-attr]
+            self.known[_key(carry.labels)] = self.known[_key(ended)] = solved
         slopes = subgradients(setup.problem, solved)
         return carry._replace(holds=1, x=solved.x, slopes=slopes, z=solved.z), solved
 
@@ -160,6 +174,10 @@ class OnFaces(Method):
     def parameters_of(self, setup: Setup) -> Any:
         """Those of the first method."""
         return self.first.parameters_of(setup.first)
+
+
+def _key(labels: Sequence[np.ndarray]) -> tuple[bytes, ...]:
+    return tuple(label.tobytes() for label in labels)
 
 
 def _shown(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinates]) -> tuple[Carry, State]:

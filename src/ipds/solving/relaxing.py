@@ -1,0 +1,77 @@
+"""Convex problems near one that is not: their answers are starts, and those of a hull are bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..functions import L1, Binary, Box, CappedSimplex, KBinary, Nonsmooth, Sum, Zero
+from ..functions.scalar import ScalarPenalty
+from ..problem import Block, Problem
+from ..theory.fixed import is_convex
+from .starting import prototype
+
+SMALL = 5000
+"""Entries of all blocks up to which a start is cheap."""
+
+Instead = Callable[[Nonsmooth], Nonsmooth | None]
+"""What may stand in the place of an h; None where it stays."""
+
+
+def entries(problem: Problem) -> int:
+    """Of all blocks."""
+    return sum(math.prod(block.shape) for block in problem.blocks)
+
+
+def relaxed(problem: Problem, instead: Instead) -> Problem | None:
+    """The problem with `instead(h)` for every h that has one; None where none has, or an h is not convex then."""
+    others = [instead(block.h) for block in problem.blocks]
+    if not any(others):
+        return None
+    blocks = [
+        Block(f=b.f, h=h or b.h, A=A, shape=b.shape)
+        for b, h, A in zip(problem.blocks, others, problem.operators, strict=True)
+    ]
+    return Problem(blocks, problem.b) if all(block.h.is_convex for block in blocks) else None
+
+
+def convex(problem: Problem, instead: Instead) -> Problem | None:
+    """The same, None where an f is not convex, either."""
+    changed = relaxed(problem, instead)
+    return changed if changed is not None and is_convex(changed) else None
+
+
+def hull(h: Nonsmooth) -> Nonsmooth | None:
+    """The convex hull of a discrete set."""
+    if isinstance(h, KBinary) and h.k > 0:
+        return CappedSimplex(float(h.k))
+    return Box(h.lo, h.hi) if isinstance(h, Binary) else None
+
+
+def as_l1(h: Any) -> Nonsmooth | None:
+    """`L1` for a concave penalty of entries."""
+    return L1(h.lam) if isinstance(h, ScalarPenalty) and h.has_faces and not h.is_convex else None
+
+
+def eased(h: Any) -> Nonsmooth | None:
+    """For an h that is not convex its convex part, `L1` for a concave penalty, or nothing at all."""
+    if h.is_convex or h.is_manifold:
+        return None
+    if isinstance(h, Sum):
+        parts = [part for part in (h.penalty, h.constraint) if part.is_convex]
+        return parts[0] if len(parts) == 1 else None
+    return as_l1(h) or Zero()
+
+
+def convex_start(problem: Problem) -> Problem | None:
+    """The problem with `L1` in the place of concave penalties of entries; None where there is none, or that is no help.
+
+    Where an equation has to hold, first-order steps on such a penalty hardly leave the first support that they find.
+    """
+    free = problem.unconstrained or problem.restorable is not None
+    if free or type(prototype(problem)) is not np.ndarray or entries(problem) > SMALL:
+        return None
+    return convex(problem, as_l1)
