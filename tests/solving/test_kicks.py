@@ -9,9 +9,22 @@ import pytest
 import scipy
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, Box, Cardinality, LeastSquares, Quadratic, RowCardinality, smooth
+from ipds.functions import (
+    L1,
+    MCP,
+    Box,
+    CappedL1,
+    Cardinality,
+    LeastSquares,
+    LHalf,
+    Quadratic,
+    RowCardinality,
+    SumSquares,
+    smooth,
+)
 from ipds.modelling import quad_form, sum_squares, term
-from ipds.solving.kicks import kicked
+from ipds.solving.flips import Merit, follower
+from ipds.solving.kicks import _at_once, _bowl, _next, kicked
 from ipds.solving.starts import QUICK, has_many_minima, units_of
 
 
@@ -157,3 +170,46 @@ def test_rows_with_fewer_entries_than_they_may_have(seed):
     best = sum(min(0.5 * scipy.optimize.nnls(X[:, S], y)[1] ** 2 for S in pairs) for y in Y)
     assert result.success
     assert result.fun == pytest.approx(best, rel=1e-6)
+
+
+def penalised(h, rng, form):
+    """½‖Gx - y‖² + h(x), alone or with the residual as a block of its own."""
+    G, y = rng.normal(size=(15, 6)), rng.normal(size=15)
+    if form == "alone":
+        return Problem([Block(f=LeastSquares(G, y), h=h, shape=6)])
+    loss = Block(f=Quadratic(1.0), shape=15) if form == "smooth" else Block(h=SumSquares(1.0), shape=15)
+    return Problem([Block(h=h, A=-G, shape=6), loss], b=-y)
+
+
+@pytest.mark.parametrize("form", ["alone", "smooth", "prox"])
+@pytest.mark.parametrize("h", [MCP(4.0, 3.0), LHalf(2.0), CappedL1(3.0, 0.5), Box(-0.3, 0.3)], ids=repr)
+def test_one_gradient_tells_of_all_moves(h, form):
+    """Nothing that is tried one by one is lower, and what is promised is what is reached."""
+    rng = np.random.default_rng(3)
+    for scale in (0.3, 3.0):
+        problem = penalised(h, rng, form)
+        merit = Merit(problem, None if problem.unconstrained else follower(problem))
+        x = (h.prox(scale * rng.normal(size=6), 0.1), *(np.zeros(15),) * (len(problem.blocks) - 1))
+        F, value = _bowl(merit, x, 0), merit(x)
+        assert F is not None
+        d = rng.normal(size=6)
+        moved = merit((x[0] + d, *x[1:]))[1] - value[1] - (0.0 if h.is_set else h(x[0] + d) - h(x[0]))
+        assert moved == pytest.approx(F.gradient(merit.restored(x)) @ d + 0.5 * d @ F.H @ d)
+        one_by_one = _next(merit, x, value, 0, lambda: False)
+        at_once = _at_once(merit, x, value, 0, F, lambda: False)
+        assert at_once is not None
+        assert at_once[1] == merit(at_once[0])
+        assert one_by_one is None or at_once[1][1] <= one_by_one[1][1] + 1e-9
+
+
+def test_other_functions_are_moved_one_by_one():
+    rng = np.random.default_rng(0)
+    G, y = rng.normal(size=(9, 4)), rng.normal(size=9)
+    rows = Problem([Block(h=MCP(1.0, 3.0), A=-G, shape=4), Block(h=L1(1.0), shape=9)], b=-y)
+    wave = smooth(lambda x: float(np.sum(np.cos(x))), grad=lambda x: -np.sin(x))
+    for problem, x in (
+        (rows, (np.ones(4), np.ones(9))),
+        (Problem([Block(f=wave, h=Box(-1.0, 1.0), shape=4)]), (np.ones(4),)),
+        (Problem([Block(f=LeastSquares(G, y), h=Integers(), shape=4)]), (np.ones(4),)),
+    ):
+        assert _bowl(Merit(problem, None if problem.unconstrained else 1), x, 0) is None

@@ -15,11 +15,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..functions import L0, Nonsmooth, Smooth, Zero
-from ..functions.composed import total
 from ..functions.scalar import ScalarPenalty
 from ..methods.faces.smooth import as_smooth
 from ..problem import Block, Problem
@@ -59,11 +59,11 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
     value = merit(found)
     if not math.isfinite(value[1]):
         return None
-    start, bent = found, {i: _hessian(merit, found, i) for i in at}
+    start, bowls = found, {i: _bowl(merit, found, i) for i in at}
 
     def next_of(i: int) -> Reached | None:
-        H = bent[i]
-        return _next(merit, found, value, i, late) if H is None else _at_once(merit, found, value, i, H, late)
+        F = bowls[i]
+        return _next(merit, found, value, i, late) if F is None else _at_once(merit, found, value, i, F, late)
 
     for _ in range(MOVES):
         lower = (pair for pair in map(next_of, at) if pair is not None)
@@ -127,12 +127,13 @@ def _next(
 
 
 def _at_once(
-    merit: Merit, x: Arrays, value: tuple[float, float], i: int, H: np.ndarray, late: Callable[[], bool]
+    merit: Merit, x: Arrays, value: tuple[float, float], i: int, F: Bowl, late: Callable[[], bool]
 ) -> Reached | None:
-    """The same where F is quadratic in block i with ∇²F = H, and its h is a sum over entries."""
+    """The same where F is quadratic in block i, and its h is a sum over entries."""
     if late():
         return None
-    h, own, bend, g = merit.problem.blocks[i].h, x[i], np.diag(H), _gradient(merit, x, i)
+    h, own, H, g = merit.problem.blocks[i].h, x[i], F.H, F.gradient(merit.restored(x))
+    bend = np.diag(H)
     flat = np.where(bend > 0, bend, 1.0)
     valley = np.where(bend > 0, own.ravel() - g / flat, own.ravel()).reshape(own.shape)
     points = [h.prox(own + d, _near(h)) for d in _sizes(own)]
@@ -159,45 +160,35 @@ def _at_once(
     return (trial, reached) if reached < _enough(value) else None
 
 
-def _last(merit: Merit) -> Smooth | None:
-    """What the follower adds, as a smooth function; None where it has kinks or bounds."""
-    assert merit.follower is not None
-    block = merit.problem.blocks[merit.follower]
-    own = None if isinstance(block.h, Zero) else as_smooth(block.h)
-    if own is None and not isinstance(block.h, Zero):
-        return None
-    return total([f for f in (own, block.f) if f is not None])
+class Bowl(NamedTuple):
+    """F = Σ f(M x_i + ...) as a function of block i alone, the follower moving along, where it is quadratic."""
+
+    terms: list[tuple[Smooth, int, np.ndarray]]
+    """f, the block that it is a function of, and M."""
+    H: np.ndarray
+    """∇²F."""
+
+    def gradient(self, x: Arrays) -> np.ndarray:
+        """∇F where x meets the equation."""
+        return np.add.reduce([M.T @ np.ravel(f.grad(x[k])) for f, k, M in self.terms])
 
 
-def _hessian(merit: Merit, x: Arrays, i: int) -> np.ndarray | None:
-    """∇²F of block i, the follower moving along; None where F is not quadratic, or its h not a sum over entries."""
-    problem, block = merit.problem, merit.problem.blocks[i]
+def _bowl(merit: Merit, x: Arrays, i: int) -> Bowl | None:
+    """None where F is not quadratic, or the h of block i not a sum over entries."""
+    problem, block, k = merit.problem, merit.problem.blocks[i], merit.follower
     if not (isinstance(block.h, ScalarPenalty) or (block.h.is_set and block.h.is_entrywise)):
         return None
+    terms = [] if block.f is None else [(block.f, i, np.eye(x[i].size))]
+    if k is not None:
+        last, op, A = problem.blocks[k], problem.operators[k], problem.operators[i].as_matrix(block.shape)
+        own = None if isinstance(last.h, Zero) else as_smooth(last.h)
+        if type(A) is not np.ndarray or (own is None and not isinstance(last.h, Zero)):
+            return None
+        terms += [(f, k, A * (-1 / op.scale)) for f in (own, last.f) if f is not None]  # type: ignore[attr-defined]
     H = np.zeros((x[i].size, x[i].size))
-    parts: list[tuple[Smooth | None, np.ndarray, np.ndarray | None]] = [(block.f, x[i], None)]
-    if merit.follower is not None:
-        last, scale = _last(merit), problem.operators[merit.follower].scale  # type: ignore[attr-defined]
-        M = problem.operators[i].as_matrix(block.shape)
-        if last is None or type(M) is not np.ndarray:
+    for f, at, M in terms:
+        bend = f.hessian(x[at]) if f.is_quadratic else None
+        if not isinstance(bend, np.ndarray):
             return None
-        parts.append((last, x[merit.follower], M / scale))
-    for f, at, M in parts:
-        bend = np.zeros(at.size) if f is None else f.hessian(at)
-        if f is not None and not (f.is_quadratic and isinstance(bend, np.ndarray)):
-            return None
-        bend = np.diag(bend) if bend.ndim == 1 else bend
-        H += bend if M is None else M.T @ bend @ M
-    return H
-
-
-def _gradient(merit: Merit, x: Arrays, i: int) -> np.ndarray:
-    """∇F of block i, the follower moving along."""
-    problem, f, full = merit.problem, merit.problem.blocks[i].f, merit.restored(x)
-    g = np.zeros(x[i].size) if f is None else np.ravel(f.grad(full[i]))
-    last = None if merit.follower is None else _last(merit)
-    if last is None or merit.follower is None:
-        return g
-    scale = problem.operators[merit.follower].scale  # type: ignore[attr-defined]
-    force = np.reshape(last.grad(full[merit.follower]), problem.shape) / scale
-    return g - np.ravel(problem.operators[i].adjoint(force))
+        H += M.T @ (bend[:, None] * M if bend.ndim == 1 else bend @ M)
+    return Bowl(terms, H) if terms else None

@@ -389,3 +389,20 @@ def test_a_smooth_refit_takes_newton_steps_of_its_own(monkeypatch):
     assert np.allclose(np.append(result.x[0][support], result.x[1]), best.x, atol=1e-4)
     assert result.fun <= best.fun * (1 + 1e-10)
     assert result.nit <= 60
+
+
+def test_a_face_that_an_earlier_run_has_solved_is_known():
+    """A second start that comes to it ends there; without a memory it goes all the way."""
+    problem, *_ = regression(0)
+    rng = np.random.default_rng(0)
+    start = [rng.standard_normal(block.shape) for block in problem.blocks]
+    known = {}
+    method = OnFaces(AcceleratedIPDS(), known)
+    first = solve(problem, method=method)
+    assert known
+    second, alone = solve(problem, start, method=method), solve(problem, start, method=AUTO)
+    assert first.success
+    assert second.success
+    assert second.nit < alone.nit
+    np.testing.assert_allclose(second.x[0], first.x[0], rtol=1e-12)
+    assert AUTO.known is None

@@ -29,7 +29,7 @@ ROUNDS = 500
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
 DEPENDENT = 1e-10
-"""Share of H_jj below which s_j is rounding: the entry adds nothing to those of S."""
+"""Share of H_jj below which s_j, or 1/K_jj within S, is rounding: the entry adds nothing to the others of S."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,11 @@ class Exchanges:
     """Of the block with the support."""
 
     def settled(self, label: np.ndarray) -> np.ndarray | None:
-        """The support from which no exchange leads lower, from `label`; None where part of H is singular."""
+        """The support that exchanges lead to from `label`; None where that is empty or a part of H singular."""
         inside = self.kind < 0
         inside[self.place] |= np.ravel(label)
+        if not inside.any():
+            return None
         for _ in range(ROUNDS):
             try:
                 better = self._exchanged(inside)
@@ -64,11 +66,12 @@ class Exchanges:
         """The support after the best exchange; None where none is lower."""
         S, H = np.flatnonzero(inside), self.H
         K = np.linalg.inv(H[np.ix_(S, S)])
+        own, bend, B = np.diag(K), np.diag(H), H[:, S] @ K
+        if not np.all((own > 0) & (DEPENDENT * own * bend[S] < 1)):
+            raise np.linalg.LinAlgError("entries of the support depend on each other")
         x = -K @ self.c[S]
-        own, B = np.diag(K), H[:, S] @ K
         g = self.c + H[:, S] @ x
-        room = np.diag(H) - np.einsum("js,js->j", B, H[:, S])
-        bend = np.diag(H)
+        room = bend - np.einsum("js,js->j", B, H[:, S])
         price = np.zeros(len(g)) if self.price is None else self.price
         value = self.constant + 0.5 * float(self.c[S] @ x) + float(price[S].sum())
 

@@ -8,7 +8,7 @@
                      try the neighbouring faces (`swaps`), solve there
     accepted     where the certificate falls to rounding and the objective does not rise: the answer from then on
     refused      else the first-order steps go on, and the next attempt takes `PATIENCE` looks more
-    known        a face on which an earlier run from another start has ended or begun its exchanges: the answer of that one
+    known        a face from which an earlier run, from another start, has come to its answer: that answer
 
 A face is never held on to before it is solved: the steps of the first method do not depend on it.
 """

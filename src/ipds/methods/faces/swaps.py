@@ -21,7 +21,7 @@ from ...problem import Problem
 from ...theory.objective import objective
 from ...theory.state import State
 from ..deadline import raise_if_late
-from .exchanges import Exchanges, exchanges
+from .exchanges import exchanges
 from .restricted import Restricted
 
 TRIALS, ROUNDS = 6, 10
@@ -42,9 +42,14 @@ LOWER = 1e-9
 
 def improve(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) -> tuple[Restricted, State]:
     """The best of the neighbouring faces, of the neighbours of that one, and so on; `norms` are ‖A_i e_j‖."""
-    known = exchanges(restricted)
-    if known is not None:
-        return _settled(restricted, found, known)
+    known, (i, face) = exchanges(restricted), next(iter(restricted.faces.items()))
+    label = None if known is None else known.settled(face.label)
+    if label is not None and isinstance(face, Support):
+        other = Restricted(restricted.whole, {i: face.having(np.flatnonzero(label), np.flatnonzero(~label))})
+        solved = other.solve(_placed(restricted, found), found.z) if np.any(label != face.label) else None
+        if solved is None or not other.reached(solved) < restricted.reached(found):
+            return restricted, found
+        return other, solved
     value = restricted.reached(found)
     for _ in range(ROUNDS):
         better = _exchange(restricted, found, value, norms)
@@ -52,21 +57,6 @@ def improve(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) 
             break
         restricted, found, value = better
     return restricted, found
-
-
-def _settled(restricted: Restricted, found: State, known: Exchanges) -> tuple[Restricted, State]:
-    """The same where what every exchange earns is known."""
-    ((i, face),) = restricted.faces.items()
-    assert isinstance(face, Support)
-    label = known.settled(face.label)
-    if label is None or np.array_equal(label, face.label):
-        return restricted, found
-    ended = face.having(np.flatnonzero(label & ~face.label), np.flatnonzero(face.label & ~label))
-    other = Restricted(restricted.whole, {i: ended})
-    solved = other.solve(_placed(restricted, found), found.z)
-    if solved is None or not other.reached(solved) < restricted.reached(found):
-        return restricted, found
-    return other, solved
 
 
 def shaken(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) -> tuple[Restricted, State]:

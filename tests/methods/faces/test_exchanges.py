@@ -1,0 +1,108 @@
+"""Exchanges of a support under a quadratic: what one inverse says, against solving every one of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ipds import Block, Problem
+from ipds.functions import (
+    L0,
+    L1,
+    Cardinality,
+    LeastSquares,
+    NonzeroRows,
+    Quadratic,
+    RowCardinality,
+)
+from ipds.methods.faces.exchanges import exchanges
+from ipds.methods.faces.restricted import Restricted
+from ipds.methods.faces.swaps import column_norms, improve
+from ipds.presolve import presolve
+
+
+def stated(h, seed, form="alone"):
+    """A fit of correlated columns: its f on the block, or as a residual beside a block that is always free."""
+    rng = np.random.default_rng(seed)
+    G = rng.normal(size=(20, 6))
+    G[:, 1] += G[:, 0]
+    y = 2 * rng.normal(size=20) + G[:, :3].sum(axis=1)
+    if form == "intercept":
+        blocks = [Block(h=h, A=-G, shape=6), Block(A=-np.ones((20, 1)), shape=1)]
+        return Problem([*blocks, Block(f=Quadratic(1.0), shape=20)], b=-y)
+    if form == "matrix":
+        Y = np.stack([y, rng.normal(size=20)], axis=1)
+        return presolve(Problem([Block(f=LeastSquares(G, Y), h=h, shape=(6, 2))])).problem
+    return presolve(Problem([Block(f=LeastSquares(G, y), h=h, shape=6)])).problem
+
+
+def solved(problem, face):
+    """(the problem on a face, its solution, the value there)."""
+    own = Restricted(problem, {0: face})
+    found = own.solve(tuple(np.zeros(block.shape) for block in problem.blocks), np.zeros(problem.shape))
+    return own, found, own.reached(found)
+
+
+def neighbours(face):
+    """All faces with an entry more, less, or in the place of another, as their kind allows."""
+    free, others = face.free, np.flatnonzero(~face.label)
+    for k, j in itertools.product(free, others):
+        if face.exchange.flat[k] == face.exchange.flat[j]:
+            yield face.having([j], [k])
+    if face.price is not None:
+        yield from (face.having(leaving=[k]) for k in free if len(free) > 1)
+        yield from (face.having([j]) for j in others)
+
+
+CASES = {
+    "cardinality": (Cardinality(2), "alone"),
+    "price": (L0(3.0), "alone"),
+    "prices": (L0(np.linspace(1.0, 6.0, 6)), "alone"),
+    "beside a free block": (Cardinality(2), "intercept"),
+    "price beside a free block": (L0(2.0), "intercept"),
+    "rows": (RowCardinality(1), "matrix"),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("case", CASES)
+def test_the_best_exchange_and_where_they_end(case, seed):
+    h, form = CASES[case]
+    problem, rng = stated(h, seed, form), np.random.default_rng(seed)
+    x = problem.blocks[0].h.prox(5 * rng.normal(size=problem.blocks[0].shape), 1e-3)
+    face = problem.blocks[0].h.face(x)
+    own, found, value = solved(problem, face)
+    known = exchanges(own)
+    lowest = min((solved(problem, other)[2], other.label.tobytes()) for other in neighbours(face))
+    inside = known.kind < 0
+    inside[known.place] |= face.label.ravel()
+    following = known._exchanged(inside)
+    if lowest[0] < value * (1 - 1e-9):
+        assert following[known.place].tobytes() == lowest[1]
+    else:
+        assert following is None
+    ended, _ = improve(own, found, {0: column_norms(problem, 0)})
+    best = solved(problem, ended.faces[0])[2]
+    assert best <= value * (1 + 1e-12)
+    assert all(solved(problem, other)[2] >= best * (1 - 1e-8) for other in neighbours(ended.faces[0]))
+
+
+def test_only_where_all_the_rest_is_quadratic():
+    rng = np.random.default_rng(0)
+    G, y, x = rng.normal(size=(9, 4)), rng.normal(size=9), np.array([1.0, 0.0, 2.0, 0.0])
+    deviations = Problem([Block(h=Cardinality(2), A=-G, shape=4), Block(h=L1(1.0), shape=9)], b=-y)
+    assert exchanges(Restricted(deviations, {0: Cardinality(2).face(x)})) is None
+    X = np.array([[1.0, 2.0], [0.0, 0.0], [3.0, 0.0], [0.0, 0.0]])
+    grouped = presolve(Problem([Block(f=Quadratic(1.0, X), h=NonzeroRows(2), shape=(4, 2))])).problem
+    assert exchanges(Restricted(grouped, {0: grouped.blocks[0].h.face(X)})) is None
+
+
+def test_columns_that_depend_on_each_other():
+    """A copy of a column of the support adds nothing; a support of two copies has no inverse."""
+    rng = np.random.default_rng(1)
+    G = rng.normal(size=(12, 4))
+    G[:, 3] = G[:, 0]
+    problem = presolve(Problem([Block(f=LeastSquares(G, G[:, 0]), h=Cardinality(2), shape=4)])).problem
+    known = exchanges(Restricted(problem, {0: problem.blocks[0].h.face(np.array([1.0, 1.0, 0, 0]))}))
+    assert known.settled(np.array([True, True, False, False])) is not None
+    assert known.settled(np.array([True, False, False, True])) is None
