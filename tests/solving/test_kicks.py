@@ -25,7 +25,8 @@ from ipds.functions import (
 from ipds.modelling import quad_form, sum_squares, term
 from ipds.solving.flips import Merit, follower
 from ipds.solving.kicks import _at_once, _bowl, _next, kicked
-from ipds.solving.starts import QUICK, has_many_minima, units_of
+from ipds.solving.minima import QUICK, has_many_minima
+from ipds.solving.starts import units_of
 
 
 class Integers:

@@ -27,8 +27,8 @@ from ipds.functions import (
 from ipds.methods import AcceleratedIPDS
 from ipds.modelling import quad_form
 from ipds.solving.flips import exchanged
+from ipds.solving.minima import starts_for
 from ipds.solving.relaxing import convex_start
-from ipds.solving.starts import starts_for
 
 
 def signs(seed: int) -> tuple[Problem, float]:

@@ -26,10 +26,11 @@ from .fingerprint import identity
 from .history import joined
 from .lock import locked
 from .loop import run_method
+from .minima import STARTS, has_many_minima, starts_for
 from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
 from .run import FINAL
 from .starting import Start, require_room, starting_point
-from .starts import STARTS, best_of, from_convex, has_many_minima, lowest_of, starts_for
+from .starts import best_of, from_convex, lowest_of
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:

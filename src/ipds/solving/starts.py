@@ -1,4 +1,12 @@
-"""Further starts where one is cheap and not enough: sets of several pieces, and small problems with several minima."""
+"""Further starts where one is cheap and not enough (`minima`): the best of what they come to.
+
+    lowest_of     small problems with several minima: from the answer of a convex problem (`relaxing`), from points drawn
+                  and from moves of single entries (`kicks`), until three starts agree
+    best_of       sets of several pieces: from the convex hull, from points drawn and from exchanges (`flips`)
+    from_convex   what failed under an equation: from the answer of a convex problem alone
+
+What they may take is counted in iterations and points looked at, so that answers do not depend on the machine.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +19,7 @@ import numpy as np
 
 from .._arrays import Array
 from ..errors import AssumptionError, DivergenceError
-from ..functions import Binary, Box, KBinary, NonNegative, Smooth, Stiefel
-from ..methods import AcceleratedIPDS, Method
+from ..functions import Binary, Box
 from ..methods.faces.restricted import assembled
 from ..methods.faces.swaps import column_norms
 from ..problem import Block, Problem
@@ -24,21 +31,18 @@ from ..theory.state import State
 from .flips import exchanged
 from .inventing import drawn, prototype
 from .kicks import kicked
-from .relaxing import SMALL, convex, convex_start, eased, entries, hull, relaxed
+from .minima import discrete
+from .relaxing import convex, convex_start, eased, hull, relaxed
 from .remarks import certified
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:
     from ..result import Result
 
-STARTS = {"fast": 1, "balanced": 8, "thorough": 24}
-"""Starts by the effort of `AcceleratedIPDS`; "auto" is balanced."""
 STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
 """Ends that somebody asked for: no further start after them."""
 LONG = 1000
 """Iterations after which a failure is one."""
-FEW, QUICK = 150, 2000
-"""Entries, and iterations of a first answer, up to which several starts look for a lower one."""
 LONGER, SHORT = 2, 300
 """Iterations of a further start at most, in units of those of the first, and where that is less."""
 ALL, ENOUGH = 5, 1500
@@ -53,70 +57,11 @@ KICKS = 3
 """Rounds of changes of single entries at most."""
 BENT = 100
 """Entries up to which second derivatives give their units."""
-CHORDS = 4
-"""Pairs of points of each width between which the gradient of an f is looked at."""
 FRUITLESS = (AssumptionError, DivergenceError, ValueError, ArithmeticError)
 """Errors of a start that leads nowhere."""
 
 Again = Callable[[Problem, "Sequence[Array] | None", float, "int | None"], "Result"]
 """(problem, x0, seconds used, iterations at most) ↦ the result of one run."""
-
-
-def starts_for(problem: Problem, method: Method | None) -> int:
-    """How many starts a solve makes: more than one where sets have several pieces and the problem is small.
-
-    Such are `Binary` and `KBinary`, orthonormal columns that are a basis (rotations and reflections), and orthonormal
-    columns beside nonnegative ones (every choice of signs).
-    """
-    if method is not None and not isinstance(method, AcceleratedIPDS):
-        return 1
-    functions = [block.h for block in problem.blocks]
-    frames = [block for block in problem.blocks if isinstance(block.h, Stiefel)]
-    square = any(block.shape[0] == block.shape[1] for block in frames)
-    signed = bool(frames) and any(isinstance(h, NonNegative) for h in functions)
-    if entries(problem) > SMALL or not (_discrete(problem) or square or signed):
-        return 1
-    return STARTS["balanced" if method is None else method.effort]
-
-
-def _discrete(problem: Problem) -> list[int]:
-    """The blocks of finitely many points."""
-    return [i for i, block in enumerate(problem.blocks) if isinstance(block.h, Binary | KBinary)]
-
-
-def has_many_minima(problem: Problem, first: Result) -> bool:
-    """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
-
-    An f that does not say whether it is convex is looked at around the answer `first`. Orthonormal columns are left to
-    annealing, and a first run that was long is enough.
-    """
-    if any(isinstance(block.h, Stiefel) for block in problem.blocks):
-        return False
-    if entries(problem) > FEW or first.nit > QUICK or type(prototype(problem)) is not np.ndarray:
-        return False
-    return any(
-        not block.h.is_convex or (block.f is not None and _bends_down(block.f, x))
-        for block, x in zip(problem.blocks, first.x, strict=True)
-    )
-
-
-def _bends_down(f: Smooth, x: np.ndarray) -> bool:
-    """Whether f is known not to be convex, or its gradient is not monotone between a few points around x."""
-    if f.is_convex is not None:
-        return not f.is_convex
-    rng, size = np.random.default_rng(0), float(np.max(np.abs(x), initial=0.0)) or 1.0
-    for width in np.repeat([0.1, 1.0, 10.0], CHORDS):
-        v, w = (x + width * size * rng.standard_normal(x.shape) for _ in range(2))
-        if f.domain is not None:
-            v, w = f.domain.inside(v), f.domain.inside(w)
-        try:
-            with np.errstate(all="ignore"):
-                rise = float(np.vdot(f.grad(v) - f.grad(w), v - w))
-        except (TypeError, ValueError, ArithmeticError):  # not defined so far out
-            continue
-        if rise < 0:
-            return True
-    return False
 
 
 @dataclass
@@ -162,7 +107,8 @@ class Search:
     def lowest(self) -> list[Result]:
         """Those that end at the lowest value, the first of them first."""
         best = min(self.found, key=_rank)
-        size = float(np.max(np.abs(self.found[0].history["objective"]), initial=0.0))
+        seen = self.found[0].history["objective"]
+        size = float(np.max(np.abs(seen[np.isfinite(seen)]), initial=0.0))
         most = best.fun + AGREED * abs(best.fun) + ROUNDED * size
         return [r for r in self.found if r.success == best.success and r.fun <= most]
 
@@ -258,7 +204,10 @@ def best_of(
 
     def attempt(point: Sequence[Array]) -> None:
         held = _held(search, point, tol)
-        search.attempt(point) if held is None else found.append(held)
+        if held is None:
+            search.attempt(point)
+        else:
+            found.append(held)
 
     near = relaxed(problem, hull)
     answer = None if near is None else search.answer_of(near)
@@ -267,8 +216,9 @@ def best_of(
         room = tol * max(abs(answer.fun), abs(found[-1].fun))
         proved = is_convex(near) and answer.success and found[-1].success
         if proved and len(found) > 1 and found[-1].fun <= answer.fun + room:
-            found[-1].message += "; nothing is lower: the convex relaxation has the same value"
-            return search.answer()
+            best = search.answer()
+            best.message += "; nothing is lower: the convex relaxation has the same value"
+            return best
     like, rng = prototype(problem), np.random.default_rng(seed)
     for _ in range(count - len(found)):
         if search.over():
@@ -293,13 +243,13 @@ def _held(search: Search, x: Sequence[Array], tol: float) -> Result | None:
     None where that is not certified, or nothing is discrete. Every s is normal to a discrete set, so what is critical
     in the others is critical altogether.
     """
-    problem, discrete = search.problem, _discrete(search.problem)
-    if not discrete or not all(type(xi) is np.ndarray for xi in x):
+    problem, fixed_at = search.problem, discrete(search.problem)
+    if not fixed_at or not all(type(xi) is np.ndarray for xi in x):
         return None
     pairs = list(zip(problem.blocks, problem.operators, strict=True))
-    fixed = [problem.blocks[i].h.prox(xi, 1.0) if i in discrete else xi for i, xi in enumerate(x)]
+    fixed = [problem.blocks[i].h.prox(xi, 1.0) if i in fixed_at else xi for i, xi in enumerate(x)]
     blocks = [
-        Block(f=b.f, h=Box(fixed[i], fixed[i]) if i in discrete else b.h, A=A, shape=b.shape)
+        Block(f=b.f, h=Box(fixed[i], fixed[i]) if i in fixed_at else b.h, A=A, shape=b.shape)
         for i, (b, A) in enumerate(pairs)
     ]
     part = Problem(blocks, problem.b)
@@ -307,7 +257,7 @@ def _held(search: Search, x: Sequence[Array], tol: float) -> Result | None:
     if not (result.success and isinstance(result.state, State)):
         return None
     slopes = list(subgradients(part, result.state))
-    for i in discrete:
+    for i in fixed_at:
         (block, A), xi = pairs[i], result.x[i]
         slopes[i] = -A.adjoint(result.z) - (0.0 if block.f is None else block.f.grad(xi))
     state = assembled(problem, result.nit, result.x, tuple(slopes), result.z)

@@ -1,0 +1,80 @@
+"""Where one start is not enough: sets of several pieces, and small problems that may have several minima."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..functions import Binary, KBinary, NonNegative, Smooth, Stiefel
+from ..methods import AcceleratedIPDS, Method
+from ..problem import Problem
+from .relaxing import SMALL, entries
+from .starting import prototype
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+STARTS = {"fast": 1, "balanced": 8, "thorough": 24}
+"""Starts by the effort of `AcceleratedIPDS`; "auto" is balanced."""
+FEW, QUICK = 150, 2000
+"""Entries, and iterations of a first answer, up to which several starts look for a lower one."""
+CHORDS = 4
+"""Pairs of points of each width between which the gradient of an f is looked at."""
+
+
+def starts_for(problem: Problem, method: Method | None) -> int:
+    """How many starts a solve makes: more than one where sets have several pieces and the problem is small.
+
+    Such are `Binary` and `KBinary`, orthonormal columns that are a basis (rotations and reflections), and orthonormal
+    columns beside nonnegative ones (every choice of signs).
+    """
+    if method is not None and not isinstance(method, AcceleratedIPDS):
+        return 1
+    functions = [block.h for block in problem.blocks]
+    frames = [block for block in problem.blocks if isinstance(block.h, Stiefel)]
+    square = any(block.shape[0] == block.shape[1] for block in frames)
+    signed = bool(frames) and any(isinstance(h, NonNegative) for h in functions)
+    if entries(problem) > SMALL or not (discrete(problem) or square or signed):
+        return 1
+    return STARTS["balanced" if method is None else method.effort]
+
+
+def discrete(problem: Problem) -> list[int]:
+    """The blocks of finitely many points."""
+    return [i for i, block in enumerate(problem.blocks) if isinstance(block.h, Binary | KBinary)]
+
+
+def has_many_minima(problem: Problem, first: Result) -> bool:
+    """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
+
+    An f that does not say whether it is convex is looked at around the answer `first`. Orthonormal columns are left to
+    annealing, and a first run that was long is enough.
+    """
+    if any(isinstance(block.h, Stiefel) for block in problem.blocks):
+        return False
+    if entries(problem) > FEW or first.nit > QUICK or type(prototype(problem)) is not np.ndarray:
+        return False
+    return any(
+        not block.h.is_convex or (block.f is not None and _bends_down(block.f, x))
+        for block, x in zip(problem.blocks, first.x, strict=True)
+    )
+
+
+def _bends_down(f: Smooth, x: np.ndarray) -> bool:
+    """Whether f is known not to be convex, or its gradient is not monotone between a few points around x."""
+    if f.is_convex is not None:
+        return not f.is_convex
+    rng, size = np.random.default_rng(0), float(np.max(np.abs(x), initial=0.0)) or 1.0
+    for width in np.repeat([0.1, 1.0, 10.0], CHORDS):
+        v, w = (x + width * size * rng.standard_normal(x.shape) for _ in range(2))
+        if f.domain is not None:
+            v, w = f.domain.inside(v), f.domain.inside(w)
+        try:
+            with np.errstate(all="ignore"):
+                rise = float(np.vdot(f.grad(v) - f.grad(w), v - w))
+        except (TypeError, ValueError, ArithmeticError):  # not defined so far out
+            continue
+        if rise < 0:
+            return True
+    return False
