@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+import ipds.solving.solve as solving
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L0,
@@ -29,6 +30,8 @@ from ipds.modelling import quad_form
 from ipds.solving.flips import exchanged
 from ipds.solving.minima import starts_for
 from ipds.solving.relaxing import convex_start
+from ipds.solving.starts import Search, lowest_of
+from ipds.solving.stopping import Stopwatch
 
 
 def signs(seed: int) -> tuple[Problem, float]:
@@ -212,3 +215,47 @@ def test_few_loadings_on_a_sphere():
     parts = itertools.combinations(range(14), 4)
     assert result.starts >= 3
     assert result.fun == pytest.approx(min(-np.linalg.eigvalsh(S[np.ix_(T, T)])[-1] for T in parts))
+
+
+def subset(seed: int) -> Problem:
+    rng = np.random.default_rng(seed)
+    G = rng.normal(size=(20, 10))
+    return Problem([Block(f=LeastSquares(G, rng.normal(size=20)), h=Cardinality(3), shape=10)])
+
+
+def test_starts_share_one_presolve(monkeypatch):
+    """Once for the problem, once for the convex one near it, however many starts there are."""
+    calls = []
+    own = solving.rewrite
+    monkeypatch.setattr(solving, "rewrite", lambda problem: calls.append(problem) or own(problem))
+    assert solve(subset(0), seed=0).starts >= 3
+    assert len(calls) == 2
+
+
+def test_further_starts_are_limited_by_their_work(monkeypatch):
+    """By iterations and points looked at, never by the clock: a slow machine finds the same."""
+    problem, runs = subset(1), []
+    first = solve(problem, [np.zeros(10)], seed=0)
+
+    def again(other, x, used, most):
+        runs.append(most)
+        return solve(other, x, seed=0, **({} if most is None else {"max_iter": most}))
+
+    result = lowest_of(problem, first, 8, again, None, 0)
+    assert result.starts == 3
+    assert runs == [None, 300, 300]  # the convex one runs to its end
+    first.nit = 1000
+    runs.clear()
+    lowest_of(problem, first, 8, again, None, 0)
+    assert runs[1:] == [2000, 2000]
+    slow = iter(np.arange(1e6))
+    monkeypatch.setattr("time.process_time", lambda: float(next(slow)))
+    np.testing.assert_array_equal(solve(problem, seed=0).x[0], result.x[0])
+
+
+def test_kicks_end_after_so_many_points():
+    search = Search(subset(0), [], None, Stopwatch(), trials=2)
+    assert [search.late() for _ in range(3)] == [False, False, True]
+    assert not search.over()
+    search.left = 0
+    assert search.over()

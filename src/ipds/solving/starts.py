@@ -1,7 +1,7 @@
 """Further starts where one is cheap and not enough (`minima`): the best of what they come to.
 
-    lowest_of     small problems with several minima: from the answer of a convex problem (`relaxing`), from points drawn
-                  and from moves of single entries (`kicks`), until three starts agree
+    lowest_of     small problems with several minima: from the answer of a convex problem (`relaxing`), points drawn
+                  and moves of single entries (`kicks`), until three starts agree
     best_of       sets of several pieces: from the convex hull, from points drawn and from exchanges (`flips`)
     from_convex   what failed under an equation: from the answer of a convex problem alone
 
