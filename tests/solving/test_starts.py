@@ -220,7 +220,8 @@ def test_few_loadings_on_a_sphere():
 def subset(seed: int) -> Problem:
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(20, 10))
-    return Problem([Block(f=LeastSquares(G, rng.normal(size=20)), h=Cardinality(3), shape=10)])
+    y = G[:, :3] @ [3.0, -2.0, 2.0] + 0.1 * rng.normal(size=20)
+    return Problem([Block(f=LeastSquares(G, y), h=Cardinality(3), shape=10)])
 
 
 def test_starts_share_one_presolve(monkeypatch):

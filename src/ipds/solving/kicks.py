@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..functions import L0, Nonsmooth, Smooth, Zero
+from ..functions import L0, Jumps, Nonsmooth, Smooth, Zero
 from ..functions.scalar import ScalarPenalty
 from ..methods.faces.smooth import as_smooth
 from ..problem import Block, Problem
@@ -77,8 +77,10 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
 def _is_stuck(block: Block) -> bool:
     """Whether short steps may lead nowhere: sets of pieces, concave penalties, an f that bends down in bounds."""
     h, f = block.h, block.f
+    if isinstance(h, L0 | Jumps):  # supports are exchanged on its faces; segments are no changes of single entries
+        return False
     if isinstance(h, ScalarPenalty):
-        return not h.is_convex and not isinstance(h, L0)  # supports of that one are exchanged on its faces
+        return not h.is_convex
     if not h.is_convex:
         return not (h.has_faces or h.is_manifold) and h.face(np.zeros(block.shape)) is None
     bounded = bool(np.all(np.isfinite(np.asarray(h.width(block.shape), float))))
@@ -137,7 +139,7 @@ def _at_once(
     flat = np.where(bend > 0, bend, 1.0)
     valley = np.where(bend > 0, own.ravel() - g / flat, own.ravel()).reshape(own.shape)
     points = [h.prox(own + d, _near(h)) for d in _sizes(own)]
-    points += [h.prox(0 * own, _near(h)), h.prox(valley, 1 / flat.reshape(own.shape))]
+    points += [h.prox(0 * own, _near(h)), h.prox(valley, 1 / flat.reshape(own.shape))]  # type: ignore[arg-type]
 
     def prices(v: np.ndarray) -> np.ndarray:
         return h.terms(v).ravel() if isinstance(h, ScalarPenalty) else np.zeros(v.size)

@@ -91,7 +91,7 @@ class Exchanges:
         j, k = np.unravel_index(np.argmin(swap), swap.shape)
         best = [(swap[j, k], [j, S[k]])]
         if self.price is not None:
-            best += [(leaving.min(initial=math.inf), S[[np.argmin(leaving)]])] if len(S) > 1 else []
+            best += [(leaving.min(), [S[np.argmin(leaving)]])] if len(S) > 1 else []
             best += [(joining.min(), [np.argmin(joining)])]
         change, entries = min(best, key=lambda pair: pair[0])
         following[entries] ^= True
