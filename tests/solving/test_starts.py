@@ -248,7 +248,7 @@ def test_further_starts_are_limited_by_their_work(monkeypatch):
     first.nit = 1000
     runs.clear()
     lowest_of(problem, first, 8, again, None, 0)
-    assert runs[1:] == [2000, 2000]
+    assert runs[1:] == [1000, 1000]
     slow = iter(np.arange(1e6))
     monkeypatch.setattr("time.process_time", lambda: float(next(slow)))
     np.testing.assert_array_equal(solve(problem, seed=0).x[0], result.x[0])

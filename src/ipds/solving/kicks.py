@@ -33,6 +33,8 @@ MOVES = 50
 """Moves at most."""
 NEAR = 1e-12
 """A step so short that a prox only leads to where h is finite."""
+SHORT = 1e-7
+"""What is a short way, in units of the largest entry."""
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
 
@@ -52,7 +54,7 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
     array([-1.,  1.])
     """
     moved_along = None if problem.unconstrained else follower(problem)
-    at = [i for i, block in enumerate(problem.blocks) if _is_stuck(block) and x[i].size <= ENTRIES]
+    at = [i for i, b in enumerate(problem.blocks) if x[i].size <= ENTRIES and _is_stuck(b, x[i])]
     if not (at and (problem.unconstrained or moved_along is not None)):
         return None
     merit, found = Merit(problem, moved_along), tuple(x)
@@ -74,15 +76,21 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
     return None if found is start else merit.restored(found)
 
 
-def _is_stuck(block: Block) -> bool:
-    """Whether short steps may lead nowhere: sets of pieces, concave penalties, an f that bends down in bounds."""
+def _is_stuck(block: Block, x: np.ndarray) -> bool:
+    """Whether short steps may lead nowhere: sets of pieces, concave penalties, an f that bends down in bounds.
+
+    There are pieces where entries of x come back from a short way off.
+    """
     h, f = block.h, block.f
     if isinstance(h, L0 | Jumps):  # supports are exchanged on its faces; segments are no changes of single entries
         return False
     if isinstance(h, ScalarPenalty):
         return not h.is_convex
     if not h.is_convex:
-        return not (h.has_faces or h.is_manifold) and h.face(np.zeros(block.shape)) is None
+        if h.has_faces or h.is_manifold or h.face(np.zeros(block.shape)) is not None:
+            return False
+        off = SHORT * (float(np.max(np.abs(x))) or 1.0) * np.random.default_rng(0).standard_normal(x.shape)
+        return bool(np.any(h.prox(x + off, 1.0) == h.prox(x, 1.0)))
     bounded = bool(np.all(np.isfinite(np.asarray(h.width(block.shape), float))))
     return bounded and f is not None and f.is_convex is not True
 

@@ -124,12 +124,16 @@ def solve(
         given = x0, z0, chosen or "auto", seed, presolve
         log = Journal(seed) if settings is None else Journal(seed, settings, identity(problem, *given))
         done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
-        choices = functools.cache(lambda: candidates(problem, done.problem))
+        methods: Sequence[Method] = ()  # of "auto"; those that fail at first are not tried from another start
 
         def run(start: Start, options: Options, log: Journal, begun: Stopwatch) -> Result:
+            nonlocal methods
             if chosen is not None:
                 return run_method(done, start, chosen, options, log, begun)
-            return _first_answer(done, start, choices(), options, log, begun)
+            choices = methods or candidates(problem, done.problem)
+            result, rest = _first_answer(done, start, choices, options, log, begun)
+            methods = methods or rest
+            return result
 
         def again(other: Problem, x: Sequence[Any] | None, used: float, most: int | None) -> Result:
             left = None if time_limit is None else max(0.0, time_limit - used)
@@ -187,11 +191,15 @@ def _first_answer(
     options: Options,
     log: Journal,
     begun: Stopwatch,
-) -> Result:
-    """One method after the other until one neither stalls nor diverges; else the best of what they found."""
+) -> tuple[Result, Sequence[Method]]:
+    """One method after the other until one neither stalls nor diverges; else the best of what they found.
+
+    With the choices that are left where one of them has the answer: those before it failed.
+    """
     tried: list[Result] = []
     handed: list[Result] = []
-    for choice, following in zip_longest(choices, choices[1:]):
+    rest = choices
+    for k, (choice, following) in enumerate(zip_longest(choices, choices[1:])):
         patience = handover(choice, following, done.problem)
         left = options.less(tried).after(handed, patience)
         if tried and left.time_limit == 0:
@@ -209,21 +217,24 @@ def _first_answer(
         result.method = f"auto: {result.method}" + (f" ({choice.why})" if choice.why else "")
         tried.append(result)
         if result.proof is not None:
-            return after(handed, result)
+            return after(handed, result), choices
         if result.status is Status.MAX_ITER and result.nit == patience:
             handed.append(result)
             start = start.moved(result.x, result.z)
         elif result.status not in FINAL:
             break
+        else:
+            rest = choices[k + 1 :]
     best = min(tried, key=lambda r: (r.status is Status.DIVERGED, r.certificate.relative))
     if best.status is Status.DIVERGED:
         names = ", ".join(r.method for r in tried)
         raise DivergenceError(f"every method diverged ({names}); the best finite point is in .result", best)
+    rest = rest if best.success else choices
     if not any(best is r for r in handed):
-        return after(handed, best)
+        return after(handed, best), rest
     if best is not tried[-1]:  # those that went on from there found nothing better
         best.status, best.message = tried[-1].status, tried[-1].message
-    return best
+    return best, rest
 
 
 def _with_earlier(error: Exception, handed: Sequence[Result]) -> None:

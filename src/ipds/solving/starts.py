@@ -43,11 +43,11 @@ STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
 """Ends that somebody asked for: no further start after them."""
 LONG = 1000
 """Iterations after which a failure is one."""
-LONGER, SHORT = 2, 300
+LONGER, SHORT = 1, 300
 """Iterations of a further start at most, in units of those of the first, and where that is less."""
-ALL, ENOUGH = 5, 1500
+ALL, ENOUGH = 3, 1500
 """The same for all further starts together."""
-TRIALS = 30_000
+TRIALS = 20_000
 """Points that kicks of entries may look at, in all."""
 AGREEING, AGREED = 3, 1e-6
 """Starts that end at the lowest value, relative differences up to this, after which no other is tried."""
