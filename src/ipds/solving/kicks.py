@@ -82,7 +82,7 @@ def _is_stuck(block: Block, x: np.ndarray) -> bool:
     There are pieces where entries of x come back from a short way off.
     """
     h, f = block.h, block.f
-    if isinstance(h, L0 | Jumps):  # supports are exchanged on its faces; segments are no changes of single entries
+    if isinstance(h, L0 | Jumps):  # exchanged on its faces; segments, not single entries
         return False
     if isinstance(h, ScalarPenalty):
         return not h.is_convex
