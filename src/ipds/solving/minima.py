@@ -8,6 +8,7 @@ import numpy as np
 
 from ..functions import Binary, KBinary, NonNegative, Smooth, Stiefel
 from ..methods import AcceleratedIPDS, Method
+from ..methods.faces.stretches import best_signal
 from ..problem import Problem
 from .relaxing import SMALL, entries
 from .starting import prototype
@@ -49,11 +50,13 @@ def has_many_minima(problem: Problem, first: Result) -> bool:
     """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
 
     An f that does not say whether it is convex is looked at around the answer `first`. Orthonormal columns are left to
-    annealing, and a first run that was long is enough.
+    annealing, a first run that was long is enough, and the best signal with few jumps may be known.
     """
     if any(isinstance(block.h, Stiefel) for block in problem.blocks):
         return False
     if entries(problem) > FEW or first.nit > QUICK or type(prototype(problem)) is not np.ndarray:
+        return False
+    if best_signal(problem) is not None:
         return False
     return any(
         not block.h.is_convex or (block.f is not None and _bends_down(block.f, x))
