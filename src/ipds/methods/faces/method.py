@@ -151,19 +151,21 @@ class OnFaces(Method):
         same = all(map(np.array_equal, labels, carry.labels))
         carry = carry._replace(labels=labels, seen=carry.seen + 1 if same else 1)
         if self.known and carry.seen >= SURE and _key(labels) in self.known:
-            return self._held(setup, carry, replace(self.known[_key(labels)], t=t, due=True))
+            return self.held(setup, carry, replace(self.known[_key(labels)], t=t, due=True))
         if carry.seen < carry.wait:
             return _shown(setup, carry, replace(state, settled=not is_awaited(carry)), faces)
         solved = finish(setup, state, faces, carry.x)
         if solved is None:
             return carry._replace(seen=0, wait=carry.wait + PATIENCE), state
+        if self.known is not None:
+            self.known[_key(labels)] = solved
         return self.held(setup, carry, solved)
 
     def held(self, setup: Setup, carry: Carry, solved: State) -> tuple[Carry, State]:
         """The answer from then on."""
-        if self.known is not None:
-            ended = [setup.problem.blocks[i].h.face(solved.q[i]).label.astype(np.int8) for i in setup.at]  # type: ignore[union-attr]
-            self.known[_key(carry.labels)] = self.known[_key(ended)] = solved
+        ended = [setup.problem.blocks[i].h.face(solved.q[i]) for i in setup.at]
+        if self.known is not None and all(face is not None for face in ended):
+            self.known[_key([face.label.astype(np.int8) for face in ended if face is not None])] = solved
         slopes = subgradients(setup.problem, solved)
         return carry._replace(holds=1, x=solved.x, slopes=slopes, z=solved.z), solved
 
