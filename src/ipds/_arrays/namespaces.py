@@ -31,7 +31,7 @@ def namespace(x: Array) -> Any:
 
 def is_array(x: object) -> bool:
     """Whether `x` is an array of a library we can work with (0-d included)."""
-    return isinstance(x, np.ndarray) or array_api_compat.is_array_api_obj(x)
+    return isinstance(x, np.ndarray) or (hasattr(x, "dtype") and array_api_compat.is_array_api_obj(x))
 
 
 def held_arrays(owner: Any, depth: int = 2) -> Iterator[Any]:

@@ -27,8 +27,15 @@ def threads_for(entries: float) -> Iterator[None]:
     if entries > LARGE:
         yield
         return
-    with _controller().limit(limits=1, user_api="blas"):
+    before = [(library, library.get_num_threads()) for library in _libraries()]
+    threaded = [(library, count) for library, count in before if count != 1]
+    try:
+        for library, _ in threaded:
+            library.set_num_threads(1)
         yield
+    finally:
+        for library, count in threaded:
+            library.set_num_threads(count)
 
 
 def threads_for_data(fit: Fit) -> Fit:
@@ -43,9 +50,9 @@ def threads_for_data(fit: Fit) -> Fit:
 
 
 @lru_cache(1)
-def _controller() -> Any:
-    """Of all BLAS libraries: NumPy's and SciPy's are two."""
+def _libraries() -> list[Any]:
+    """All BLAS libraries: NumPy's and SciPy's are two."""
     import scipy.linalg  # noqa: F401, so that its library is there to be found
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

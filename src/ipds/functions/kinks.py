@@ -43,7 +43,12 @@ class Kinks(NamedTuple):
 
     def filled(self, shape: Shape) -> Kinks:
         """As NumPy arrays of the block's shape."""
-        return Kinks(*(np.broadcast_to(np.asarray(to_numpy(x), float), shape) for x in self))
+        return Kinks(*(np.full(shape, x) if type(x) is float else _filled(x, shape) for x in self))
+
+
+def _filled(x: Array, shape: Shape) -> np.ndarray:
+    found = np.asarray(to_numpy(x), float)
+    return found if found.shape == shape else np.broadcast_to(found, shape)
 
 
 class Groups(NamedTuple):

@@ -9,11 +9,15 @@ import numpy as np
 from .._arrays import Array, is_jax, namespace
 from .scalar import floor_at_zero
 
+SHORT = 1000
+"""Entries that are sorted sooner than Newton's steps are taken."""
+
 
 def simplex_level(a: Array, total: float) -> float:
     """The τ with Σ (a_i - τ)₊ = total > 0, for a 1-d array: Newton on a convex, piecewise linear function.
 
-    After one step from anywhere it rises to τ in finitely many; a sample of the entries says where to begin.
+    After one step from anywhere it rises to τ in finitely many; a sample of the entries says where to begin. Short
+    arrays are sorted instead.
     Michelot, A finite algorithm for finding the projection of a point onto the simplex, JOTA 50 (1986).
     """
     xp = namespace(a)
@@ -21,6 +25,8 @@ def simplex_level(a: Array, total: float) -> float:
         return _level_by_sorting(xp, a, total)
     if xp is np:
         a = a.astype(np.float64, copy=False)
+        if a.shape[0] <= SHORT:
+            return float(_level_by_sorting(np, a, total))
     size, top = a.shape[0], float(xp.max(a))
     level = simplex_level(a[::64], total / 64) if size > 20_000 else top - total
     level = min(level, top - min(total, abs(top) + total) * 1e-6)  # some entry must be above it

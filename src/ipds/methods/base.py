@@ -26,6 +26,8 @@ class Method(ABC):
     """Whether `solve` may rewrite the problem for it (`ipds.presolve`); else it is given what the caller stated."""
     why: str = ""
     """Why "auto" has chosen it, in words."""
+    announces: bool = False
+    """Whether its States say which of them are worth a check (`State.due`): the first one is not, unless it says so."""
 
     @abstractmethod
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Any, Any]:

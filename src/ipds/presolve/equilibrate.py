@@ -55,14 +55,9 @@ class Equilibrated:
             Block(f=_smooth(b.f, D), h=_own(b.h, D), A=_scaled(A, b.shape, e, D), shape=b.shape, name=b.name)
             for b, A, D in zip(blocks, stated.operators, d, strict=False)
         ]
-        h = [_own(part.h, 1 / own) for part, own in parts]
-        joint = Stacked([(hk, p.shape) for hk, (p, _) in zip(h, parts, strict=True)])
-        u = Block(
-            f=_smooth(last.f, 1 / e),
-            h=joint if isinstance(last.h, Stacked) else h[0],
-            shape=last.shape,
-            name=last.name,
-        )
+        own = [(_own(part.h, 1 / unit), part.shape) for part, unit in parts]
+        h = Stacked(own) if isinstance(last.h, Stacked) else own[0][0]
+        u = Block(f=_smooth(last.f, 1 / e), h=h, shape=last.shape, name=last.name)
         self.problem = Problem([*new, u], e * stated.b)
 
     def start(self, x0: Sequence[Array], z0: Array | None) -> tuple[tuple[Array, ...], Array]:

@@ -16,6 +16,9 @@ from .slack import is_nothing, multiple, taken
 from .squares import barrier, curvature, square_sums, squared
 
 PASSES = 10
+"""Passes at most: each takes the square root of what is left to do."""
+EVEN = 1.1
+"""Largest factor of a pass that is the last: the units are rounded to powers of two."""
 SPREAD = 16.0
 """Units are left alone where the largest is no more than this many times the smallest, of columns and of rows."""
 
@@ -34,13 +37,14 @@ class Piece(NamedTuple):
         """Positive numbers for every entry as such units: their geometric mean over what shares one."""
         if self.units is None:
             return np.ones(())
-        logs = np.log(size)
         if self.two_sided:
-            return _outer_sum(logs, np.exp)
+            return _outer_sum(np.log(size), np.exp)
+        if self.units == self.shape:
+            return size
         axes = tuple(
             k for k in range(len(self.shape)) if not self.units or self.units[k] == 1 != self.shape[k]
         )
-        return np.exp(logs.mean(axis=axes, keepdims=bool(self.units))) if axes else size
+        return np.exp(np.log(size).mean(axis=axes, keepdims=bool(self.units)))
 
     def rounded(self, units: Array, dtype: Any) -> Array:
         """Such units as powers of two."""
@@ -157,13 +161,18 @@ class Table:
             return np.square(d[j]) * sum(terms, np.zeros(self.columns[j].shape))
 
         for _ in range(PASSES):
-            for k, part in enumerate(self.rows):
-                e[k] = e[k] / np.sqrt(part.shared(_positive(e[k] * reach(k))))
+            by_row = [np.sqrt(p.shared(_positive(e[k] * reach(k)))) for k, p in enumerate(self.rows)]
+            e = [E / factor for E, factor in zip(e, by_row, strict=True)]
             bent = [np.square(D) * H for H, D in zip(self.bends, d, strict=True)]
             sizes = _balanced([linear(j) for j in range(len(d))], bent)
             level = _level(sizes)
-            for j, (column, size) in enumerate(zip(self.columns, sizes, strict=True)):
-                d[j] = d[j] / np.sqrt(column.shared(_positive(np.sqrt(size / level))))
+            by_column = [
+                np.sqrt(c.shared(_positive(np.sqrt(size / level))))
+                for c, size in zip(self.columns, sizes, strict=True)
+            ]
+            d = [D / factor for D, factor in zip(d, by_column, strict=True)]
+            if all(np.all((factor <= EVEN) & (factor * EVEN >= 1)) for factor in (*by_row, *by_column)):
+                break
         d = [c.shared(D) + np.zeros(c.shape) for c, D in zip(self.columns, d, strict=True)]
         e = [
             part.shared(E if counts else 1 / _positive(reach(k)))
@@ -203,8 +212,10 @@ def _positive(size: Array) -> Array:
 
 def _balanced(linear: list[Array], bent: list[Array]) -> list[Array]:
     """Squares of columns of the equation plus curvatures, these in the unit in which both are alike on the whole."""
-    ratio = [np.log(H[(H > 0) & (N > 0)] / N[(H > 0) & (N > 0)]) for N, H in zip(linear, bent, strict=True)]
-    logs = np.concatenate([np.reshape(r, -1) for r in ratio])
+    if not any(H.any() for H in bent):
+        return linear
+    both = [(H > 0) & (N > 0) for N, H in zip(linear, bent, strict=True)]
+    logs = np.log(np.concatenate([H[b] / N[b] for N, H, b in zip(linear, bent, both, strict=True)]))
     unit = math.exp(-float(logs.mean())) if logs.size else 1.0
     return [N + unit * H for N, H in zip(linear, bent, strict=True)]
 

@@ -53,7 +53,9 @@ def run_method(
         try:
             try:
                 with deadline(clock.over), looking(watch):
-                    Loop(done, options, run, clock, bar, log, watch).until_the_end(advance, held)
+                    Loop(done, options, not method.announces, run, clock, bar, log, watch).until_the_end(
+                        advance, held
+                    )
             except KeyboardInterrupt:
                 run.status = Status.INTERRUPTED
             except OutOfTime:  # in the middle of a check, while waiting for workers
@@ -81,6 +83,8 @@ class Loop:
 
     done: Presolved
     options: Options
+    first: bool
+    """Whether the first iteration is checked in any case."""
     run: Run
     clock: Stopwatch
     bar: Progress
@@ -96,7 +100,7 @@ class Loop:
         while run.status is None:
             before, state = (held[0], state) if options.time_limit is not None else (None, None)
             try:
-                carry, state = advance(held, options.next_check(held[0].t))
+                carry, state = advance(held, options.next_check(held[0].t, self.first))
                 run.end = None
             except OutOfTime:  # in the middle of a step, which then did not happen
                 carry = before
@@ -113,7 +117,7 @@ class Loop:
     def is_due(self, state: State) -> bool:
         """Whether a state is checked."""
         t, options = state.t, self.options
-        regular = t == 1 or t % options.check_every == 0 or t >= options.max_iter
+        regular = (self.first and t == 1) or t % options.check_every == 0 or t >= options.max_iter
         return state.due or regular or self.clock.over()
 
     def check(self, carry: Any, state: State) -> None:

@@ -34,9 +34,11 @@ class Options:
     before: int = 0
     """Iterations of the methods that handed their point on: what callers are shown counts them."""
 
-    def next_check(self, t: int) -> int:
-        """The next iteration after t with a check: the first one, multiples of `check_every`, and the last one."""
-        return 1 if t == 0 else min((t // self.check_every + 1) * self.check_every, max(self.max_iter, t + 1))
+    def next_check(self, t: int, first: bool = True) -> int:
+        """The next iteration after t with a check: the `first` one, multiples of `check_every`, and the last one."""
+        if first and t == 0:
+            return 1
+        return min((t // self.check_every + 1) * self.check_every, max(self.max_iter, t + 1))
 
     def less(self, tried: Sequence[Result]) -> Options:
         """What is left of the limits after earlier tries."""

@@ -68,7 +68,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         steep = [steepest(block, qi) for block, qi in zip(problem.blocks, q, strict=True)]
         sizes = tuple(map(absolute, problem.operators))
         exact = tuple([getattr(op, "exact", True) for op in sizes])
-        widths = tuple([width_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
+        widths = [np.asarray(to_numpy(block.h.width(block.shape)), float) for block in problem.blocks]
         known[key] = Fixed(
             sizes,
             tuple(flat),
@@ -82,8 +82,8 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             free,
             tuple(map(is_priced, problem.blocks)),
             is_convex(problem),
-            widths,
-            _room(problem, sizes, q),
+            tuple([_finite(w, block, qi) for w, block, qi in zip(widths, problem.blocks, q, strict=True)]),
+            _room(problem, sizes, widths, q),
         )
     return known[key]
 
@@ -93,9 +93,10 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
 
     Like the objective at the start of a fit, (b - 0)²/2: the size of data of which nothing may be left at the solution.
     """
-    costs = []
+    costs, b = [], to_numpy(problem.b)
+    right = np.array(np.broadcast_to(b, problem.shape), float) if np.any(b) else None
     for block, op, qi in zip(problem.blocks, problem.operators, q, strict=True):
-        x = _balancing(op, problem) if is_priced(block) else None
+        x = _balancing(op, right) if right is not None and is_priced(block) else None
         cost = 0.0
         if x is not None:
             x = asarray(x, qi)
@@ -106,20 +107,20 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
     return tuple([min(cost, least) for cost in costs])
 
 
-def _balancing(op: Operator, problem: Problem) -> np.ndarray | None:
+def _balancing(op: Operator, b: np.ndarray) -> np.ndarray | None:
     """x with A x = b ≠ 0, where A has one entry in every row, and one direction in every column; else None."""
-    if not np.any(to_numpy(problem.b)):
-        return None
-    b = np.array(np.broadcast_to(to_numpy(problem.b), problem.shape), dtype=float)
     if isinstance(op, Identity):
         return b / op.scale if op.scale != 0 else None
-    if (
-        not isinstance(op, Matrix)
-        or b.ndim > 1
-        or (math.prod(op.matrix.shape) > SMALL and is_array(op.matrix))
-    ):
+    if not isinstance(op, Matrix) or b.ndim > 1:
         return None
-    A = scipy.sparse.csr_array(to_numpy(op.matrix) if is_array(op.matrix) else op.matrix)
+    matrix = op.matrix
+    if is_array(matrix):
+        if math.prod(matrix.shape) > SMALL:
+            return None
+        matrix = to_numpy(matrix)
+        if np.count_nonzero(matrix) != len(matrix):
+            return None
+    A = scipy.sparse.csr_array(matrix)
     if A.nnz != A.shape[0] or np.any(np.diff(A.indptr) != 1) or np.any(A.data == 0):
         return None
     x = np.zeros(A.shape[1])
@@ -135,17 +136,17 @@ def _homogeneous(problem: Problem) -> Any:
     return True if every.all() else found if every.any() else False
 
 
-def width_of(block: Block, q: Array) -> Any:
+def _finite(width: np.ndarray, block: Block, q: Array) -> Any:
     """The width of dom h in every entry, a number or an array like q; None where one is infinite."""
-    width = np.asarray(to_numpy(block.h.width(block.shape)), dtype=float)
     return uniform(width, block, q) if np.all(np.isfinite(width)) else None
 
 
-def _room(problem: Problem, sizes: Sequence[Operator], q: Sequence[Array]) -> Array | None:
+def _room(
+    problem: Problem, sizes: Sequence[Operator], widths: Sequence[np.ndarray], q: Sequence[Array]
+) -> Array | None:
     """How far apart the two sides of every row can be while all blocks stay in their sets."""
     total: Any = 0.0
-    for block, op, qi in zip(problem.blocks, sizes, q, strict=True):
-        width = np.asarray(to_numpy(block.h.width(block.shape)))
+    for block, op, width, qi in zip(problem.blocks, sizes, widths, q, strict=True):
         if np.all(np.isinf(width)) and not isinstance(op, ZeroMap):
             return None
         wide = np.broadcast_to(width, block.shape)

@@ -39,17 +39,25 @@ def slopes_of(block: Block, q: Array) -> Slopes | None:
     if kinks is None:
         return None
     units = SLACK * precision(q)
-    left, right, place, lower, upper = (np.asarray(to_numpy(value), float) for value in kinks)
-    with np.errstate(invalid="ignore"):  # infinite bounds stay where they are
-        lower = np.where(np.isfinite(lower), lower + units * np.abs(lower), lower)
-        upper = np.where(np.isfinite(upper), upper - units * np.abs(upper), upper)
-    near = units * np.abs(place)
-    found = (left, right, place - near, place + near, lower, upper)
+    left, right, place, lower, upper = (
+        x if type(x) is float else np.asarray(to_numpy(x), float) for x in kinks
+    )
+    near = units * abs(place)
+    found = (left, right, place - near, place + near, lower + _slack(lower, units), upper - _slack(upper, units))
     return Slopes(*[uniform(value, block, q) for value in found])
 
 
-def uniform(value: np.ndarray, block: Block, q: Array) -> Any:
+def _slack(bound: Any, units: float) -> Any:
+    """Rounding of a bound; 0 for infinite ones, which stay where they are."""
+    if type(bound) is float:
+        return units * abs(bound) if math.isfinite(bound) else 0.0
+    return units * np.where(np.isfinite(bound), np.abs(bound), 0.0)
+
+
+def uniform(value: Any, block: Block, q: Array) -> Any:
     """One number where all entries are alike, else an array like q."""
+    if type(value) is float:
+        return value
     if value.size and np.all(value == value.flat[0]):
         return float(value.flat[0])
     return asarray(np.ascontiguousarray(np.broadcast_to(value, block.shape)), q)
@@ -68,8 +76,7 @@ def _steepest(h: Nonsmooth, shape: Shape) -> np.ndarray:
         return np.concatenate([_steepest(part, own).ravel() for part, own in h.parts])
     kinks, groups = h.kinks(shape), h.groups(shape)
     if kinks is not None:
-        left, right = np.abs(to_numpy(kinks.left)), np.abs(to_numpy(kinks.right))
-        return np.broadcast_to(np.maximum(left, right), shape)
+        return np.full(shape, np.maximum(abs(to_numpy(kinks.left)), abs(to_numpy(kinks.right))), float)
     if groups is not None:
         return np.append(groups.radius, 0.0)[groups.label].reshape(shape)
     return np.full(shape, math.nan)

@@ -204,12 +204,10 @@ def _scaled(
     fields = [
         np.concatenate([p.kinks[k] for p in pieces if p.kinks is not None] or [np.empty(0)]) for k in range(5)
     ]
-    free = [
-        p.rows[p.groups.label < 0] for p in grouped if p.groups is not None
-    ]  # entries in no group: h = 0 there
-    entries = np.concatenate([entries, *free])
-    none = Kinks().filled((sum(map(len, free)),))
-    fields = [np.concatenate([field, extra]) for field, extra in zip(fields, none, strict=True)]
+    if grouped:  # entries in no group: h = 0 there
+        free = np.concatenate([p.rows[p.groups.label < 0] for p in grouped if p.groups is not None])
+        entries, none = np.concatenate([entries, free]), Kinks().filled(free.shape)
+        fields = [np.concatenate([field, extra]) for field, extra in zip(fields, none, strict=True)]
     is_picked = column[entries] >= 0
     sort = np.argsort(is_picked, kind="stable")
     entries, fields, is_picked = entries[sort], [field[sort] for field in fields], is_picked[sort]
@@ -218,10 +216,11 @@ def _scaled(
     source = np.concatenate([general, entries[is_picked]])
     index = column[entries[is_picked]]
     G = general_rows(M, general, column)
-    shared = [np.arange(len(p.rows)) + offset for p, offset in _offsets(others)]  # rows with one unit for all
-    together = [*shared, *np.split(np.arange(len(members)) + sum(map(len, shared)), _breaks(label))]
+    together = [np.arange(offset, offset + len(p.rows)) for p, offset in _offsets(others) if len(p.rows)]
+    if members.size:  # rows of one group have one unit, too
+        together += np.split(np.arange(len(members)) + sum(map(len, together)), _breaks(label))
     curvature = SmoothPart(parts, np.ones(n), np.zeros(n)).curvature(start)
-    E_general, C = equilibrated(G, n, curvature, [t for t in together if len(t)])
+    E_general, C = equilibrated(G, n, curvature, together)
     E = np.concatenate([E_general, 1 / (coefficient[entries[is_picked]] * C[index])])
     mix = None
     if G is not None:

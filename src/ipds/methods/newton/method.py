@@ -69,6 +69,8 @@ NEAR = 1e-2
 """Semismooth steps are worth one from these residuals on."""
 SETTLED, AGAIN = 1e-3, 0.03
 """Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
+VANISHING = 1e-6
+"""Gap at which it may be any face."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
@@ -123,7 +125,7 @@ class NewtonALM(Method):
     """Second-order method for convex problems in canonical form; see the module for its steps."""
 
     name = "NewtonALM"
-    presolves = True
+    presolves = announces = True
     cost: Cost | None = None
     """What the steps on the problem at hand were predicted to cost, where "auto" has asked."""
 
@@ -151,14 +153,14 @@ class NewtonALM(Method):
     def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
         """Newton steps up to one that is worth a check."""
         carry = self._moved(setup, held.pop())
-        while not (_is_due(carry) or carry.t >= until or late()):
+        while not (_is_due(setup, carry) or carry.t >= until or late()):
             carry = self._moved(setup, carry)
         return carry, self._state(setup, carry)
 
     def _state(self, setup: Setup, carry: Carry) -> State:
         pair = Pair(carry.v, carry.u, carry.y, carry.beta)
-        strict = setup.has_jacobian and carry.t <= STRICT
-        return state_of(setup.problem, setup.form, setup.like, pair, carry.t, _is_due(carry), strict)
+        due, strict = _is_due(setup, carry), setup.has_jacobian and carry.t <= STRICT
+        return state_of(setup.problem, setup.form, setup.like, pair, carry.t, due, strict)
 
     def _moved(self, setup: Setup, carry: Carry) -> Carry:
         take = (self._warm, self._interior, self._semismooth, self._returning)[carry.phase]
@@ -193,9 +195,9 @@ class NewtonALM(Method):
             if not setup.has_jacobian or (left <= CLOSE and carry.taken < ROUNDS):
                 return carry
         if setup.interior is None:
-            return self._to_semismooth(setup, carry)
+            return self._to_semismooth(setup, carry._replace(left=left))
         carry = carry._replace(phase=INTERIOR, point=setup.interior.start(carry.v, carry.y, carry.beta))
-        return self._on_predicted_face(setup, carry) if _is_corner(setup, carry) else carry
+        return self._on_predicted_face(setup, carry) if _may_be_face(setup, carry) else carry
 
     def _round(self, setup: Setup, carry: Carry, factor: Factor) -> tuple[Carry, float]:
         """Sweeps with one β and its K, then the next β; and the larger of the relative residuals."""
@@ -228,8 +230,8 @@ class NewtonALM(Method):
         carry = carry._replace(v=v, u=u, y=y, point=point, left=left, gap=gap, stalled=stalled)
         if stalled > PATIENCE:
             return self._to_semismooth(setup, carry)
-        has_flat_faces = not form.terms.label.size  # those of norms bend
-        return self._on_predicted_face(setup, carry) if gap <= carry.trusted and has_flat_faces else carry
+        is_tried = gap <= carry.trusted and _may_be_face(setup, carry)
+        return self._on_predicted_face(setup, carry) if is_tried else carry
 
     def _on_predicted_face(self, setup: Setup, carry: Carry) -> Carry:
         form, v, y = setup.form, carry.v, carry.y
@@ -262,21 +264,32 @@ class NewtonALM(Method):
         return carry._replace(u=at.u, y=at.y, left=left, **s._asdict())
 
 
-def _is_corner(setup: Setup, carry: Carry) -> bool:
-    """Whether f bends, or so many rows are held at kinks and bounds that they may determine v; norms have neither."""
-    form, beta = setup.form, carry.beta
+def _may_be_face(setup: Setup, carry: Carry) -> bool:
+    """Whether as many rows are held at kinks and bounds as may be at a solution; faces of norms bend, and have none.
+
+    At least n of them where f does not bend: a corner. At most n, and those equations that depend on others, where rows
+    are dense and so in general position. As the gap vanishes neither counts: solutions may be many, or degenerate.
+    """
+    form, beta, interior = setup.form, carry.beta, setup.interior
+    assert interior is not None
     if form.terms.label.size:
         return False
-    held = form.terms.weights(carry.u + carry.y / beta, beta) if setup.curvature == 0 else None
-    return held is None or bool(np.count_nonzero(held.diagonal) >= form.n)
+    least = 0 if setup.curvature > 0 else form.n
+    most = form.n + interior.equations if isinstance(form.M.G, np.ndarray) else form.m
+    if carry.gap <= VANISHING:
+        return True
+    held = form.terms.weights(carry.u + carry.y / beta, beta)
+    return held is None or least <= int(np.count_nonzero(held.diagonal)) <= most
 
 
-def _is_due(carry: Carry) -> bool:
+def _is_due(setup: Setup, carry: Carry) -> bool:
     """Whether a check is due: after rounds and steps on predicted faces, and where a Newton step is worth one."""
     if carry.phase in (WARM, RETURNING):
         return True
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
+    if math.isinf(carry.gap) and setup.form.terms.label.size:  # after rounds on norms, whose faces are not tried
+        return True
     return max(carry.left, carry.gap) <= WORTH
 
 
