@@ -51,8 +51,11 @@ def _telling(matrices: list[Any], right: np.ndarray) -> np.ndarray:
     rng = np.random.default_rng(0)
     product: Any = sum(A @ rng.standard_normal(A.shape[1]) for A in matrices)
     mark = np.abs(product) / unit
-    order = np.lexsort((np.arange(len(mark)), mark))
+    order = np.argsort(mark, kind="stable")
     keep = ~empty
+    sorted_marks = mark[order]
+    if not np.any(np.diff(sorted_marks) <= 1e-9 * np.maximum(sorted_marks[1:], 1e-3)):
+        return np.flatnonzero(keep)
     begin = 0
     for k, row in enumerate(order):
         while mark[row] - mark[order[begin]] > 1e-9 * max(mark[row], 1e-3):

@@ -17,6 +17,7 @@ from ...problem import Block, Problem
 from ...theory.state import State
 from ...theory.structure import eliminable
 from ..base import Method, lipschitz_at, require_positive
+from ..deadline import late
 from .annealing import (
     EFFORTS,
     HOT,
@@ -262,6 +263,21 @@ class AcceleratedIPDS(Method):
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """A reduced step; at the end of a stage a dual step, or another smoothing."""
+        carry, state = self._moved(setup, carry)
+        assert state is not None
+        return carry, state
+
+    def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
+        """Steps up to iteration `until`; earlier States are not made."""
+        state = None
+        while state is None:
+            carry, state = self._moved(setup, held.pop(), until)
+            held.append(carry)
+            del carry  # held by nobody else while the next step runs
+        return held.pop(), state
+
+    def _moved(self, setup: Setup, carry: Carry, until: int | None = None) -> tuple[Carry, State | None]:
+        """The carry after a step, and its State; None before iteration `until`, unless it is late."""
         R, schedule, stage, t = setup.reduced, setup.schedule, carry.stage, carry.t + 1
         s, target, incumbent = schedule.smoothing(stage), carry.target, carry.incumbent
 
@@ -270,8 +286,10 @@ class AcceleratedIPDS(Method):
         # a search that has found no decrease goes on from where it began, with what is left of it
         start = (carry.x, carry.gradient) if search.refused else (point.x, point.gradient)
         del carry  # where the caller has let go of it, its arrays make room for what follows
-        flags = schedule.is_settled(stage), schedule.is_transient(stage), stage.exhausted
-        state = snapshot(t, R, point, prox_points, s, stage.beta, stage.mu, *flags)
+        state = None
+        if until is None or t >= until or late():
+            flags = schedule.is_settled(stage), schedule.is_transient(stage), stage.exhausted
+            state = snapshot(t, R, point, prox_points, s, stage.beta, stage.mu, *flags)
         if math.isinf(incumbent.value) and not stage.heavy:
             incumbent = Incumbent(math.inf, point.x)
         if stationarity_norm > stage.tolerance and search.inner < schedule.most_steps(stage):

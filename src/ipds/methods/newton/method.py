@@ -218,11 +218,10 @@ class NewtonALM(Method):
         if carry.gap <= NONE_LEFT:
             carry = carry._replace(stalled=carry.stalled + 1)
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
-        with np.errstate(all="ignore"):  # a step that rounding has spoilt is seen by its outcome
-            v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
-            u, y, gradient, rd = interior.look(v, point)
-            left = norm(rd) / (max(norm(gradient), norm(y)) or 1.0)
-            gap = interior.products(point) / _energy(setup.slope, gradient, v, u, y)
+        v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
+        u, y, gradient, rd = interior.look(v, point)
+        left = norm(rd) / (max(norm(gradient), norm(y)) or 1.0)
+        gap = interior.products(point) / _energy(setup.slope, gradient, v, u, y)
         if not (math.isfinite(left + gap) and length >= SHORTEST):
             return self._to_semismooth(setup, carry)
         stalled = 0 if left < carry.left or gap < carry.gap else carry.stalled + 1
@@ -236,10 +235,9 @@ class NewtonALM(Method):
     def _on_predicted_face(self, setup: Setup, carry: Carry) -> Carry:
         form, v, y = setup.form, carry.v, carry.y
         carry = carry._replace(trusted=min(SETTLED, AGAIN * carry.gap))
-        with np.errstate(all="ignore"):
-            found = returning.settle(
-                form, setup.system, v, y, carry.beta, setup.curvature, ARRIVED, returning.FOUND
-            )
+        found = returning.settle(
+            form, setup.system, v, y, carry.beta, setup.curvature, ARRIVED, returning.FOUND
+        )
         if found is None:
             return carry
         v, u, y = found

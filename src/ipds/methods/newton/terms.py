@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,10 +72,23 @@ class Entries:
     lower: np.ndarray
     upper: np.ndarray
 
+    @cached_property
+    def are_sets(self) -> bool:
+        """Whether there are bounds and nothing else."""
+        return not (self.left.any() or self.right.any())
+
+    @cached_property
+    def are_free(self) -> bool:
+        """Whether there are no bounds."""
+        return not (np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+
     def prox(self, w: np.ndarray, step: Any) -> np.ndarray:
         """A shift towards the kink, then a clip: in one dimension that is the prox of the sum."""
-        shift = np.minimum(np.maximum(w - self.place, step * self.left), step * self.right)
-        return np.minimum(np.maximum(w - shift, self.lower), self.upper)
+        if not self.are_sets:
+            w = w - np.minimum(np.maximum(w - self.place, step * self.left), step * self.right)
+            if self.are_free:
+                return w
+        return np.minimum(np.maximum(w, self.lower), self.upper)
 
     def held(self, w: np.ndarray, step: Any) -> np.ndarray:
         """Where the prox does not move with w: at the kink and at bounds."""
