@@ -39,11 +39,17 @@ def slopes_of(block: Block, q: Array) -> Slopes | None:
     if kinks is None:
         return None
     units = SLACK * precision(q)
-    left, right, place, lower, upper = (
-        x if type(x) is float else np.asarray(to_numpy(x), float) for x in kinks
-    )
+    values: list[Any] = [x if type(x) is float else np.asarray(to_numpy(x), float) for x in kinks]
+    left, right, place, lower, upper = values
     near = units * abs(place)
-    found = (left, right, place - near, place + near, lower + _slack(lower, units), upper - _slack(upper, units))
+    found = (
+        left,
+        right,
+        place - near,
+        place + near,
+        lower + _slack(lower, units),
+        upper - _slack(upper, units),
+    )
     return Slopes(*[uniform(value, block, q) for value in found])
 
 

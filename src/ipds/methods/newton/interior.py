@@ -178,6 +178,22 @@ class Interior:
         """Σ of all products that ought to be μ: the duality gap, where the equations hold."""
         return self._products(p, self._rooms(p), self._slack(p))
 
+    def divided(self, p: Point) -> tuple[float, float]:
+        """(β, c): rows with |u| < y/β are held at a kink or bound, others are not, by a factor of √c at least.
+
+        With products near μ the ratios u/y fall apart, those of rows that will be held from those of the others: 1/β is
+        the middle of the widest gap between them, c its width.
+        """
+        ratio = np.log(self._rooms(p) / np.maximum(p.force, 1e-300))
+        ratio[:, self.is_kink] *= -1  # there x is y
+        ordered = np.sort(ratio[self.has])
+        if len(ordered) < 2:
+            return 1.0, 0.0
+        widths = np.diff(ordered)
+        k = int(np.argmax(widths))
+        middle, width = 0.5 * float(ordered[k] + ordered[k + 1]), float(widths[k])
+        return math.exp(-min(max(middle, -500.0), 500.0)), math.exp(min(width, 500.0))
+
     def _products(self, p: Point, room: np.ndarray, slack: np.ndarray) -> float:
         pairs = float(np.vdot(p.force, room))
         return pairs + 0.5 * float(p.stretch @ slack) if self.label.size else pairs

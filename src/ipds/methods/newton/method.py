@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from ..._arrays import Array, norm
 from ...problem import Problem
@@ -69,6 +70,9 @@ NEAR = 1e-2
 """Semismooth steps are worth one from these residuals on."""
 SETTLED, AGAIN = 1e-3, 0.03
 """Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
+CLEAR, SOONER = 16.0, 10.0
+"""Width of the gap between rows that are held and others from which on they are taken to be divided; how much sooner a
+face is then tried, where f bends. Where it does not, corners are told from others by the number of rows."""
 VANISHING = 1e-6
 """Gap at which it may be any face."""
 SHORTEST = 1e-8
@@ -197,7 +201,7 @@ class NewtonALM(Method):
         if setup.interior is None:
             return self._to_semismooth(setup, carry._replace(left=left))
         carry = carry._replace(phase=INTERIOR, point=setup.interior.start(carry.v, carry.y, carry.beta))
-        return self._on_predicted_face(setup, carry) if _may_be_face(setup, carry) else carry
+        return carry if setup.form.terms.label.size else self._on_predicted_face(setup, carry, carry.beta)
 
     def _round(self, setup: Setup, carry: Carry, factor: Factor) -> tuple[Carry, float]:
         """Sweeps with one β and its K, then the next β; and the larger of the relative residuals."""
@@ -213,8 +217,8 @@ class NewtonALM(Method):
         return carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1), max(equation, stationarity)
 
     def _interior(self, setup: Setup, carry: Carry) -> Carry:
-        assert setup.interior is not None
-        form, interior = setup.form, setup.interior
+        interior = setup.interior
+        assert interior is not None
         if carry.gap <= NONE_LEFT:
             carry = carry._replace(stalled=carry.stalled + 1)
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
@@ -229,20 +233,25 @@ class NewtonALM(Method):
         carry = carry._replace(v=v, u=u, y=y, point=point, left=left, gap=gap, stalled=stalled)
         if stalled > PATIENCE:
             return self._to_semismooth(setup, carry)
-        is_tried = gap <= carry.trusted and _may_be_face(setup, carry)
-        return self._on_predicted_face(setup, carry) if is_tried else carry
+        for beta in _trials(setup, carry):
+            carry = self._on_predicted_face(setup, carry, beta)
+            if carry.phase == RETURNING:
+                break
+        return carry
 
-    def _on_predicted_face(self, setup: Setup, carry: Carry) -> Carry:
-        form, v, y = setup.form, carry.v, carry.y
+    def _on_predicted_face(self, setup: Setup, carry: Carry, beta: float) -> Carry:
+        form, v, y, interior = setup.form, carry.v, carry.y, setup.interior
+        assert interior is not None
+        bends = setup.curvature > 0
+        if carry.gap > VANISHING and not returning.may_be(form, carry.u, y, beta, interior.equations, bends):
+            return carry
         carry = carry._replace(trusted=min(SETTLED, AGAIN * carry.gap))
-        found = returning.settle(
-            form, setup.system, v, y, carry.beta, setup.curvature, ARRIVED, returning.FOUND
-        )
+        found = returning.settle(form, setup.system, v, y, beta, setup.curvature, ARRIVED, returning.FOUND)
         if found is None:
             return carry
         v, u, y = found
         left = max(residuals(form, v, u, y)[:2])
-        return carry._replace(phase=RETURNING, centre=carry.v, v=v, u=u, y=y, left=left)
+        return carry._replace(phase=RETURNING, centre=carry.v, v=v, u=u, y=y, beta=beta, left=left)
 
     def _to_semismooth(self, setup: Setup, carry: Carry) -> Carry:
         eps = min(carry.beta, CENTRE * setup.curvature) if setup.curvature > 0 else carry.beta
@@ -262,22 +271,20 @@ class NewtonALM(Method):
         return carry._replace(u=at.u, y=at.y, left=left, **s._asdict())
 
 
-def _may_be_face(setup: Setup, carry: Carry) -> bool:
-    """Whether as many rows are held at kinks and bounds as may be at a solution; faces of norms bend, and have none.
-
-    At least n of them where f does not bend: a corner. At most n, and those equations that depend on others, where rows
-    are dense and so in general position. As the gap vanishes neither counts: solutions may be many, or degenerate.
-    """
-    form, beta, interior = setup.form, carry.beta, setup.interior
+def _trials(setup: Setup, carry: Carry) -> list[float]:
+    """The β with which an interior point is taken to predict the face: that which divides its rows clearly, and as the
+    gap falls that of the rounds; faces of norms bend, and are not tried."""
+    form, interior = setup.form, setup.interior
     assert interior is not None
     if form.terms.label.size:
-        return False
-    least = 0 if setup.curvature > 0 else form.n
-    most = form.n + interior.equations if isinstance(form.M.G, np.ndarray) else form.m
-    if carry.gap <= VANISHING:
-        return True
-    held = form.terms.weights(carry.u + carry.y / beta, beta)
-    return held is None or least <= int(np.count_nonzero(held.diagonal)) <= most
+        return []
+    trials = [carry.beta] if carry.gap <= carry.trusted else []
+    if setup.curvature > 0:  # sparse rows, and curves, divide by degrees
+        by_degrees = scipy.sparse.issparse(form.M.G) or not form.smooth.is_quadratic
+        if by_degrees or carry.gap > SOONER * carry.trusted:
+            return trials
+    beta, width = interior.divided(carry.point)
+    return [beta, *trials] if width >= CLEAR else trials
 
 
 def _is_due(setup: Setup, carry: Carry) -> bool:
@@ -286,7 +293,9 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
         return True
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
-    if math.isinf(carry.gap) and setup.form.terms.label.size:  # after rounds on norms, whose faces are not tried
+    if (
+        math.isinf(carry.gap) and setup.form.terms.label.size
+    ):  # after rounds on norms, whose faces are not tried
         return True
     return max(carry.left, carry.gap) <= WORTH
 

@@ -81,6 +81,19 @@ def settle(
     return None
 
 
+def may_be(form: Form, u: np.ndarray, y: np.ndarray, beta: float, equations: int, bends: bool) -> bool:
+    """Whether as many rows are held at kinks and bounds as a solution has on the whole.
+
+    At least n of them where f does not bend: a corner. At most n, and those equations that depend on others, where rows
+    are dense and so in general position. Solutions that are many, or degenerate, have other numbers of them.
+    """
+    weights = form.terms.weights(u + y / beta, beta)
+    if weights is None:
+        return True
+    most = form.n + equations if isinstance(form.M.G, np.ndarray) else form.m
+    return (0 if bends else form.n) <= int(np.count_nonzero(weights.diagonal)) <= most
+
+
 def step(
     form: Form, system: System, v: np.ndarray, u: np.ndarray, y: np.ndarray, W: Weights, curvature: float
 ) -> tuple[np.ndarray, np.ndarray]:
