@@ -70,7 +70,7 @@ def breaking(where, calls):
 @pytest.mark.parametrize("where", ["f", "f.grad", "h.prox", "A.apply"])
 def test_an_error_in_a_function_names_the_block_and_carries_the_best_result(where, method):
     with pytest.raises(Broken) as caught:
-        solve(breaking(where, 200), method=method, check_every=1, tol=0.0)
+        solve(breaking(where, 60), method=method, check_every=1, tol=0.0)
     error = caught.value
     assert error.code == 7
     assert error.args == (7, "the machine behind this function is gone")

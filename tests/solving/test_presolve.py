@@ -97,14 +97,14 @@ def test_iterate_yields_states_of_the_problem_as_stated():
 
 @pytest.mark.parametrize("make", [residual_form, program])
 def test_a_solve_that_was_cut_goes_on_to_the_same_bits(make, tmp_path):
-    options = {"tol": 1e-12, "max_iter": 60, "check_every": 5, "seed": 0}
+    options = {"tol": 1e-12, "max_iter": 60, "check_every": 2, "seed": 0}
     undisturbed = solve(make(), **options)
 
     class Cut(Exception):
         pass
 
     def stop(now):
-        if now.nit >= 4:
+        if now.nit >= 2:
             raise Cut
 
     with pytest.raises(Cut):
