@@ -26,7 +26,8 @@ def simplex_level(a: Array, total: float) -> float:
     if xp is np:
         a = a.astype(np.float64, copy=False)
     size, top = a.shape[0], float(xp.max(a))
-    if xp is np and size <= SHORT:  # relative to the largest, and no farther below than τ can be: no sum overflows
+    if xp is np and size <= SHORT:
+        # relative to the largest, and no farther below it than τ can be: no sum overflows
         return top + float(_level_by_sorting(np, np.maximum(a - top, -total), total))
     level = simplex_level(a[::64], total / 64) if size > 20_000 else top - total
     level = min(level, top - min(total, abs(top) + total) * 1e-6)  # some entry must be above it

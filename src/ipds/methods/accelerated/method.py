@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, fetch, magnitude, norm, precision, subtract_in_place
+from ..._arrays import Array, fetch, magnitude, norm, precision
 from ..._arrays.compiling import pure
 from ...errors import AssumptionError
 from ...problem import Block, Problem
@@ -43,12 +43,12 @@ from .reduced import (
     eliminate,
     evaluate,
     feasible_value,
+    into_domain,
     kink_width,
     locate,
     resmooth,
-    smooth_at,
     snapshot,
-    total,
+    value_at,
     without,
 )
 from .reweighted import reweighted_start
@@ -273,7 +273,7 @@ class AcceleratedIPDS(Method):
         while state is None:
             carry, state = self._moved(setup, held.pop(), until)
             held.append(carry)
-            del carry  # held by nobody else while the next step runs
+            del carry  # so that nobody else holds it while the next step runs
         return held.pop(), state
 
     def _moved(self, setup: Setup, carry: Carry, until: int | None = None) -> tuple[Carry, State | None]:
@@ -370,16 +370,9 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
 def begin(setup: Setup, stage: Stage, place: Place, z: Array) -> tuple[float, Arrays]:
     """The value and the gradient of the Φ of a stage, at a place and with the multiplier given."""
     s = setup.schedule.smoothing(stage)
-    value, gradient = pure(_begin, setup.phi(stage), place, z, stage.beta, s, stage.weights, like=z)
+    value, gradient = pure(value_at, setup.phi(stage), place, z, stage.beta, s, stage.weights, like=z)
     (value,), gradient = fetch((value,), gradient)
     return value, gradient
-
-
-def _begin(
-    R: ReducedProblem, place: Place, z: Array, beta: float, s: float, weights: tuple[float, ...]
-) -> tuple[Any, Arrays]:
-    point = smooth_at(R, place, R.invert(subtract_in_place(R.target(z, beta), total(R, place))), s, weights)
-    return point.value, point.gradient
 
 
 def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: float) -> Stage:
@@ -409,11 +402,6 @@ def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: fl
         feasibility=norms.residual,
         relative=norms.residual / norms.size if norms.size > 0 else 0.0,
     )
-
-
-def into_domain(block: Block, x: Array) -> Array:
-    """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
-    return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
 
 
 def is_spread(R: ReducedProblem, x_j: Array) -> bool:

@@ -32,6 +32,7 @@ from ..._arrays import (
     magnitude,
     norm,
     scaled_difference,
+    subtract_in_place,
 )
 from ..._arrays.compiling import pure
 from ...functions import Nonsmooth, Smooth
@@ -196,6 +197,19 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
     del slope, behind, adjoint_z  # not needed while the tangent parts are made
     gradient = tuple([tangent(block, xi, slopes.pop(0)) for block, xi in zip(R.blocks, place.x, strict=True)])
     return Point(place, value, x_breve, reduced_multiplier, z, tuple(adjoints_z), gradient)
+
+
+def value_at(
+    R: ReducedProblem, place: Place, z: Array, beta: float, s: float, weights: tuple[float, ...]
+) -> tuple[Any, Arrays]:
+    """Φ and its gradient at a place, with the multiplier given."""
+    point = smooth_at(R, place, R.invert(subtract_in_place(R.target(z, beta), total(R, place))), s, weights)
+    return point.value, point.gradient
+
+
+def into_domain(block: Block, x: Array) -> Array:
+    """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
+    return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
 
 
 def _sum(multiplier: Array, force: Array | None) -> Array:
