@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..._arrays import Array, fetch, magnitude, norm, precision
 from ..._arrays.compiling import pure
 from ...errors import AssumptionError
-from ...problem import Block, Problem
+from ...problem import Problem
 from ...theory.state import State
 from ...theory.structure import eliminable
 from ..base import Method, lipschitz_at, require_positive
@@ -44,6 +44,7 @@ from .reduced import (
     evaluate,
     feasible_value,
     into_domain,
+    is_spread,
     kink_width,
     locate,
     resmooth,
@@ -74,8 +75,6 @@ SHARP_START, SHARP_GROWTH, SHARP_FAR = 5.0, 2.0, 0.05
 smooth f competes with h_j: its kinks decide at once."""
 SMOOTHER, TRANSITION = 0.4, (0.7, 20)
 """First penalty in units of the natural one where h_j outweighs f; factor and steps of the way between the two."""
-SPREAD = 0.5
-"""Share of its largest slope with which h_j must count at a start for a hot one; .8 at a Gaussian one, for ℓ1."""
 LAG, HASTE = 0.8, 100
 """β grows where a dual step leaves more than LAG of the residual; in HASTE dual steps although stationarity lags."""
 SHARPEN, CEILING = 1.1, 1e9
@@ -402,9 +401,3 @@ def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: fl
         feasibility=norms.residual,
         relative=norms.residual / norms.size if norms.size > 0 else 0.0,
     )
-
-
-def is_spread(R: ReducedProblem, x_j: Array) -> bool:
-    """Whether h_j(x_j) is at least `SPREAD` of C_h‖x_j‖, so that few entries are at its kinks: no start to keep."""
-    steepest = R.h.lipschitz(tuple(x_j.shape)) * norm(x_j)
-    return 0 < steepest < math.inf and float(R.h(x_j)) >= SPREAD * steepest

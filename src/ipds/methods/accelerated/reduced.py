@@ -43,6 +43,9 @@ from ..base import product_unless_identity, size_of_block
 
 Arrays = tuple[Array, ...]
 
+SPREAD = 0.5
+"""Share of its largest slope with which h_j must count at a start for a hot one; .8 at a Gaussian one, for ℓ1."""
+
 
 @dataclass(frozen=True, eq=False)
 class ReducedProblem:
@@ -210,6 +213,12 @@ def value_at(
 def into_domain(block: Block, x: Array) -> Array:
     """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
     return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
+
+
+def is_spread(R: ReducedProblem, x_j: Array) -> bool:
+    """Whether h_j(x_j) is at least `SPREAD` of C_h‖x_j‖, so that few entries are at its kinks: no start to keep."""
+    steepest = R.h.lipschitz(tuple(x_j.shape)) * norm(x_j)
+    return 0 < steepest < math.inf and float(R.h(x_j)) >= SPREAD * steepest
 
 
 def _sum(multiplier: Array, force: Array | None) -> Array:
