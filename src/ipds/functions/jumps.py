@@ -132,9 +132,9 @@ def fewest_jumps_among(levels: np.ndarray, cost: np.ndarray, t: float) -> np.nda
 
     With V_i(k) the least cost of u_1..u_i that end at level k: V_i(k) = cost_i(k) + min(V_{i-1}(k), min V_{i-1} + t).
 
-    >>> y = np.array([0.0, 0.3, 9.0, 0.1])
+    >>> y = np.array([0.0, 0.0, 0.3, 9.0, 0.1, 0.1])
     >>> fewest_jumps_among(y, np.abs(y[:, None] - y), 1.0), fewest_jumps_among(y, np.abs(y[:, None] - y), 5.0)
-    (array([0.1, 0.1, 9. , 0.1]), array([0.1, 0.1, 0.1, 0.1]))
+    (array([0. , 0. , 0. , 9. , 0.1, 0.1]), array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1]))
     """
     value, came = cost[0].copy(), np.empty((len(cost), len(levels)), dtype=int)
     stay = np.arange(len(levels))
