@@ -26,10 +26,6 @@ DEPTH = 100
 """Passes after which long arrays get a recipe of their own, so that the scheduler forgets how they came about."""
 LIGHT = 2**30
 """Bytes of long arrays up to which that is done: they pass through the scheduler."""
-BESIDE = 64
-"""Results that wait beside for the task that holds them, at most."""
-HASTE = 0.001
-"""Seconds between two messages to the scheduler."""
 QUIET = {"distributed.admin.large-graph-warning-threshold": 2 * LIGHT}
 """No warning of Dask's about what is sent on purpose."""
 
@@ -114,10 +110,10 @@ class Local(Cluster):
 class Remote(Cluster):
     """The workers of a `distributed.Client`.
 
-    Every group is two tasks of a pass: one computes, and returns its answer, for which the driver waits; the other
-    holds what is kept. Where there are many groups, a tree of tasks combines the answers. A worker lost takes its long
-    arrays with it, and Dask computes them again from their recipes: the passes that made them. Lest these pile up on
-    the scheduler, after `DEPTH` passes the arrays become their own recipe.
+    Every group is one task of a pass; a second, small one takes its answer off what it keeps; where there are many
+    groups, a tree of tasks combines the answers. A worker lost takes its long arrays with it, and Dask computes them
+    again from their recipes: the passes that made them. Lest these pile up on the scheduler, after `DEPTH` passes the
+    arrays become their own recipe.
     """
 
     def __init__(self, client: Any):
@@ -134,14 +130,11 @@ class Remote(Cluster):
         graph: dict[str, Any] = {}
         passes, answers = [], []
         for g, count in enumerate(chunks):
-            held = [source[g] for source in sources]
-            answers.append(f"answer-{token}-{g}")
+            passes.append(f"pass-{token}-{g}")
+            graph[passes[g]] = (functools.partial(program.run, count), *[source[g] for source in sources])
+            answers.append(f"answer-{token}-{g}" if keeps else passes[g])
             if keeps:
-                passes.append(f"pass-{token}-{g}")
-                graph[answers[g]] = (functools.partial(_asked, program, passes[g], count), *held)
-                graph[passes[g]] = (functools.partial(_kept, program, passes[g], count), answers[g], *held)
-            else:
-                graph[answers[g]] = (functools.partial(program.run, count), *held)
+                graph[answers[g]] = (_answer, passes[g])
         level = 0
         while len(answers) > FAN_IN:
             parts = [answers[i : i + FAN_IN] for i in range(0, len(answers), FAN_IN)]
@@ -149,7 +142,8 @@ class Remote(Cluster):
             for name, part in zip(answers, parts, strict=True):
                 graph[name] = (functools.partial(_join, program), *part)
             level += 1
-        self._hurry()
+        if not keeps:
+            passes = []
         futures = self.client.get(graph, passes + (answers if program.reduce else []), sync=False)
         found = self._fetched(futures[len(passes) :])
         return futures[: len(passes)], _join(program, *found)[-1] if found else []
@@ -188,12 +182,6 @@ class Remote(Cluster):
             for index, node in enumerate(nodes):
                 node.value = Ref(again, index, 0)
 
-    def _hurry(self) -> None:
-        """Messages to the scheduler leave at once: the client holds them back for 10 ms after each, by default."""
-        sender = getattr(self.client, "scheduler_comm", None)
-        if getattr(sender, "interval", 0.0) > HASTE:
-            sender.interval = HASTE  # type: ignore[union-attr]
-
     def _fetched(self, futures: list[Any]) -> list[Any]:
         return list(outcome(self.client, self.client.gather(futures, asynchronous=True)))
 
@@ -206,22 +194,8 @@ class Remote(Cluster):
             return list(self.client.get(graph, list(graph), sync=False))
 
 
-_beside: dict[str, tuple[Any, ...]] = {}
-"""On a worker: what passes keep, until the task that holds it comes for it."""
-
-
-def _asked(program: Program, name: str, chunks: int, *held: Any) -> tuple[Any, ...]:
-    """The answer of a pass; what it keeps is put beside, for `_kept`."""
-    found = program.run(chunks, *held)
-    for oldest in list(_beside)[: max(0, len(_beside) + 1 - BESIDE)]:  # nobody came: their task ran elsewhere
-        _beside.pop(oldest, None)
-    _beside[name] = found
-    return found[-1:]
-
-
-def _kept(program: Program, name: str, chunks: int, answer: Any, *held: Any) -> tuple[Any, ...]:
-    """What a pass keeps; made again where it was not made here."""
-    return _beside.pop(name, None) or program.run(chunks, *held)
+def _answer(held: tuple[Any, ...]) -> tuple[Any, ...]:
+    return held[-1:]
 
 
 def _join(program: Program, *answers: tuple[Any, ...]) -> tuple[Any, ...]:
