@@ -54,15 +54,15 @@ from .reduced import (
 )
 from .reweighted import reweighted_start
 from .search import (
-    SHORTER,
     SHORTEST,
-    SPAN,
     Measures,
     Reference,
     Search,
     backtrack,
     barzilai_borwein,
     next_length,
+    shorter,
+    span,
     try_step,
 )
 
@@ -224,7 +224,7 @@ class AcceleratedIPDS(Method):
             growth=effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
             far=math.inf if gentle else SHARP_FAR,
             beta0=beta,
-            lengths=(max(alpha / SPAN, SHORTEST), alpha * SPAN),
+            lengths=span(alpha),
             stretch=self.stretch,
         )
         carry = Carry(
@@ -361,7 +361,7 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
         following = min(max(next_length(alpha, spectral), least), most)
         search = Search(following, following, reference.after(measures.value), inner + 1)
     else:  # nor is one that rounding has made none a decrease
-        search = Search(max(SHORTER * alpha, SHORTEST), usual, reference, inner + 1)
+        search = Search(shorter(alpha), usual, reference, inner + 1)
     prox_points = tuple([(vi, step * weight) for vi, step, weight in zip(v, steps, weights, strict=True)])
     return Move(point, prox_points, warm, search, math.sqrt(measures.stationarity_square))
 

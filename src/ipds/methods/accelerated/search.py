@@ -78,6 +78,24 @@ def next_length(alpha: float, proposed: float) -> float:
     return max(min(proposed or alpha, LONGEST * alpha), LEAST * alpha, SHORTEST)
 
 
+def shorter(alpha: float) -> float:
+    """The length that a search tries after α.
+
+    >>> shorter(2.0)
+    0.5
+    """
+    return max(SHORTER * alpha, SHORTEST)
+
+
+def span(alpha: float) -> tuple[float, float]:
+    """The lengths with which searches may begin, where α is that of the first of all.
+
+    >>> span(1.0)
+    (1e-20, 1e+20)
+    """
+    return max(alpha / SPAN, SHORTEST), alpha * SPAN
+
+
 def backtrack(attempt: Callable[[float], tuple[bool, Outcome]], alpha: float) -> tuple[float, Outcome]:
     """(α, outcome) of the first attempt(α) = (accepted, outcome) that is accepted, α a quarter as long every time.
 
@@ -92,7 +110,7 @@ def backtrack(attempt: Callable[[float], tuple[bool, Outcome]], alpha: float) ->
             break
         raise_if_late()
         del outcome  # so that one that was refused is not kept while the next is made
-        alpha = max(SHORTER * alpha, SHORTEST)
+        alpha = shorter(alpha)
         accepted, outcome = attempt(alpha)
     return alpha, outcome
 
