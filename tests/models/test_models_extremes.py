@@ -111,7 +111,9 @@ def test_other_units_same_answer(unit):
     def fitted(model, *data):
         return model.set_params(random_state=0).fit(*data)
 
-    here, there = fitted(DualPCP(1), X), fitted(DualPCP(1), unit * X)
+    normal = np.full(6, 6**-0.5)
+    plane = np.vstack([X - np.outer(X @ normal, normal), X[:5]])
+    here, there = fitted(DualPCP(1), plane), fitted(DualPCP(1), unit * plane)
     close(there.normals_ * np.sign(there.normals_[0, 0]), here.normals_ * np.sign(here.normals_[0, 0]))
     rank_one = np.outer(X[:, 0], X[0]) + 5.0 * (G.random((20, 6)) < 0.1)
     here, there = fitted(RobustLowRank(1), rank_one), fitted(RobustLowRank(1), unit * rank_one)
