@@ -34,6 +34,7 @@ from .faces import (
 from .ipds import IPDS
 from .newton import NewtonALM, is_slanted, predicted
 from .reordered import Reordered
+from .reweighted import STEPS, ReweightedEigenvectors, is_sum_of_norms
 
 _NAMES: dict[str, Callable[[], Method]] = {
     "accelerated": AcceleratedIPDS,
@@ -72,7 +73,7 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     """
     given = problem if presolved is None else presolved
     last = eliminable(given)
-    tried: list[Method] = [] if last is None else [AcceleratedIPDS(reweighted=True)]
+    tried: list[Method] = [] if last is None else [AcceleratedIPDS()]
     if is_convex_canonical(given) and _is_at_hand(given):
         tried = _with_newton(given, tried)
     elif may_be_convex_canonical(given) and _is_at_hand(given) and _is_small(given):
@@ -84,6 +85,8 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
     elif last is not None and has_stretches(given, last):
         tried = [OnStretches(AcceleratedIPDS())]
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
+    elif tried and is_sum_of_norms(given):
+        tried = [ReweightedEigenvectors(), *tried]
     elif tried and ranked(given):
         tried = [*tried, TangentSteps(), *tried]
         tried = [LowRankIPDS(), *tried] if factorable(given) is not None and _is_at_hand(given) else tried
@@ -139,10 +142,12 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
 
     First-order steps before Newton's: as many as take half the time that these are predicted to take, or `MOST`. Where
     the Jacobian of a prox is a full matrix, all of that time, and Newton's in turn are given `SEMISMOOTH` steps. Before
-    tangent steps: `RANKED`.
+    tangent steps: `RANKED`. Of reweighted eigenvectors: `STEPS`.
     """
     if isinstance(following, TangentSteps):
         return RANKED
+    if isinstance(method, ReweightedEigenvectors):
+        return STEPS
     if isinstance(method, NewtonALM):
         is_full = following is not None and method.cost is not None and method.cost.is_full
         return SEMISMOOTH if is_full else None

@@ -38,6 +38,7 @@ from .reduced import (
     Place,
     Point,
     ReducedProblem,
+    adjoints,
     curvatures,
     dual_step_norms,
     eliminate,
@@ -52,7 +53,6 @@ from .reduced import (
     value_at,
     without,
 )
-from .reweighted import reweighted_start
 from .search import (
     SHORTEST,
     Measures,
@@ -158,26 +158,18 @@ class AcceleratedIPDS(Method):
     beta0 : first penalty; default: scale-free, from C_h, ‖x_j⁰‖ and the curvature of f.
     stretch : factor by which the steps between dual steps grow, from 10 up to 400, where one leaves stationarity at
         more than twice the feasibility; pays for tangent steps on matrices of a fixed rank.
-    reweighted : whether sums of norms over orthonormal columns start by reweighted eigenvectors from x0, near a
-        minimum (`reweighted.py`); so they do where `solve` chooses the method.
 
     References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
 
     presolves = True
 
-    def __init__(
-        self,
-        effort: str = "balanced",
-        beta0: float | None = None,
-        stretch: float = 1.0,
-        reweighted: bool = False,
-    ):
+    def __init__(self, effort: str = "balanced", beta0: float | None = None, stretch: float = 1.0):
         if effort not in EFFORTS:
             raise ValueError(f"AcceleratedIPDS: effort must be one of {list(EFFORTS)}, got {effort!r}")
         require_positive("AcceleratedIPDS", beta0=beta0, stretch=stretch)
         self.effort = effort
-        self.beta0, self.stretch, self.reweighted = beta0, stretch, reweighted
+        self.beta0, self.stretch = beta0, stretch
         self.name = f"AcceleratedIPDS(effort={effort!r})"
 
     def init(self, problem: Problem, x0: Arrays, z0: Array) -> tuple[Setup, Carry]:
@@ -192,8 +184,6 @@ class AcceleratedIPDS(Method):
         if norm(z0) > 0:  # a start with a multiplier is no random one: dual steps are given their time
             effort = effort._replace(hopeless=effort.patience)
         x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
-        if self.reweighted and norm(z0) == 0:
-            x, z0 = reweighted_start(R, x, z0)
         gentle = any(block.f is not None for block in problem.blocks)
         unit = kink_width(problem, j, x0)
         bend = lipschitz_at(R.f, x0[j])[0]
@@ -210,6 +200,11 @@ class AcceleratedIPDS(Method):
         if max(weights) > 1:
             point = resmooth(phi, point.place, target, s, weights)
         slope = math.hypot(*fetch([magnitude(g) for g in point.gradient]))
+        if (
+            norm(z0) > 0
+        ):  # near a solution little is left of the gradient: the forces that cancel are its unit
+            forces = adjoints(R, point.z, point.adjoints_z)
+            slope = max(slope, math.hypot(*fetch([magnitude(force) for force in forces])))
         may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, bend)]
         largest = max(curved)

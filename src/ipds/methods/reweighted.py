@@ -1,0 +1,169 @@
+"""Reweighted eigenvectors, for sums of norms over orthonormal columns.
+
+    min_V Σ_i λ‖g_iᵀV‖  subject to  VᵀV = I
+
+With e_i = max(‖g_iᵀV‖, ε), the norms lie below ‖g_iᵀV'‖²/(2e_i) + e_i/2, and touch it at V where e_i = ‖g_iᵀV‖. The
+bottom eigenvectors of Σ_i g_i g_iᵀ/e_i are the least of that over V', so that the objective falls but for ε:
+
+    V ← bottom eigenvectors of Σ_i g_i g_iᵀ/e_i,   u_i = g_iᵀV,   p_i = ‖u_i‖/e_i
+    e_i ← max(‖u_i‖ min(1, p_i)², ε),   ε ← ε/5
+
+The square is there for rows that vanish: p_i is the factor by which they do, and would do again. Once nothing moves,
+the d_i = λu_i/e_i, which make V stationary, are slopes of the norms. At a check rows with p_i well below 1 are taken as
+0 with the slope d_i, others as they are with the slope λu_i/‖u_i‖.
+Lerman & Maunu, Fast, robust and non-convex subspace recovery, Information and Inference 7 (2018).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from .._arrays import Array
+from ..errors import AssumptionError
+from ..functions import L21, Stiefel
+from ..functions.groups import row_norms
+from ..operators import Identity, Matrix
+from ..problem import Problem
+from ..theory.state import State, prox_step
+from .base import Method
+from .deadline import late
+
+STEPS = 20
+"""Steps after which others go on: where rows are nearly 0, these converge slowly."""
+FLOOR, SHRINK, LOWEST = 0.5, 0.2, 1e-8
+"""First ε in units of the largest norm, its factor from step to step, and its last: below, d_i would be rounding."""
+VANISHES = 0.9
+"""p_i up to which a row is taken as 0."""
+NEAR, NEARER = 1e-3, 1e-11
+"""A check is due where this part of the objective is left to gain, as far as two steps tell; the factor of the next."""
+SMALL = 200
+"""Rows of V up to which eigenvectors are cheap."""
+ROWS = 4096
+"""Rows of G that are weighted at a time."""
+
+
+class Setup(NamedTuple):
+    """A V + c U = 0, and the weight of the norms."""
+
+    A: np.ndarray
+    c: float
+    lam: float
+
+
+class Carry(NamedTuple):
+    """Where the next step starts."""
+
+    t: int
+    V: np.ndarray
+    e: np.ndarray
+    """1/e_i are the weights of the next step."""
+    floor: float
+    """ε."""
+    lowest: float
+    """The last ε."""
+    value: float
+    """Σ‖u_i‖."""
+    gain: float
+    """By how much the last step has lowered it."""
+    due: float
+    """The next check is due where no more than this part of it is left to gain."""
+
+
+class ReweightedEigenvectors(Method):
+    """Steps to the bottom eigenvectors of reweighted points; see the module for them."""
+
+    presolves = announces = True
+    name = "ReweightedEigenvectors()"
+
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
+        """The norms of the rows at x0."""
+        if not is_sum_of_norms(problem) or not all(
+            type(x) is np.ndarray and x.dtype == np.float64 for x in x0
+        ):
+            raise AssumptionError(
+                "ReweightedEigenvectors needs A V + c U = 0 with V in Stiefel() and L21 of U"
+            )
+        A, c, V = problem.operators[0].matrix, problem.operators[1].scale, x0[0]  # type: ignore[attr-defined]
+        sizes = row_norms(A @ V) / abs(c)
+        largest = float(sizes.max())
+        if not 0 < largest < np.inf:
+            raise AssumptionError("ReweightedEigenvectors: all of U is 0")
+        e, value = np.maximum(sizes, FLOOR * largest), float(sizes.sum())
+        carry = Carry(0, V, e, FLOOR * largest, LOWEST * largest, value, 0.0, NEAR)
+        return Setup(A, c, problem.blocks[1].h.lam), carry  # type: ignore[attr-defined]
+
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
+        """One step."""
+        return self.steps(setup, [carry], carry.t + 1)
+
+    def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
+        """Steps until a check is due, up to iteration `until`."""
+        (A, c, _), carry = setup, held.pop()
+        while True:
+            t, weights = carry.t + 1, 1 / carry.e
+            V = bottom_eigenvectors(weighted_gram(A, weights), carry.V.shape[1])
+            product = A @ V
+            sizes = row_norms(product) / abs(c)
+            parts, value = sizes * weights, float(sizes.sum())
+            gain = carry.value - value
+            left = (
+                gain * gain / (carry.gain - gain) if 0 <= gain < carry.gain else np.inf
+            )  # a geometric series
+            is_due = left <= carry.due * value
+            floor, due = max(SHRINK * carry.floor, carry.lowest), NEARER * carry.due if is_due else carry.due
+            ahead = np.minimum(parts, 1.0) ** 2 if t > 1 else 1.0  # at first all weights are those of ε
+            e = np.maximum(sizes * ahead, floor)
+            carry = Carry(t, V, e, floor, carry.lowest, value, gain, due)
+            if is_due or t >= until or late():
+                return carry, state_of(setup, t, V, product, sizes, parts, is_due)
+
+
+def state_of(
+    setup: Setup,
+    t: int,
+    V: np.ndarray,
+    product: np.ndarray,
+    sizes: np.ndarray,
+    parts: np.ndarray,
+    is_due: bool,
+) -> State:
+    """The State at V: U = -A V/c but for the rows that vanish, and z = -s/c with s in the slopes of the norms there."""
+    _, c, lam = setup
+    U, vanish = product / -c, parts <= VANISHES
+    s = U * (lam * np.where(vanish, parts, 1.0) / np.where(sizes > 0, sizes, 1.0))[:, None]
+    U[vanish] = 0.0
+    step = prox_step(U, s)
+    points = (None, 1.0), (U + step * s, step)
+    return State(t, (V, U), U, s / -c, 0.0, 0.0, (product, None), points, due=is_due)
+
+
+def is_sum_of_norms(problem: Problem) -> bool:
+    """Whether a problem is the one above, written as A V + c U = 0, with a matrix A in memory and a V of few rows."""
+    if len(problem.blocks) != 2 or any(block.f is not None for block in problem.blocks):
+        return False
+    (frame, rows), (A, last) = problem.blocks, problem.operators
+    known = isinstance(A, Matrix) and type(A.matrix) is np.ndarray and A.matrix.dtype == np.float64
+    scaled = isinstance(last, Identity) and last.scale != 0
+    norms = isinstance(rows.h, L21) and type(rows.h.lam) is float and rows.h.lam > 0 and len(rows.shape) == 2
+    orthonormal = type(frame.h) is Stiefel and frame.shape[0] <= SMALL
+    return known and scaled and norms and orthonormal and not np.any(problem.b)
+
+
+def bottom_eigenvectors(gram: np.ndarray, count: int) -> np.ndarray:
+    """Eigenvectors of the smallest eigenvalues."""
+    _, V, _, _, failed = scipy.linalg.lapack.dsyevr(gram, range="I", iu=count)
+    if failed or not np.all(np.isfinite(V)):
+        raise np.linalg.LinAlgError("the reweighted points have no eigenvectors")
+    return np.ascontiguousarray(V)
+
+
+def weighted_gram(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Σ_i w_i a_i a_iᵀ, without a weighted copy of A."""
+    total, roots = np.zeros((A.shape[1], A.shape[1])), np.sqrt(weights)[:, None]
+    for begin in range(0, len(A), ROWS):
+        rows = A[begin : begin + ROWS] * roots[begin : begin + ROWS]
+        total += rows.T @ rows
+    return total

@@ -1,0 +1,114 @@
+"""Reweighted eigenvectors: few steps to a minimum, with the multiplier that belongs to it."""
+
+import numpy as np
+import pytest
+
+from ipds import Block, Problem, solve
+from ipds.errors import AssumptionError
+from ipds.functions import L21, LeastSquares, Stiefel
+from ipds.methods import AcceleratedIPDS, candidates
+from ipds.methods.reweighted import STEPS, ReweightedEigenvectors, is_sum_of_norms, weighted_gram
+from ipds.theory.certificate import certify
+
+
+def points(seed, inliers=80, outliers=40, noise=0.0):
+    """Points of a hyperplane of codimension 2 in ten dimensions, and others."""
+    rng = np.random.default_rng([21, seed])
+    plane = np.linalg.qr(rng.standard_normal((10, 8)))[0]
+    near = rng.standard_normal((inliers, 8)) @ plane.T + noise * rng.standard_normal((inliers, 10))
+    G = np.vstack([near, rng.standard_normal((outliers, 10))])
+    return G / np.linalg.norm(G, axis=1, keepdims=True), np.linalg.qr(rng.standard_normal((10, 2)))[0]
+
+
+def pursuit(G, V, a=1.0, lam=1.0, f=None, b=0.0):
+    frame = Block(f=f, h=Stiefel(), A=-a * G, shape=V.shape)
+    return Problem([frame, Block(h=L21(lam), A=a, shape=(len(G), 2))], b)
+
+
+def states(problem, V, count):
+    """The States of `count` steps."""
+    method = ReweightedEigenvectors()
+    setup, carry = method.init(problem, (V, np.zeros(problem.blocks[1].shape)), np.zeros(problem.shape))
+    found = []
+    for _ in range(count):
+        carry, state = method.step(setup, carry)
+        found.append(state)
+    return found
+
+
+@pytest.mark.parametrize("a", [1.0, -0.5])
+@pytest.mark.parametrize("lam", [1.0, 30.0])
+def test_steps_solve_a_problem_without_noise_and_have_its_multiplier(a, lam):
+    G, V = points(0)
+    problem = pursuit(G, V, a, lam)
+    state = states(problem, V, STEPS)[-1]
+    x, U = state.q
+    assert np.linalg.norm(x.T @ x - np.eye(2)) < 1e-12
+    assert np.all(U[:80] == 0)
+    assert np.allclose(U[80:], (G @ x)[80:])
+    assert certify(problem, state).relative < 1e-6
+    assert np.linalg.norm(a * state.z, axis=1).max() <= lam * (1 + 1e-12)  # -a z is in ∂h(U)
+    unit = U[80:] / np.linalg.norm(U[80:], axis=1, keepdims=True)
+    assert np.allclose((-a * state.z)[80:], lam * unit)
+
+
+def test_objectives_fall_at_a_steady_rate_under_noise():
+    G, V = points(1, noise=0.05)
+    values = np.array(
+        [np.linalg.norm(G @ state.x[0], axis=1).sum() for state in states(pursuit(G, V), V, STEPS)]
+    )
+    assert values[-1] == pytest.approx(values.min(), rel=1e-6)
+    assert values[6] <= values[-1] * (1 + 1e-3)
+
+
+def test_a_check_is_due_once_little_is_left_to_gain():
+    G, V = points(0)
+    found = states(pursuit(G, V), V, STEPS)
+    values = np.array([np.linalg.norm(G @ state.x[0], axis=1).sum() for state in found])
+    due = [k for k, state in enumerate(found) if state.due]
+    assert due
+    assert values[due[0]] <= values[-1] * (1 + 3e-3)
+    method = ReweightedEigenvectors()
+    setup, carry = method.init(pursuit(G, V), (V, G @ V), np.zeros((len(G), 2)))
+    assert method.steps(setup, [carry], STEPS)[1].t == due[0] + 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_runs_end_where_first_order_steps_do_or_lower_in_fewer_iterations(seed, noise):
+    G, V = points(seed, noise=noise)
+    begin = [V, G @ V]
+    result = solve(pursuit(G, V), begin, tol=1e-7, check_every=1)
+    other = solve(pursuit(G, V), begin, method=AcceleratedIPDS(), tol=1e-7, check_every=1)
+    assert result.success
+    assert other.success
+    assert result.nit < other.nit
+    assert result.fun <= other.fun * (1 + 1e-6)
+
+
+def test_where_steps_do_not_certify_others_go_on():
+    G, V = points(0, noise=0.2, outliers=200)
+    result = solve(pursuit(G, V), [V, G @ V], tol=1e-9)
+    assert result.success
+    assert result.nit > STEPS
+    assert "AcceleratedIPDS" in result.method
+
+
+def test_other_problems_are_left_to_others():
+    G, V = points(0)
+    f, zero = LeastSquares(np.eye(10), np.zeros((10, 2))), np.zeros((len(G), 2))
+    for problem in (pursuit(G, V, f=f), pursuit(G, V, b=zero + 1.0), pursuit(G, V, lam=0.0)):
+        assert not is_sum_of_norms(problem)
+        assert not isinstance(candidates(problem)[0], ReweightedEigenvectors)
+        with pytest.raises(AssumptionError, match="needs A V"):
+            ReweightedEigenvectors().init(problem, (V, zero), zero)
+    with pytest.raises(AssumptionError, match="all of U is 0"):
+        ReweightedEigenvectors().init(pursuit(0 * G, V), (V, zero), zero)
+    assert solve(pursuit(0 * G, V), [V, zero]).success
+
+
+def test_weighted_gram_in_pieces(monkeypatch):
+    rng = np.random.default_rng(0)
+    A, w = rng.standard_normal((50, 4)), rng.random(50)
+    monkeypatch.setattr("ipds.methods.reweighted.ROWS", 7)
+    assert np.allclose(weighted_gram(A, w), (A.T * w) @ A)
