@@ -9,6 +9,7 @@ from checkpoints import Killed, assert_same, cut, run
 from ipds import Block, Checkpoint, Problem, Status, methods, solve
 from ipds.functions import (
     L1,
+    L21,
     Box,
     Cardinality,
     LeastSquares,
@@ -31,6 +32,7 @@ from ipds.methods import (
 )
 from ipds.methods.faces import LowRankIPDS
 from ipds.methods.reordered import Reordered
+from ipds.methods.reweighted import ReweightedEigenvectors
 from ipds.solving import checkpoint
 from ipds.solving.stopping import Stagnation
 
@@ -81,6 +83,11 @@ def low_rank(n=90):
     return Problem([Block(h=Rank(3), shape=M.shape), Block(h=L1(1.0), shape=M.shape)], b=M)
 
 
+def norms(n=60, d=6):
+    G = problems.rng(5).standard_normal((n, d))
+    return Problem([Block(h=Stiefel(), A=-G, shape=(d, 2)), Block(h=L21(1.0), shape=(n, 2))])
+
+
 CASES = {
     "IPDS sound": (problems.surjective, IPDS("sound")),
     "IPDS practical": (problems.five_blocks, IPDS("practical")),
@@ -92,6 +99,8 @@ CASES = {
     "accelerated, not quadratic": (piecewise, AcceleratedIPDS()),
     "accelerated, rank": (low_rank, AcceleratedIPDS()),
     "rank, by factors": (low_rank, LowRankIPDS()),
+    "reweighted eigenvectors": (norms, ReweightedEigenvectors()),
+    "auto, reweighted eigenvectors first": (norms, "auto"),
     "RADMM": (on_stiefel, RADMM("tuned")),
     "SPGM": (on_stiefel, SPGM("tuned")),
     "Subgradient": (on_stiefel, Subgradient("tuned")),
