@@ -117,3 +117,50 @@ def test_a_lost_scheduler_leaves_the_checkpoint(tmp_path):
         rest = solve(robust(*regression(), True), max_iter=8, checkpoint=path, **options)
         np.testing.assert_allclose(np.asarray(rest.x[2]), whole, atol=1e-8)
     assert rest.nit == 8
+
+
+def _kinds_of_tasks(client, act):
+    """What `act` returns, and the kinds of tasks that the scheduler was sent meanwhile."""
+
+    def seen(dask_scheduler):
+        return {key.split("-")[0] for key, *_ in dask_scheduler.transition_log if isinstance(key, str)}
+
+    client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_log.clear())
+    return act(), client.run_on_scheduler(seen) & {"pass", "answer", "join"}
+
+
+def test_small_answers_need_no_task_of_their_own_and_large_ones_have_one(client, monkeypatch):
+    X = rows(cut(np.arange(40.0).reshape(20, 2), 5))
+    total, kinds = _kinds_of_tasks(client, lambda: float(np.sum(X + 1.0)))
+    assert (total, kinds) == (820.0, {"pass"})
+    monkeypatch.setattr(clusters, "SMALL", 0)
+    total, kinds = _kinds_of_tasks(client, lambda: float(np.sum(X + 1.0)))
+    assert (total, kinds) == (820.0, {"pass", "answer"})
+
+
+def test_answers_that_are_lost_on_the_way_are_fetched(client, monkeypatch):
+    X = rows(cut(np.ones((20, 2)), 5))
+    monkeypatch.setattr(clusters.current()._answers, "topic", "nobody listens")
+    total, kinds = _kinds_of_tasks(client, lambda: float(np.sum(X)))
+    assert (total, kinds) == (40.0, {"pass", "answer"})
+
+
+def test_answers_of_many_groups_are_combined_by_a_tree(client, monkeypatch):
+    monkeypatch.setattr(clusters, "SMALL", 0)
+    monkeypatch.setattr(clusters, "FAN_IN", 2)
+    monkeypatch.setattr(clusters.current(), "threads", 5)
+    X = rows(cut(np.arange(20.0).reshape(10, 2), 2))
+    total, kinds = _kinds_of_tasks(client, lambda: float(np.sum(X)))
+    assert (total, kinds) == (190.0, {"pass", "answer", "join"})
+
+
+def test_an_error_on_a_worker_is_the_driver_s(client):
+    X = rows(cut(np.ones((20, 2)), 5))
+    with pytest.raises(ZeroDivisionError, match="from a worker"):
+        float(np.sum(X.map(_broken)))
+
+
+def _broken(chunk):
+    if len(chunk) > 1:  # not the stand-in of the driver
+        raise ZeroDivisionError("from a worker")
+    return chunk

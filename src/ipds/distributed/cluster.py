@@ -11,6 +11,7 @@ import weakref
 from abc import ABC, abstractmethod
 from typing import Any
 
+from .answers import SMALL, Answers, tell
 from .layout import Layout
 from .nodes import Node
 from .plan import Program, Ref
@@ -110,43 +111,52 @@ class Local(Cluster):
 class Remote(Cluster):
     """The workers of a `distributed.Client`.
 
-    Every group is one task of a pass; a second, small one takes its answer off what it keeps; where there are many
-    groups, a tree of tasks combines the answers. A worker lost takes its long arrays with it, and Dask computes them
-    again from their recipes: the passes that made them. Lest these pile up on the scheduler, after `DEPTH` passes the
-    arrays become their own recipe.
+    Every group is one task of a pass. It sends a small answer as an event; a large one is taken off what the task keeps
+    by a second task, and where there are many groups a tree of tasks combines these. A worker lost takes its long
+    arrays with it, and Dask computes them again from their recipes: the passes that made them. Lest these pile up on
+    the scheduler, after `DEPTH` passes the arrays become their own recipe.
     """
 
     def __init__(self, client: Any):
         super().__init__()
         self.client = client
         self.threads = max(1, sum(client.nthreads().values()))
+        self._answers = Answers(client)
         self._kept: weakref.WeakSet[Node] = weakref.WeakSet()
 
     def run(
         self, program: Program, sources: list[list[Any]], chunks: list[int]
     ) -> tuple[list[Any], list[Any]]:
         self.passes += 1
-        token, keeps = uuid.uuid4().hex, bool(program.keep)
-        graph: dict[str, Any] = {}
-        passes, answers = [], []
-        for g, count in enumerate(chunks):
-            passes.append(f"pass-{token}-{g}")
-            graph[passes[g]] = (functools.partial(program.run, count), *[source[g] for source in sources])
-            answers.append(f"answer-{token}-{g}" if keeps else passes[g])
-            if keeps:
-                graph[answers[g]] = (_answer, passes[g])
+        token, topic = uuid.uuid4().hex, self._answers.topic
+        names = [f"pass-{token}-{g}" for g in range(len(chunks))]
+        tells = bool(program.reduce) and program.answer_bytes <= SMALL
+        expected = self._answers.expect(names if tells else [])
+        graph = {}
+        for g, (name, count) in enumerate(zip(names, chunks, strict=True)):
+            task = functools.partial(_told, topic, name, program) if tells else program.run
+            graph[name] = (functools.partial(task, count), *[source[g] for source in sources])
+        futures = list(self.client.get(graph, names, sync=False))
+        if not program.reduce:
+            return futures, []
+        found = outcome(self.client, expected.wait(futures)) if tells else None
+        if found is None:
+            found = self._fetched_answers(program, futures)
+        return futures, functools.reduce(program.join, found)
+
+    def _fetched_answers(self, program: Program, futures: list[Any]) -> list[list[Any]]:
+        """Answers of passes by tasks: one per pass that takes it off what is kept, and a tree that combines them."""
+        token = uuid.uuid4().hex
+        names = [f"answer-{token}-{g}" for g in range(len(futures))]
+        graph: dict[str, Any] = {name: (_answer, future) for name, future in zip(names, futures, strict=True)}
         level = 0
-        while len(answers) > FAN_IN:
-            parts = [answers[i : i + FAN_IN] for i in range(0, len(answers), FAN_IN)]
-            answers = [f"join-{token}-{level}-{i}" for i in range(len(parts))]
-            for name, part in zip(answers, parts, strict=True):
+        while len(names) > FAN_IN:
+            parts = [names[i : i + FAN_IN] for i in range(0, len(names), FAN_IN)]
+            names = [f"join-{token}-{level}-{i}" for i in range(len(parts))]
+            for name, part in zip(names, parts, strict=True):
                 graph[name] = (functools.partial(_join, program), *part)
             level += 1
-        if not keeps:
-            passes = []
-        futures = self.client.get(graph, passes + (answers if program.reduce else []), sync=False)
-        found = self._fetched(futures[len(passes) :])
-        return futures[: len(passes)], _join(program, *found)[-1] if found else []
+        return self._fetched(self.client.get(graph, names, sync=False))
 
     def gather(self, ref: Ref) -> list[list[Any]]:
         graph = {
@@ -194,12 +204,19 @@ class Remote(Cluster):
             return list(self.client.get(graph, list(graph), sync=False))
 
 
-def _answer(held: tuple[Any, ...]) -> tuple[Any, ...]:
-    return held[-1:]
+def _told(topic: str, name: str, program: Program, chunks: int, *held: Any) -> tuple[Any, ...]:
+    """A pass that sends its answer to the driver itself."""
+    found = program.run(chunks, *held)
+    tell(topic, name, found[-1])
+    return found
 
 
-def _join(program: Program, *answers: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (functools.reduce(program.join, [answer[-1] for answer in answers]),)
+def _answer(held: tuple[Any, ...]) -> list[Any]:
+    return list(held[-1])
+
+
+def _join(program: Program, *answers: list[Any]) -> list[Any]:
+    return functools.reduce(program.join, answers)
 
 
 def _chunks(index: int, held: tuple[Any, ...]) -> Any:

@@ -52,6 +52,8 @@ class Program:
     reduce: list[int]
     """Instructions whose results are combined."""
     combine: list[Any]
+    answer_bytes: int
+    """Bytes of one group's answer."""
 
     def __dask_tokenize__(self) -> int:
         return id(self)  # Dask would else look at every instruction to tell programs apart
@@ -229,6 +231,7 @@ def _pass(layout: Layout, nodes: list[Node], pending: list[Node]) -> None:
         [place[id(node)] for node in keep],
         [place[id(node)] for node in reduce],
         [node.combine for node in reduce],
+        sum(node.like.nbytes for node in reduce),
     )
     groups, answer = layout.cluster.run(program, sources, [len(group) for group in layout.groups])
     for index, node in enumerate(keep):

@@ -239,7 +239,7 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
                     f"RobustLowRank: {what} {empty[:10].tolist()} have no observed entry (NaN or mask); "
                     f"nothing can be said about them: remove these {what}"
                 )
-        return np.where(observed, X, 0.0), observed
+        return X if observed.all() else np.where(observed, X, 0.0), observed
 
     def _problem(self, X: Any, observed: np.ndarray | None) -> Problem:
         V = Rank(self.rank_)
