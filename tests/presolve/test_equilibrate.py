@@ -257,6 +257,18 @@ def test_best_subset_finds_its_support_in_any_units():
         np.testing.assert_array_equal(np.flatnonzero(result.x[0]), support)
 
 
+def test_columns_are_scaled_under_a_smooth_residual_too():
+    """Also where the loss of the residual is an f: u is not free then."""
+    g = np.random.default_rng(0)
+    A = g.standard_normal((60, 6)) * 10.0 ** np.arange(-3, 3)
+    labels = np.where(A[:, 1] / 1e-2 + g.logistic(size=60) > 0, 1.0, -1.0)
+    loss = Logistic(np.eye(60), labels)
+    problem = Problem([Block(h=Cardinality(2), A=A, shape=6), Block(f=loss, A=-1.0, shape=60)])
+    scaled = presolve(problem).problem
+    sizes = [np.linalg.norm(scaled.operators[0].apply(e)) for e in np.eye(6)]
+    assert max(sizes) <= 4 * min(sizes)
+
+
 @pytest.mark.parametrize("size", [1e150, 1e-150])
 def test_entries_whose_squares_overflow_are_taken_as_they_are(size):
     columns = np.where(np.arange(N) % 2, 1.0, size)

@@ -25,7 +25,7 @@ from ipds.functions import (
 from ipds.modelling import quad_form, sum_squares, term
 from ipds.solving.flips import Merit, follower
 from ipds.solving.kicks import _at_once, _bowl, _next, kicked
-from ipds.solving.minima import QUICK, has_many_minima
+from ipds.solving.minima import CHEAP, CURVED, FEW, QUICK, has_many_minima
 from ipds.solving.starts import units_of
 
 
@@ -109,10 +109,39 @@ def test_convexity_of_a_callers_function_is_looked_at():
     for f, many in ((convex, False), (wavy, True)):
         problem = Problem([Block(f=f, h=Box(-3.0, 3.0), shape=3)])
         result = solve(problem, seed=0)
+        assert has_many_minima(problem, result)  # a second start takes no longer than a look
+        assert result.starts > 1
+        result.nit = CHEAP + 1
         assert has_many_minima(problem, result) is many
-        assert (result.starts > 1) is many
         result.nit = QUICK + 1
         assert not has_many_minima(problem, result)  # a long solve is enough
+    told = smooth(lambda x: float(np.sum(x**4)), grad=lambda x: 4 * x**3, convex=True)
+    assert solve(Problem([Block(f=told, h=Box(-3.0, 3.0), shape=3)]), seed=0).starts == 1
+
+
+def test_few_unknowns_under_many_rows():
+    """Rows are solved for and do not count; many unknowns do."""
+    rng = np.random.default_rng(0)
+    for n, many in ((CURVED, True), (CURVED + 1, False)):
+        G = rng.standard_normal((FEW, n))
+        problem = Problem([Block(h=Cardinality(2), A=-G, shape=n), Block(h=L1(1.0), shape=FEW)], b=-G[:, 0])
+        assert has_many_minima(problem, solve(problem)) is many
+
+
+@pytest.mark.parametrize("seed", [2, 4, 6])
+def test_a_place_from_its_distances(seed):
+    """A quartic known by values and slopes, with minima of which most draws have two."""
+    rng = np.random.default_rng(seed)
+    anchors, place = rng.uniform(-1, 1, (6, 2)), rng.uniform(-1, 1, 2)
+    squares = np.sum((anchors - place) ** 2, axis=1)
+
+    def left(x):
+        return np.sum((x - anchors) ** 2, axis=1) - squares
+
+    f = smooth(lambda x: 0.25 * float(np.sum(left(x) ** 2)), grad=lambda x: left(x) @ (x - anchors))
+    result = solve(Problem([Block(f=f, h=Box(-1.5, 1.5), shape=2)]))
+    assert result.success
+    np.testing.assert_allclose(result.x[0], place, atol=1e-3)
 
 
 def test_a_callback_and_a_limit_belong_to_one_run():

@@ -89,7 +89,8 @@ def rescaled(h: Nonsmooth, d: Any) -> Nonsmooth | None:
 class Table:
     """The entries of the equation by parts of U and variables, and the curvatures of the variables.
 
-    Parts of U that are free, or pick single entries of a variable, follow the units of these and do not count.
+    Parts of U that are free, or pick single entries of a variable, follow the units of these and do not count, unless U
+    has an f.
     """
 
     def __init__(self, problem: Problem, columns: list[Piece], rows: list[Piece]):
@@ -105,7 +106,8 @@ class Table:
             curvature(b.f, b.shape) + sum(barrier(h, b.f, b.shape) for h in (b.h, *(p.h for p in own)))
             for b, own in zip(problem.blocks[:-1], copies, strict=True)
         ]
-        self.counts = [not self._follows(k) for k in range(len(rows))]
+        smooth = problem.blocks[-1].f is not None
+        self.counts = [smooth or not self._follows(k) for k in range(len(rows))]
 
     def _follows(self, k: int) -> bool:
         """Whether part k of U is free, or picks entries of one variable."""

@@ -20,8 +20,13 @@ STARTS = {"fast": 1, "balanced": 8, "thorough": 24}
 """Starts by the effort of `AcceleratedIPDS`; "auto" is balanced."""
 FEW, QUICK = 150, 2000
 """Entries, and iterations of a first answer, up to which several starts look for a lower one."""
-CHORDS = 4
-"""Pairs of points of each width between which the gradient of an f is looked at."""
+CURVED, ROWS = 50, 2000
+"""The same for entries of blocks that are not convex, and then of all: few unknowns under many rows."""
+WIDTHS, CHORDS, SHORT = (0.1, 0.3, 1.0, 3.0, 10.0), 8, 0.3
+"""How far around a point the gradient of an f is looked at, in units of its size, between how many pairs of points, and
+how near they are to each other in units of that."""
+CHEAP = 100
+"""Iterations of a first answer up to which another takes no more gradients than that."""
 
 
 def starts_for(problem: Problem, method: Method | None) -> int:
@@ -49,28 +54,31 @@ def discrete(problem: Problem) -> list[int]:
 def has_many_minima(problem: Problem, first: Result) -> bool:
     """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
 
-    An f that does not say whether it is convex is looked at around the answer `first`. Orthonormal columns are left to
-    annealing, a first run that was long is enough, and the best signal with few jumps may be known.
+    An f that does not say whether it is convex may bend, and is looked at around the answer `first` where that took
+    long. Orthonormal columns are left to annealing, a first run that was very long is enough, and the best signal with
+    few jumps may be known.
     """
     if any(isinstance(block.h, Stiefel) for block in problem.blocks):
         return False
-    if entries(problem) > FEW or first.nit > QUICK or type(prototype(problem)) is not np.ndarray:
+    if entries(problem) > ROWS or first.nit > QUICK or type(prototype(problem)) is not np.ndarray:
         return False
-    if best_signal(problem) is not None:
-        return False
-    return any(
-        not block.h.is_convex or (block.f is not None and _bends_down(block.f, x))
+    curved = [
+        x.size
         for block, x in zip(problem.blocks, first.x, strict=True)
-    )
+        if not block.h.is_convex or (block.f is not None and _bends_down(block.f, x, first.nit))
+    ]
+    few = entries(problem) <= FEW or sum(curved) <= CURVED
+    return bool(curved) and few and best_signal(problem) is None
 
 
-def _bends_down(f: Smooth, x: np.ndarray) -> bool:
-    """Whether f is known not to be convex, or its gradient is not monotone between a few points around x."""
-    if f.is_convex is not None:
+def _bends_down(f: Smooth, x: np.ndarray, nit: int) -> bool:
+    """Whether f is not known to be convex, or after many iterations, its gradient is not monotone around x."""
+    if f.is_convex is not None or nit <= CHEAP:
         return not f.is_convex
     rng, size = np.random.default_rng(0), float(np.max(np.abs(x), initial=0.0)) or 1.0
-    for width in np.repeat([0.1, 1.0, 10.0], CHORDS):
-        v, w = (x + width * size * rng.standard_normal(x.shape) for _ in range(2))
+    for width in np.repeat(WIDTHS, CHORDS):
+        v = x + width * size * rng.standard_normal(x.shape)
+        w = v + SHORT * width * size * rng.standard_normal(x.shape)
         if f.domain is not None:
             v, w = f.domain.inside(v), f.domain.inside(w)
         try:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem
-from ipds.functions import L1, L21, LeastSquares, Linear, Quadratic, Stiefel, smooth
+from ipds.functions import L1, L21, Box, LeastSquares, Linear, Quadratic, Sphere, Stiefel, smooth
 from ipds.methods.accelerated.reduced import (
     adjoints,
     block_from_equation,
@@ -173,6 +173,17 @@ def test_norms_of_a_dual_step():
     np.testing.assert_allclose(norms.adjoints_z, expected)
     for adjoint, block in zip(adjoints(R, point.z, point.adjoints_z), R.blocks, strict=True):
         np.testing.assert_allclose(adjoint, block.A.T @ point.z)
+
+
+def test_terms_that_cancel_are_measured_before_they_do():
+    """C x = 0: of what is left after cancelling, any residual would be the whole."""
+    C, x = RNG.standard_normal((3, 5)), RNG.standard_normal(5)
+    for b, size in ((0.0, np.linalg.norm(np.abs(C) @ np.abs(x))), (1.0, np.linalg.norm(C @ x))):
+        problem = Problem([Block(h=Sphere(1.0), A=C, shape=5), Block(h=Box(0.0, 0.0), shape=3)], b=b)
+        R = eliminate(problem, 1)
+        norms = dual_step_norms(R, evaluate(R, (x,), R.target(np.zeros(3), 1.0), 1.0))
+        assert norms.size == pytest.approx(size)
+        assert norms.residual == pytest.approx(np.linalg.norm(C @ x - b))
 
 
 @pytest.mark.parametrize(("A", "f"), FORMS)

@@ -6,9 +6,10 @@ from itertools import islice
 
 import numpy as np
 import pytest
+import scipy
 from benchmarks.problems import phase
 
-from ipds import Block, DivergenceError, Problem, Status, iterate, multistart, solve
+from ipds import Block, DivergenceError, Problem, Status, Variable, iterate, minimize, multistart, solve
 from ipds.functions import (
     L1,
     L21,
@@ -18,10 +19,12 @@ from ipds.functions import (
     PhaseRetrieval,
     Quadratic,
     Rank,
+    Sphere,
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.accelerated import annealing
+from ipds.modelling import quad_form, term
 from ipds.operators import DCT, Sampling
 from ipds.theory.certificate import certificate, subgradients
 from problems import lowrank_data, regression_data, subspace_data, trade_off
@@ -70,6 +73,41 @@ def test_eliminates_a_set_where_that_is_the_only_choice():
     result = solve(Problem(blocks), [np.ones(2), v + 0.1], tol=1e-6)
     assert result.success
     np.testing.assert_allclose(result.x[1], v, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_least_eigenvector_in_a_subspace(seed):
+    """On a sphere under C x = 0: the penalty grows only while the equation lags."""
+    rng = np.random.default_rng(seed)
+    B, C = rng.standard_normal((10, 10)), rng.standard_normal((3, 10))
+    x = Variable(10)
+    result = solve(minimize(0.5 * quad_form(x, B @ B.T) + Sphere(1.0)(x), [C @ x == 0]), seed=seed)
+    N = scipy.linalg.null_space(C)
+    assert result.success
+    assert result.fun == pytest.approx(0.5 * np.linalg.eigvalsh(N.T @ B @ B.T @ N)[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_signs_of_measured_lengths(seed):
+    """min ½‖|Gx| - b‖², an h of the caller behind a matrix."""
+    rng = np.random.default_rng(seed)
+    G, truth = rng.standard_normal((30, 6)), rng.standard_normal(6)
+    lengths = np.abs(G @ truth) + 0.01 * np.abs(rng.standard_normal(30))
+
+    class Lengths:
+        is_convex = False
+
+        def __call__(self, u):
+            return float(0.5 * np.sum((np.abs(u) - lengths) ** 2))
+
+        def prox(self, v, step):
+            return np.where(v >= 0, 1.0, -1.0) * (np.abs(v) + step * lengths) / (1 + step)
+
+    x = Variable(6)
+    result = solve(minimize(term(Lengths(), G @ x)), seed=seed)
+    found = result.value(x)
+    assert result.success
+    assert min(np.linalg.norm(found - truth), np.linalg.norm(found + truth)) < 0.05
 
 
 def test_eliminates_a_block_behind_an_isometry():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ipds import Block, Problem
+from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L0,
     L1,
@@ -14,10 +14,12 @@ from ipds.functions import (
     NonzeroRows,
     Quadratic,
     RowCardinality,
+    Scaled,
 )
 from ipds.methods.faces.exchanges import exchanges
 from ipds.methods.faces.restricted import Restricted
 from ipds.methods.faces.swaps import column_norms, improve
+from ipds.modelling import sum_squares
 from ipds.presolve import presolve
 
 
@@ -106,3 +108,34 @@ def test_columns_that_depend_on_each_other():
     known = exchanges(Restricted(problem, {0: problem.blocks[0].h.face(np.array([1.0, 1.0, 0, 0]))}))
     assert known.settled(np.array([True, True, False, False])) is not None
     assert known.settled(np.array([True, False, False, True])) is None
+
+
+def test_a_loss_with_a_factor_is_as_quadratic_as_without():
+    """½‖Gx + b - y‖² as people write it: the factor stands before a loss that knows its own."""
+    rng = np.random.default_rng(2)
+    G, y = rng.normal(size=(30, 6)), rng.normal(size=30)
+    x, shift = Variable(6), Variable()
+    problem = presolve(minimize(0.5 * sum_squares(G @ x + shift - y) + Cardinality(2)(x))).problem
+    assert isinstance(problem.blocks[-1].h, Scaled)
+    own, found, _ = solved(problem, problem.blocks[0].h.face(np.array([1.0, 0, 0, 0, 0, 1.0])))
+    assert exchanges(own) is not None
+    support = np.c_[G[:, [0, 5]], np.ones(30)]
+    expected = np.linalg.lstsq(support, y, rcond=None)[0]
+    np.testing.assert_allclose([*found.q[0], *found.q[1]], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_rows_that_could_stand_for_each_other(seed):
+    """Examples of three kinds: what leaving costs is known only once the others have taken over."""
+    rng = np.random.default_rng(seed)
+    D = (rng.normal(size=(3, 4))[rng.integers(0, 3, 14)] + 0.2 * rng.normal(size=(14, 4))).T
+    Z = Variable((14, 14))
+    result = solve(minimize(0.5 * sum_squares(D @ Z - D) + 0.05 * sum_squares(Z) + NonzeroRows(3)(Z)))
+
+    def value(rows):
+        A = D[:, rows]
+        W = np.linalg.solve(A.T @ A + 0.1 * np.eye(3), A.T @ D)
+        return 0.5 * np.sum((A @ W - D) ** 2) + 0.05 * np.sum(W**2)
+
+    assert result.success
+    assert result.fun <= min(value(list(c)) for c in itertools.combinations(range(14), 3)) * (1 + 1e-6)

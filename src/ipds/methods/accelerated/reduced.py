@@ -22,6 +22,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from ..._arrays import (
     Array,
     add_in_place,
@@ -35,8 +37,9 @@ from ..._arrays import (
     subtract_in_place,
 )
 from ..._arrays.compiling import pure
-from ...functions import Nonsmooth, Smooth
+from ...functions import Box, Nonsmooth, Smooth
 from ...operators import Identity, Operator
+from ...operators.absolute import absolute
 from ...problem import Block, Problem, sum_products
 from ...theory.state import State
 from ..base import product_unless_identity, size_of_block
@@ -72,6 +75,14 @@ class ReducedProblem:
     def softened(self) -> ReducedProblem:
         """The same with h_j softened; one object, so that what was compiled for it serves again."""
         return replace(self, soft=True)
+
+    @cached_property
+    def cancelling(self) -> tuple[Operator, ...] | None:
+        """The |A_i| where the equation is Σ_{i≠j} A_i x_i = 0, of which any residual is the whole; else None."""
+        point = isinstance(self.h, Box) and [self.h.lo, self.h.hi, self.b]
+        if not point or any(type(a) is not np.ndarray and not isinstance(a, float) for a in point):
+            return None
+        return None if any(map(np.any, point)) else tuple(absolute(op) for op in self.operators)
 
     def invert(self, y: Array) -> Array:
         """A_j⁻¹ y."""
@@ -272,7 +283,7 @@ class DualStepNorms(NamedTuple):
     residual: float
     """‖Ax - b‖."""
     size: float
-    """The larger of ‖Σ_{i≠j} A_i x_i‖ and ‖A_j x̆‖."""
+    """The larger of ‖Σ_{i≠j} A_i x_i‖ and ‖A_j x̆‖; ‖Σ|A_i||x_i|‖ where both shall vanish."""
     adjoints_z: tuple[float, ...]
     """‖A_iᵀz‖."""
 
@@ -285,7 +296,10 @@ def dual_step_norms(R: ReducedProblem, point: Point) -> DualStepNorms:
 
 def _dual_step_norms(R: ReducedProblem, point: Point) -> tuple[Any, ...]:
     others, own = total(R, point.place), R.A.apply(point.x_breve)
-    norms = magnitude(sum_products((others, own), R.b)), magnitude(others), magnitude(own)
+    terms = others
+    if R.cancelling is not None and type(others) is np.ndarray:
+        terms = sum_products([op.apply(abs(x)) for op, x in zip(R.cancelling, point.x, strict=True)], 0.0)
+    norms = magnitude(sum_products((others, own), R.b)), magnitude(terms), magnitude(own)
     return (*norms, *map(magnitude, adjoints(R, point.z, point.adjoints_z)))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...functions import Differentiable, Nonsmooth, Smooth, Zero
+from ...functions import Differentiable, Nonsmooth, Scaled, Smooth, Weighted, Zero
 from ...functions.composed import total
 from ...functions.entrywise import Entrywise
 from ..newton.factors import dense_cholesky
@@ -82,6 +82,9 @@ class Total:
 
 def as_smooth(h: Nonsmooth) -> Smooth | None:
     """h as a smooth function that is finite everywhere; None where it has kinks or a domain."""
+    if isinstance(h, Scaled):
+        own = as_smooth(h.h)
+        return None if own is None else Weighted(own, h.c)
     plain = isinstance(h, Entrywise) and h.is_differentiable and h.domain is None
     return Differentiable(h) if plain else None  # type: ignore[arg-type]
 

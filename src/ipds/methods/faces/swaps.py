@@ -180,7 +180,13 @@ def _trials(
     for j, rivals in face.neighbours(_score(restricted, found, i, norms), TRIALS):
         raise_if_late()
         yield from _swapped(restricted, found, value, i, j, rivals)
-    if face.h is not None or face.price or whole.restorable is None or len(whole.blocks) > 2:
+    if (
+        face.h is not None
+        or face.group is not None
+        or face.price
+        or whole.restorable is None
+        or len(whole.blocks) > 2
+    ):
         yield from _replaced(restricted, found, i, norms)
 
 
