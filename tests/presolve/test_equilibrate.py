@@ -263,7 +263,8 @@ def test_columns_are_scaled_under_a_smooth_residual_too():
     A = g.standard_normal((60, 6)) * 10.0 ** np.arange(-3, 3)
     labels = np.where(A[:, 1] / 1e-2 + g.logistic(size=60) > 0, 1.0, -1.0)
     loss = Logistic(np.eye(60), labels)
-    problem = Problem([Block(h=Cardinality(2), A=A, shape=6), Block(f=loss, A=-1.0, shape=60)])
+    intercept = Block(A=np.ones((60, 1)), shape=1)
+    problem = Problem([Block(h=Cardinality(2), A=A, shape=6), intercept, Block(f=loss, A=-1.0, shape=60)])
     scaled = presolve(problem).problem
     sizes = [np.linalg.norm(scaled.operators[0].apply(e)) for e in np.eye(6)]
     assert max(sizes) <= 4 * min(sizes)

@@ -124,7 +124,7 @@ def test_a_loss_with_a_factor_is_as_quadratic_as_without():
     np.testing.assert_allclose([*found.q[0], *found.q[1]], expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", [2, 5])
+@pytest.mark.parametrize("seed", [4, 8])
 def test_rows_that_could_stand_for_each_other(seed):
     """Examples of three kinds: what leaving costs is known only once the others have taken over."""
     rng = np.random.default_rng(seed)
