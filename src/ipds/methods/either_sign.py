@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,14 +17,63 @@ from ..theory.state import State, residual_of
 from .base import Method
 
 SHORT = 20
-"""Iterations from each sign before the choice."""
+"""Iterations from each sign after which they are compared; those from the start are made at once."""
+CHOICE = 50
+"""Iteration at which they are: most starts have the right sign, and are near a solution by then."""
+
+
+class Descent(NamedTuple):
+    """`SHORT` iterations of a method from a start."""
+
+    setup: Any
+    carry: Any
+    merit: float
+    """The objective plus what the residual is worth."""
+
+
+class Carry(NamedTuple):
+    """Where the next step starts."""
+
+    t: int
+    turned: int
+    """1 where the other sign was chosen."""
+    inner: Any
+    """Of the method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """The descents from both signs."""
+
+    method: Method
+    problem: Problem
+    x0: tuple[Array, ...]
+    z0: Array
+
+    @cached_property
+    def given(self) -> Descent:
+        """From x0."""
+        return self._descent(self.x0)
+
+    @cached_property
+    def turned(self) -> Descent:
+        """From x0 with the other sign in the blocks with an even f."""
+        even = even_blocks(self.problem)
+        return self._descent(tuple(-x if i in even else x for i, x in enumerate(self.x0)))
+
+    def _descent(self, x0: tuple[Array, ...]) -> Descent:
+        setup, carry = self.method.init(self.problem, x0, self.z0)
+        for _ in range(SHORT):
+            carry, state = self.method.step(setup, carry)
+        found = merit(self.problem, state)
+        return Descent(setup, carry, found if np.isfinite(found) else np.inf)
 
 
 class EitherSign(Method):
-    """`method` from x0 or from -x0, whichever is lower after `SHORT` iterations of each.
+    """`method` from x0, and from iteration `CHOICE` on, if that was lower after `SHORT` iterations of each, from -x0.
 
     Both descents are compared by the objective plus what their residual r is worth, |z|ᵀ|r| + β‖r‖²/2. Signs are
-    changed in the blocks with an even f; the iterations of the descent that is dropped are not counted.
+    changed in the blocks with an even f. Before the choice no point is an answer.
     """
 
     def __init__(self, method: Method):
@@ -30,31 +81,27 @@ class EitherSign(Method):
         self.presolves = method.presolves
         self.name = f"{method.name} from either sign"
 
-    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Any, Any]:
+    def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """That of the method, `SHORT` iterations on."""
-        even = even_blocks(problem)
-        mirrored = tuple(-x if i in even else x for i, x in enumerate(x0))
-        return min((self._descent(problem, x, z0) for x in (x0, mirrored)), key=lambda found: found[0])[1:]
+        setup = Setup(self.method, problem, x0, z0)
+        return setup, Carry(SHORT, 0, setup.given.carry)
 
-    def _descent(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[float, Any, Any]:
-        """(merit, setup, carry)."""
-        setup, carry = self.method.init(problem, x0, z0)
-        for _ in range(SHORT):
-            carry, state = self.method.step(setup, carry)
-        found = merit(problem, state)
-        return (found if np.isfinite(found) else np.inf), setup, carry
-
-    def step(self, setup: Any, carry: Any) -> tuple[Any, State]:
+    def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One of the method."""
-        return self.method.step(setup, carry)
+        t, turned, inner = carry.t + 1, carry.turned, carry.inner
+        if t == CHOICE and setup.turned.merit < setup.given.merit:
+            turned, inner = 1, setup.turned.carry
+        own = setup.turned if turned else setup.given
+        inner, state = self.method.step(own.setup, inner)
+        return Carry(t, turned, inner), replace(state, t=t, settled=state.settled and t >= CHOICE)
 
-    def may_smooth(self, setup: Any) -> bool:
+    def may_smooth(self, setup: Setup) -> bool:
         """Whether the method may."""
-        return self.method.may_smooth(setup)
+        return self.method.may_smooth(setup.given.setup)
 
-    def parameters_of(self, setup: Any) -> Any:
+    def parameters_of(self, setup: Setup) -> Any:
         """Those of the method."""
-        return self.method.parameters_of(setup)
+        return self.method.parameters_of(setup.given.setup)
 
 
 def even_blocks(problem: Problem) -> set[int]:

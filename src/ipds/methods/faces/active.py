@@ -39,6 +39,8 @@ FREED = 5
 """Zeros that become free at a time."""
 SEED = 1e-3
 """Size of an entry that has just become free, in units of the others."""
+INSIDE = 8 * np.finfo(float).eps
+"""How far inside its bound a row is held, in units of what it adds up: M y + c, computed again, does not leave it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,10 @@ class Rows:
         """Which entries are exactly at a kink or a bound."""
         kink = (u == self.place) & (self.left < self.right)
         return kink | (u == self.lower) | (u == self.upper)
+
+    def inward(self, at: np.ndarray) -> np.ndarray:
+        """The direction from a bound into the set; 0 at kinks."""
+        return (at == self.lower).astype(float) - (at == self.upper)
 
     def slope(self, u: np.ndarray) -> np.ndarray:
         """That of each entry beside its kink."""
@@ -168,13 +174,14 @@ def _newton(
     s = rows.slope(u)
     s[held] = 0.0
     k, t, A = len(y), len(held), M[held]
-    pull = M.T @ s
+    pull, inward = M.T @ s, rows.inward(at)[held]
     for _ in range(STEPS):
         gradient, hessian = restricted.gradient(y), restricted.hessian(y)
         if hessian is None:
             return None
         K = np.block([[hessian, A.T], [A, np.zeros((t, t))]])
-        rest = np.concatenate([-(gradient + pull), at[held] - c[held] - A @ y])
+        aim = at[held] + INSIDE * inward * (abs(A) @ abs(y) + abs(c[held]))
+        rest = np.concatenate([-(gradient + pull), aim - c[held] - A @ y])
         try:
             step = np.linalg.solve(K, rest)
         except np.linalg.LinAlgError:
