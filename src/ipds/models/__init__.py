@@ -1,4 +1,9 @@
-"""Applications as scikit-learn estimators, one per file: data -> `Problem` -> fitted attributes."""
+"""Applications as scikit-learn estimators, one per file: data -> `Problem` -> fitted attributes.
+
+`_base` holds what all of them share: the parameters of the solve, warnings, summaries. `_path` and `_linear` serve
+those with a weight alpha to choose; the other files that begin with an underscore serve one or two models each.
+`saving` writes fitted models to files.
+"""
 
 from ._base import Estimator
 from ._path import Path

@@ -9,17 +9,17 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..methods import Method
 from ..operators.maps import LARGEST
 from ..problem import Problem
 from ..result import Result, Status
@@ -64,6 +64,7 @@ def fitting(fit: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P], 
     return run
 
 
+@dataclass(eq=False, repr=False)
 class Estimator(BaseEstimator):
     """A model fitted by solving one `Problem`.
 
@@ -82,29 +83,31 @@ class Estimator(BaseEstimator):
     decompositions: where one is 10 times larger than the median), but not for Dask arrays.
     """
 
-    standardize: Any
-    result_: Result
-    n_iter_: int
-    notes_: tuple[str, ...]
-    quality_: Mapping[str, float]
-    _end: float | None = None
+    _: KW_ONLY
+    method: Any = "auto"
+    tol: float = 1e-6
+    max_iter: int = 10_000
+    time_limit: float | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: bool | int = False
+    progress: bool = False
+    checkpoint: Any = None
+
+    accepts_sparse: ClassVar[bool] = False
+    """Whether X may be a SciPy sparse matrix."""
+    standardize: Any = field(init=False)
+    result_: Result = field(init=False)
+    n_iter_: int = field(init=False)
+    notes_: tuple[str, ...] = field(init=False)
+    quality_: Mapping[str, float] = field(init=False)
+    _end: float | None = field(init=False, default=None)
     """The moment when `time_limit` is over, during a fit."""
 
-    def __init__(
-        self,
-        method: str | Method,
-        tol: float,
-        max_iter: int,
-        time_limit: float | None,
-        warm_start: bool,
-        random_state: Any,
-        verbose: bool | int,
-        progress: bool,
-        checkpoint: Any,
-    ):
-        self.method, self.tol, self.max_iter, self.time_limit = method, tol, max_iter, time_limit
-        self.warm_start, self.random_state = warm_start, random_state
-        self.verbose, self.progress, self.checkpoint = verbose, progress, checkpoint
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.accepts_sparse
+        return tags
 
     @contextmanager
     def watching(
@@ -329,6 +332,16 @@ class Estimator(BaseEstimator):
         if value not in choices:
             raise ValueError(f"{type(self).__name__}: {name} must be one of {list(choices)}, got {value!r}")
         return value
+
+
+class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """A model of the features by few components, the rows of `components_`."""
+
+    components_: np.ndarray
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
 
 
 def _fits(problem: Problem, last: Result) -> bool:

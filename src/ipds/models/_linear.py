@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ def _is_classifier(model: Any) -> bool:
     return bool(model.loss == "logistic")
 
 
+@dataclass(eq=False, repr=False)
 class StructuredLinear(Tuned):
     """min_{w,t} loss(X w + t; y)/m + penalty(w); a regressor with loss="squared", a classifier with "logistic".
 
@@ -48,11 +50,16 @@ class StructuredLinear(Tuned):
     min f(w, t) + h(u) over -A w + u = 0; the intercept t rides in the block of w.
     """
 
-    loss: str
-    fit_intercept: bool
-    class_weight: Any
-    coef_: np.ndarray
-    intercept_: Any
+    accepts_sparse = True
+    _: KW_ONLY
+    loss: str = "squared"
+    fit_intercept: bool = True
+    class_weight: Any = None
+    cv: Any = 5
+    standardize: Any = "auto"
+
+    coef_: np.ndarray = field(init=False)
+    intercept_: Any = field(init=False)
 
     @abstractmethod
     def _penalty(self, d: int, columns: int, alpha: float) -> Penalty:
@@ -73,7 +80,6 @@ class StructuredLinear(Tuned):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.sparse = True
         if _is_classifier(self):
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         else:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, OutlierMixin, TransformerMixin
+from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import threads_for_data
 from ..functions import L21, Stiefel
 from ..operators import RowMatrix
 from ..problem import Block, Problem
-from ._base import Estimator, fitting
+from ._base import Decomposition, fitting
 from ._dask import features_of, is_dask, require_finite
 
 TRIAL = 500
@@ -25,7 +26,8 @@ FARTHEST = 0.99
 """Quantile of the distances from which on samples are outliers, where these form one group."""
 
 
-class DualPCP(ClassNamePrefixFeaturesOutMixin, OutlierMixin, TransformerMixin, Estimator):
+@dataclass(eq=False, repr=False)
+class DualPCP(OutlierMixin, Decomposition):
     """The subspace of codimension c on which most samples lie, by its normals.
 
         min_V Σ_i ‖g_iᵀV‖₂   subject to   VᵀV = I,   V of shape (features, c)
@@ -72,32 +74,12 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, OutlierMixin, TransformerMixin, E
     Reference: Tsakiris & Vidal, *Dual principal component pursuit*, JMLR 2018; Zhu et al., NeurIPS 2018.
     """
 
-    def __init__(
-        self,
-        n_codimensions: Any = "auto",
-        *,
-        normalize: bool = True,
-        threshold: float | None = None,
-        contamination: Any = "auto",
-        standardize: Any = "auto",
-        method: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.n_codimensions = n_codimensions
-        self.normalize = normalize
-        self.threshold = threshold
-        self.contamination = contamination
-        self.standardize = standardize
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
+    n_codimensions: Any = "auto"
+    _: KW_ONLY
+    normalize: bool = True
+    threshold: float | None = None
+    contamination: Any = "auto"
+    standardize: Any = "auto"
 
     def problem(self, X: Any, y: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""
@@ -205,10 +187,6 @@ class DualPCP(ClassNamePrefixFeaturesOutMixin, OutlierMixin, TransformerMixin, E
             basis = basis @ np.linalg.svd(v, full_matrices=True)[0][:, 1:]
         self._note(f"{max(1, count)} of {d} directions are normals, found one after the other")
         return max(1, count)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def _looked_at(self, X: Any) -> Any:
         """X as the fitted model sees it."""

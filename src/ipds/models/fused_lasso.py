@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ._linear import Penalty, StructuredLinear, extended_bic
 from ._path import Point
 
 
+@dataclass(eq=False, repr=False)
 class FusedLasso(StructuredLinear):
     """Linear regression or classification with coefficients fused along the edges of a graph.
 
@@ -56,40 +58,11 @@ class FusedLasso(StructuredLinear):
     Kim, Sohn & Xing, *A multivariate regression approach to association analysis* (graph-guided), 2009.
     """
 
-    def __init__(
-        self,
-        alpha: Any = "bic",
-        *,
-        alpha_l1: float = 0.0,
-        edges: Any = None,
-        adjacency: Any = None,
-        loss: str = "squared",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        cv: Any = 5,
-        standardize: Any = "auto",
-        method: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.alpha = alpha
-        self.alpha_l1 = alpha_l1
-        self.edges = edges
-        self.adjacency = adjacency
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.cv = cv
-        self.standardize = standardize
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
+    alpha: Any = "bic"
+    _: KW_ONLY
+    alpha_l1: float = 0.0
+    edges: Any = None
+    adjacency: Any = None
 
     def _penalty(self, d: int, columns: int, alpha: float) -> Penalty:
         own = self._nonnegative("alpha_l1", self.alpha_l1)

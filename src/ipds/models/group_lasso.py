@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..operators import Grouping
 from ._linear import Penalty, StructuredLinear
 
 
+@dataclass(eq=False, repr=False)
 class OverlappingGroupLasso(StructuredLinear):
     """Linear regression or classification whose coefficients vanish by groups, which may overlap.
 
@@ -54,40 +56,11 @@ class OverlappingGroupLasso(StructuredLinear):
     Jenatton, Audibert & Bach, *Structured variable selection with sparsity-inducing norms*, JMLR 2011.
     """
 
-    def __init__(
-        self,
-        groups: Any = None,
-        alpha: Any = "bic",
-        *,
-        weights: Any = None,
-        alpha_l1: float = 0.0,
-        loss: str = "squared",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        cv: Any = 5,
-        standardize: Any = "auto",
-        method: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.groups = groups
-        self.alpha = alpha
-        self.weights = weights
-        self.alpha_l1 = alpha_l1
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.cv = cv
-        self.standardize = standardize
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
+    groups: Any = None
+    alpha: Any = "bic"
+    _: KW_ONLY
+    weights: Any = None
+    alpha_l1: float = 0.0
 
     def _grouping(self, d: int) -> Grouping:
         groups = [[j] for j in range(d)] if self.groups is None else self._numbered(self.groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ TRIAL = 500
 """Iterations at most of the solve that settles the sign."""
 
 
+@dataclass(eq=False, repr=False)
 class SparsePhaseRetrieval(RegressorMixin, Estimator):
     """A real, sparse signal v from intensities z ≈ |G v|², with or without D v ≥ 0.
 
@@ -56,28 +58,10 @@ class SparsePhaseRetrieval(RegressorMixin, Estimator):
     Candès, Li & Soltanolkotabi, *Phase retrieval via Wirtinger flow*, IEEE Trans. IT 2015.
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        D: Any = None,
-        n_nonzero: int | None = None,
-        method: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.alpha = alpha
-        self.D = D
-        self.n_nonzero = n_nonzero
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
+    alpha: float = 0.01
+    _: KW_ONLY
+    D: Any = None
+    n_nonzero: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ ENTRIES, FIRST, ROUNDS = 1_000_000, 50, 10
 """Entries of X beyond which solves begin with few features, how many at first, and times that others are added."""
 
 
+@dataclass(eq=False, repr=False)
 class SparseQuantileRegressor(RegressorMixin, Tuned):
     """A linear model of the τ-quantile of y, by few features.
 
@@ -62,37 +64,13 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
     quantile regression in high-dimensional sparse models*, Ann. Statist. 2011.
     """
 
-    def __init__(
-        self,
-        quantile: float = 0.5,
-        alpha: Any = "bic",
-        *,
-        fit_intercept: bool = True,
-        cv: Any = 5,
-        standardize: Any = "auto",
-        method: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.quantile = quantile
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.standardize = standardize
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    accepts_sparse = True
+    quantile: float = 0.5
+    alpha: Any = "bic"
+    _: KW_ONLY
+    fit_intercept: bool = True
+    cv: Any = 5
+    standardize: Any = "auto"
 
     def problem(self, X: Any, y: Any) -> Problem:
         """The optimisation problem behind `fit`; its objective is m times that of the model."""

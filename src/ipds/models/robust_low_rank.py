@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg as spla
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import adopted, threads_for_data
@@ -15,13 +15,14 @@ from ..functions.fixed_rank import near
 from ..functions.row_rank import joined, triangle
 from ..operators import Operator, Sampling, from_linear_operator
 from ..problem import Block, Problem
-from ._base import Estimator, fitting
+from ._base import Decomposition, fitting
 from ._dask import features_of, is_dask, require_finite
 from ._lad import least_absolute_deviations
 from ._rank import chosen_rank
 
 
-class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+@dataclass(eq=False, repr=False)
+class RobustLowRank(Decomposition):
     """The matrix of rank at most s nearest to the observed entries in the ℓ1 norm.
 
         min_V ‖P(V) - P(M)‖₁   subject to   rank V ≤ s,   P: the observed entries
@@ -67,26 +68,10 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     Reference: Candès, Li, Ma & Wright, *Robust principal component analysis?*, J. ACM 2011 (the convex relative).
     """
 
-    def __init__(
-        self,
-        rank: Any = "auto",
-        *,
-        standardize: Any = "auto",
-        method: Any = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.rank = rank
-        self.standardize = standardize
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
+    rank: Any = "auto"
+    _: KW_ONLY
+    standardize: Any = "auto"
+    tol: float = 1e-4
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -206,10 +191,6 @@ class RobustLowRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         check_is_fitted(self)
         rows = (X if is_dask(X) else np.asarray(X, dtype=float)) @ self.components_
         return self._frames(rows) if self.frame_shape_ else rows
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def _validated(self, X: Any, mask: Any) -> tuple[Any, np.ndarray | None]:
         """(X with 0 where not observed, the mask); no mask for Dask arrays, which must be observed in full."""

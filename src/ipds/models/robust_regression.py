@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ class Design(NamedTuple):
     """An array of the library and distribution that the constraint has."""
 
 
+@dataclass(eq=False, repr=False)
 class RobustSparseRegressor(RegressorMixin, Estimator):
     """Linear regression with at most s coefficients and gross errors in y.
 
@@ -88,39 +90,15 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
     Bertsimas, King & Mazumder, *Best subset selection via a modern optimization lens*, Ann. Statist. 2016.
     """
 
-    def __init__(
-        self,
-        sparsity: Any = "bic",
-        *,
-        fit_intercept: bool = True,
-        refit: str | None = "lad",
-        outlier_threshold: float = 3.5,
-        cv: Any = 5,
-        standardize: Any = "auto",
-        method: Any = "auto",
-        tol: float = 1e-5,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.sparsity = sparsity
-        self.fit_intercept = fit_intercept
-        self.refit = refit
-        self.outlier_threshold = outlier_threshold
-        self.cv = cv
-        self.standardize = standardize
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    accepts_sparse = True
+    sparsity: Any = "bic"
+    _: KW_ONLY
+    fit_intercept: bool = True
+    refit: str | None = "lad"
+    outlier_threshold: float = 3.5
+    cv: Any = 5
+    standardize: Any = "auto"
+    tol: float = 1e-5
 
     def problem(self, X: Any, y: Any, sparsity: int | None = None, sample_weight: Any = None) -> Problem:
         """The optimisation problem behind `fit`, in the scaled columns, equal samples as one of their total weight.

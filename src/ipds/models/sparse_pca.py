@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,7 +19,7 @@ from ..functions.covariance import Covariance, Gram
 from ..functions.row_covariance import RowCovariance
 from ..problem import Block, Problem
 from . import _moments as moments
-from ._base import Estimator, fitting
+from ._base import Decomposition, fitting
 from ._dask import features_of, is_dask
 from ._few_features import on_few_features
 from ._orthonormal import ColumnCardinality, orthonormal_on_support
@@ -31,7 +31,8 @@ LIGHT, STAGE, MOST = 0.2, 1500, 8
 """Weight of the penalty in the first stage of the ℓ0 variant, its iterations at most; components taken unasked."""
 
 
-class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+@dataclass(eq=False, repr=False)
+class SparsePCA(Decomposition):
     """Principal components with few nonzero loadings, orthonormal like those of PCA.
 
         min_V f(V) + α‖V‖₁   subject to   VᵀV = I,   V of shape (features, components)
@@ -86,39 +87,15 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Lagrangian approach for sparse principal component analysis*, Math. Prog. 2012.
     """
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        alpha: Any = "auto",
-        *,
-        formulation: str = "variance",
-        sparsity: int | None = None,
-        cv: Any = 5,
-        standardize: Any = "auto",
-        method: Any = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.n_components = n_components
-        self.alpha = alpha
-        self.formulation = formulation
-        self.sparsity = sparsity
-        self.cv = cv
-        self.standardize = standardize
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    accepts_sparse = True
+    n_components: int | float | None = None
+    alpha: Any = "auto"
+    _: KW_ONLY
+    formulation: str = "variance"
+    sparsity: int | None = None
+    cv: Any = 5
+    standardize: Any = "auto"
+    tol: float = 1e-4
 
     def problem(self, X: Any, y: Any = None) -> Problem:
         """The optimisation problem behind `fit`."""
@@ -198,10 +175,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         not leave them.
         """
         return walked(self, X, alphas)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def _validated(self, X: Any) -> Any:
         if not isinstance(self.alpha, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ class Trend(NamedTuple):
         return dict(zip(self.t[places + len(self.values) - 1].tolist(), change[places].tolist(), strict=True))
 
 
+@dataclass(eq=False, repr=False)
 class TrendFilter(RegressorMixin, Tuned):
     """A signal as a piecewise polynomial: constant, linear, quadratic or cubic between few knots.
 
@@ -89,28 +91,10 @@ class TrendFilter(RegressorMixin, Tuned):
     polynomial estimation via trend filtering*, Ann. Statist. 2014.
     """
 
-    def __init__(
-        self,
-        order: int = 1,
-        alpha: Any = "bic",
-        *,
-        cv: int = 5,
-        method: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        progress: bool = False,
-        checkpoint: Any = None,
-    ):
-        self.order = order
-        self.alpha = alpha
-        self.cv = cv
-        super().__init__(
-            method, tol, max_iter, time_limit, warm_start, random_state, verbose, progress, checkpoint
-        )
+    order: int = 1
+    alpha: Any = "bic"
+    _: KW_ONLY
+    cv: int = 5
 
     _coarse = 1e-5  # knots are counted, and a rough solution has some too many
     _patience = 100  # a signal with a period has its best criterion far beyond a hill
