@@ -1,4 +1,9 @@
-"""Linear maps A_i of the constraint Σ A_i x_i = b."""
+"""Linear maps A_i of the constraint Σ A_i x_i = b.
+
+`base` says what a map offers (`apply`, `adjoint`, `norm`, the extreme eigenvalues of A Aᵀ) and holds the algebra A @
+B, A + B, c·A, A.T; `maps` holds numbers, matrices and diagonals, the other files one family each. `wrapping` and
+`adapters` take maps of other libraries and of users, `spectrum` finds norms and eigenvalues, `absolute` is |A|.
+"""
 
 from .arranging import Permute, SumOver
 from .base import Compose, Operator, Scaled, Sum, Transpose

@@ -10,21 +10,19 @@ import numpy as np
 
 from .._arrays import Array, Shape
 from . import spectrum
-from .base import Operator
+from .one_shape import OfOneShape
 
 
-class UserOperator(Operator):
+class UserOperator(OfOneShape):
     """An object with `apply` and `adjoint`; `norm` (a number or a method) as it states it, else by Lanczos."""
+
+    called = "the operator"
+    is_natural = False
 
     def __init__(self, operator: Any, shape: Shape):
         self.operator = operator
         self.shape = shape
-        self._output = tuple(operator.apply(np.zeros(shape)).shape)
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"the operator acts on shape {self.shape}, not {tuple(shape)}")
-        return self._output
+        self.output = tuple(operator.apply(np.zeros(shape)).shape)
 
     def apply(self, x: Array) -> Array:
         return self.operator.apply(x)
@@ -42,9 +40,6 @@ class UserOperator(Operator):
             return np.asarray(self.adjoint(self.apply(v.reshape(self.shape)))).ravel()
 
         return math.sqrt(spectrum.lanczos_upper(gram, math.prod(self.shape)))
-
-    def norm(self) -> float:
-        return self._norm
 
     def __repr__(self) -> str:
         return f"UserOperator({type(self.operator).__name__})"

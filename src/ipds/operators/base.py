@@ -42,9 +42,16 @@ class Operator(ABC):
     def adjoint(self, y: Array) -> Array:
         """Aᵀ y."""
 
-    @abstractmethod
     def norm(self) -> float:
-        """The spectral norm ‖A‖, or an upper bound close to it."""
+        """The spectral norm ‖A‖, or an upper bound close to it; by default found on the natural shape, once."""
+        return self._norm
+
+    @cached_property
+    def _norm(self) -> float:
+        shape = self.natural_shape()
+        if shape is None:
+            raise NotImplementedError(f"{type(self).__name__} offers no norm")
+        return math.sqrt(spectrum.operator_norm_squared(self, shape))
 
     @property
     def is_zero(self) -> bool:
@@ -167,11 +174,6 @@ class Scaled(Operator):
     def norm(self) -> float:
         return abs(self.scale) * self.inner.norm()
 
-    @property
-    def is_zero(self) -> bool:
-        """Whether A = 0."""
-        return self.norm() == 0
-
     def extremes(self, shape: Shape) -> tuple[float, float]:
         lower, upper = self.inner.extremes(shape)
         return self.scale**2 * lower, self.scale**2 * upper
@@ -224,9 +226,6 @@ class Compose(Operator):
     def _norm(self) -> float:
         return tightened(self, self.left.norm() * self.right.norm())
 
-    def norm(self) -> float:
-        return self._norm
-
     def __repr__(self) -> str:
         return f"({self.left!r} @ {self.right!r})"
 
@@ -271,9 +270,6 @@ class Sum(Operator):
     @cached_property
     def _norm(self) -> float:
         return tightened(self, sum(term.norm() for term in self.terms))
-
-    def norm(self) -> float:
-        return self._norm
 
     def __repr__(self) -> str:
         return "(" + " + ".join(map(repr, self.terms)) + ")"

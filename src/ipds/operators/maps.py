@@ -175,9 +175,6 @@ class Matrix(Operator):
     def _norm(self) -> float:
         return math.sqrt(spectrum.matrix_norm_squared(self._numeric))
 
-    def norm(self) -> float:
-        return self._norm
-
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return self._extremes
 

@@ -11,6 +11,8 @@ class OfOneShape(Operator):
 
     shape: Shape
     output: Shape
+    is_natural = True
+    """Whether `natural_shape` is the shape: not for maps that any shape would do for, where norms are known anyway."""
 
     @property
     def called(self) -> str:
@@ -26,4 +28,4 @@ class OfOneShape(Operator):
         return self.shape
 
     def natural_shape(self) -> Shape | None:
-        return self.shape
+        return self.shape if self.is_natural else None

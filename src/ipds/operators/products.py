@@ -10,7 +10,6 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape, all_finite, asarray, namespace, to_numpy
-from . import spectrum
 from .base import Operator
 from .maps import Matrix
 from .wrapping import as_operator
@@ -199,13 +198,6 @@ class Toeplitz(Operator):
 
     def adjoint(self, y: Array) -> Array:
         return self._filtered(y, self._response.conj(), self.row.size)
-
-    @cached_property
-    def _norm(self) -> float:
-        return math.sqrt(spectrum.operator_norm_squared(self, (self.row.size,)))
-
-    def norm(self) -> float:
-        return self._norm
 
     def as_matrix(self, shape: Shape) -> Any:
         """The matrix while it has at most DENSE entries: the point of the map is not to form it."""

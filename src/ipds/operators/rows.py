@@ -76,9 +76,6 @@ class RowMatrix(Operator):
         gram = lambda v: to_numpy(self.adjoint(self.apply(v)))  # noqa: E731
         return math.sqrt(spectrum.lanczos_upper(gram, self.matrix.shape[1]))
 
-    def norm(self) -> float:
-        return self._norm
-
     @cached_property
     def is_zero(self) -> bool:
         """Whether A = 0, without a decomposition."""

@@ -12,6 +12,7 @@ import scipy
 
 from .._arrays import Array, Shape, namespace, zeros
 from .base import Operator, as_shape, common_shape, require_operator, tightened
+from .one_shape import OfOneShape
 
 
 class _Parts(Operator):
@@ -22,9 +23,6 @@ class _Parts(Operator):
     @cached_property
     def _norm(self) -> float:
         return tightened(self, math.sqrt(sum(part.norm() ** 2 for part in self.parts)))
-
-    def norm(self) -> float:
-        return self._norm
 
     @property
     def is_zero(self) -> bool:
@@ -83,7 +81,7 @@ class Stack(_Parts):
         return _stacked_matrix([part.as_matrix(shape) for part in self.parts])
 
 
-class FlatStack(_Parts):
+class FlatStack(_Parts, OfOneShape):
     """x ↦ (A₁ x, A₂ x, …) as one vector: every result flattened row by row, one after another.
 
     `shape` is the block's shape. The results may have any shapes, `outputs`; `slices` holds the place of each in the
@@ -107,19 +105,12 @@ class FlatStack(_Parts):
         ends = [int(e) for e in np.cumsum([math.prod(o) for o in self.outputs])]
         self.slices = [slice(e - math.prod(o), e) for e, o in zip(ends, self.outputs, strict=True)]
         self.gram = _sum_of_grams(self.parts)
+        self.output = (self.size,)
 
     @property
     def size(self) -> int:
         """Length of the vector A x."""
         return self.slices[-1].stop
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"FlatStack acts on shape {self.shape}, not {tuple(shape)}")
-        return (self.size,)
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
 
     def natural_shape(self) -> Shape | None:
         return None if common_shape(self.parts) is None else self.shape
@@ -142,7 +133,7 @@ class FlatStack(_Parts):
         return _stacked_matrix([part.as_matrix(shape) for part in self.parts])
 
 
-class Reshape(Operator):
+class Reshape(OfOneShape):
     """x ↦ the entries of x, row by row, in the shape `output`: by default as one vector. Aᵀ = A⁻¹.
 
     >>> Reshape((2, 2)).apply(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -150,6 +141,7 @@ class Reshape(Operator):
     """
 
     gram = 1.0
+    is_natural = False
 
     def __init__(self, shape: Shape | int, output: Shape | int | None = None):
         self.shape = as_shape(shape)
@@ -158,14 +150,6 @@ class Reshape(Operator):
             raise ValueError(
                 f"Reshape: shapes {self.shape} and {self.output} differ in their number of entries"
             )
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"Reshape acts on shape {self.shape}, not {tuple(shape)}")
-        return self.output
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
 
     def apply(self, x: Array) -> Array:
         return namespace(x).reshape(x, self.output)
@@ -186,7 +170,7 @@ class Reshape(Operator):
         return f"Reshape({self.shape} to {self.output})"
 
 
-class Segment(Operator):
+class Segment(OfOneShape):
     """u ↦ u[start : start + N] in the shape `output` of N entries, for vectors u of length `size`. A Aᵀ = I.
 
     >>> A = Segment(5, 1, (2, 2))
@@ -197,22 +181,17 @@ class Segment(Operator):
     array([0., 1., 1., 1., 1.])
     """
 
+    is_natural = False
+
     def __init__(self, size: int, start: int, output: Shape | int):
         self.size, self.start, self.output = int(size), int(start), as_shape(output)
+        self.shape = (self.size,)
         self.stop = self.start + math.prod(self.output)
         if not 0 <= self.start <= self.stop <= self.size:
             raise ValueError(
                 f"Segment: entries {self.start}..{self.stop - 1} do not lie in a vector of length {self.size}"
             )
         self.gram = 1.0 if self.stop - self.start == self.size else None
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != (self.size,):
-            raise ValueError(f"Segment acts on vectors of length {self.size}, not on shape {tuple(shape)}")
-        return self.output
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return (self.size,)
 
     def apply(self, x: Array) -> Array:
         return namespace(x).reshape(x[self.start : self.stop], self.output)
@@ -234,24 +213,18 @@ class Segment(Operator):
         return f"Segment({self.start}:{self.stop} of {self.size}, as {self.output})"
 
 
-class ZeroMap(Operator):
+class ZeroMap(OfOneShape):
     """x ↦ 0 in the shape `output`, for blocks of `shape`: the rows of a stack in which a block has no part.
 
     >>> ZeroMap(2, 3).apply(np.ones(2))
     array([0., 0., 0.])
     """
 
+    gram = 0.0
+    is_natural = False
+
     def __init__(self, shape: Shape | int, output: Shape | int):
         self.shape, self.output = as_shape(shape), as_shape(output)
-        self.gram = 0.0
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"ZeroMap acts on shape {self.shape}, not {tuple(shape)}")
-        return self.output
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.shape
 
     def apply(self, x: Array) -> Array:
         return zeros(self.output, x)

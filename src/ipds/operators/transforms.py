@@ -86,9 +86,6 @@ class Convolution(Operator):
             peak /= math.cos(math.pi * (k - 1) / n)
         return min(math.sqrt(peak), float(np.sum(np.abs(self.kernel))))
 
-    def norm(self) -> float:
-        return self._norm
-
     def __repr__(self) -> str:
         return f"Convolution(kernel of shape {self.kernel.shape}, {self.mode})"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import scipy
 
 from .._arrays import Array, Shape, adopted, asarray, is_array, to_numpy
 from ..distributed import Rows
-from . import spectrum
 from .base import Operator, as_shape
 from .maps import Identity, Matrix
 from .one_shape import OfOneShape
@@ -46,13 +44,6 @@ class Flattened(OfOneShape):
         if type(y) is np.ndarray:
             return self.linear.rmatvec(y.reshape(-1)).reshape(self.shape)
         return asarray(self.linear.rmatvec(to_numpy(y).reshape(-1)).reshape(self.shape), like=y)
-
-    @cached_property
-    def _norm(self) -> float:
-        return math.sqrt(spectrum.operator_norm_squared(self, self.shape))
-
-    def norm(self) -> float:
-        return self._norm
 
     def __repr__(self) -> str:
         return f"Flattened({self.linear.shape[0]}x{self.linear.shape[1]})"
