@@ -18,6 +18,7 @@ from .domain import Domain
 from .far import is_zero, receding_by_bounds, recession_by_slopes, support_by_bounds
 from .hessians import Products, difference
 from .kinks import Groups, Kinks
+from .rescaling import Powers, in_units, one_unit, units
 
 if TYPE_CHECKING:
     from .faces import Face
@@ -41,6 +42,8 @@ class Nonsmooth(OnExpressions, ABC):
     """Whether h is the indicator of isolated points: each of them is critical, whatever the other forces."""
     domain: Domain | None = None
     """The open set on which h is finite, for functions with logarithms."""
+    unit_powers: Powers | None = None
+    """(parameter, power) of all parameters that u ↦ h(d·u) has times d to the power, where nothing else changes."""
     has_faces: bool = False
     """Whether `face` may answer with free entries (`faces.Coordinates`)."""
 
@@ -82,9 +85,12 @@ class Nonsmooth(OnExpressions, ABC):
     def rescaled(self, d: float | Array) -> Nonsmooth | None:
         """The function u ↦ h(d·u) for d > 0, a number or an array that broadcasts to the block and has as many axes.
 
-        None where it is none of the functions known here.
+        None where it is none of the functions known here. By `unit_powers`; unless h is a sum over entries, for one
+        number d only.
         """
-        return None
+        powers = self.unit_powers
+        unit = None if powers is None else units(d) if self.is_entrywise else one_unit(d)
+        return None if unit is None or powers is None else in_units(self, unit, powers)
 
     def soften(self, u: Array, s: float) -> tuple[Any, Array]:
         """(value, gradient) at u of a smooth function near a convex h, the gradient Lipschitz with the constant 1/s.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .._arrays import Array, namespace, scalar, truth
 from ._arguments import count, number
@@ -64,6 +63,8 @@ class TrimmedSquares(Nonsmooth):
     array([ 0.5, -8. ,  1. ])
     """
 
+    unit_powers = (("lam", 2),)
+
     def __init__(self, k: int, lam: float = 1.0) -> None:
         self.k = count("TrimmedSquares", "k", k)
         self.lam = number("TrimmedSquares", "lam", lam, above=0.0, or_equal=True)
@@ -88,7 +89,3 @@ class TrimmedSquares(Nonsmooth):
 
     def subgradient(self, x: Array) -> Array:
         return 2.0 * self.lam * self._rest(x)
-
-    def rescaled(self, d: float | Any) -> TrimmedSquares | None:
-        """u ↦ h(d·u): the weight times d² for a number d; None for others, as they change the order."""
-        return TrimmedSquares(self.k, self.lam * float(d) ** 2) if getattr(d, "ndim", 0) == 0 else None

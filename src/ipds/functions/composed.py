@@ -28,6 +28,7 @@ class Composed(Smooth):
     def __init__(self, f: Smooth, A: Any, shift: float | Array = 0.0) -> None:
         self.f, self.A = required_smooth(f, "Composed"), as_operator(A)
         self.shift = bound("Composed", "shift", shift)
+        self.is_quadratic = self.f.is_quadratic
 
     def inner(self, x: Array) -> Array:
         """A x + shift."""
@@ -56,11 +57,6 @@ class Composed(Smooth):
     def is_convex(self) -> bool | None:  # type: ignore[override]
         """True where f is; a nonconvex f may be convex on the range of A."""
         return True if self.f.is_convex else None
-
-    @property
-    def is_quadratic(self) -> bool:  # type: ignore[override]
-        """Whether f is."""
-        return self.f.is_quadratic
 
     @property
     def domain(self) -> Domain | None:  # type: ignore[override]
@@ -100,6 +96,7 @@ class SmoothSum(Smooth):
         if not terms:
             raise ValueError("SmoothSum: terms must not be empty")
         self.terms = [required_smooth(f, f"SmoothSum: term {k}") for k, f in enumerate(terms)]
+        self.is_quadratic = all(f.is_quadratic for f in self.terms)
 
     def __call__(self, x: Array) -> float:
         return sum(f(x) for f in self.terms)
@@ -129,11 +126,6 @@ class SmoothSum(Smooth):
         if len(curved) == 1:
             return curved[0].is_convex
         return True if all(f.is_convex for f in curved) else None
-
-    @property
-    def is_quadratic(self) -> bool:  # type: ignore[override]
-        """Whether all terms are."""
-        return all(f.is_quadratic for f in self.terms)
 
     @property
     def domain(self) -> Domain | None:  # type: ignore[override]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Self
-
-import numpy as np
 
 from .._arrays import Array
 from .far import vanishes
@@ -16,6 +13,7 @@ class ConvexCone(Indicator):
     """A closed convex cone K: λx ∈ K for x ∈ K and λ ≥ 0; a subclass gives `contains` and `project`."""
 
     is_convex = True
+    unit_powers = ()
 
     def support(self, y: Array) -> float:
         """sup ⟨y, x⟩ over the cone: 0 for y in its polar cone, where the projection is 0; else ∞."""
@@ -28,7 +26,3 @@ class ConvexCone(Indicator):
     def recession(self, d: Array) -> float:
         """0 for d in the cone, else ∞."""
         return 0.0 if vanishes(d - self.project(d), 1.0, d) else math.inf
-
-    def rescaled(self, d: float | Array) -> Self | None:
-        """u ↦ h(d·u): the same for a number d; None for others."""
-        return self if np.ndim(d) == 0 else None

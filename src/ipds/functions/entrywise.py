@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import PIECE, Array, Shape, is_traced, magnitude, namespace, scalar, to_numpy
+from .._arrays import PIECE, Array, is_traced, magnitude, namespace, scalar, to_numpy
 from ._arguments import bound
 from .base import Nonsmooth
 from .scalar import fit, own_step
@@ -92,13 +92,6 @@ class Entrywise(Nonsmooth):
         xp = namespace(y)
         inside = xp.all(y == 0) if self.domain is None else xp.all(y <= 0)
         return 0.0 if bool(inside) else math.inf
-
-
-def size_over(steepest: float | Array, shape: Shape) -> float:
-    """Norm of the slopes of all entries of a block: the Lipschitz constant of their sum."""
-    if type(steepest) is float:
-        return steepest * math.sqrt(math.prod(shape)) if steepest else 0.0
-    return float(np.linalg.norm(np.broadcast_to(to_numpy(steepest), shape)))
 
 
 def finite(owner: str, name: str, value: Any) -> float | Array:

@@ -9,9 +9,9 @@ import numpy as np
 
 from .._arrays import Array, Shape, is_traced, namespace, to_numpy
 from ._arguments import weight
-from .entrywise import Entrywise, finite, size_over
+from .entrywise import Entrywise, finite
 from .omega import logarithm, omega
-from .scalar import fit, select
+from .scalar import fit, select, size_over
 
 
 class Exponential(Entrywise):
@@ -26,6 +26,7 @@ class Exponential(Entrywise):
     """
 
     is_differentiable = True
+    unit_powers = (("rate", 1),)
 
     def __init__(self, lam: float | Array = 1.0, rate: float | Array = 1.0) -> None:
         self.lam, self.rate = weight("Exponential", "lam", lam), finite("Exponential", "rate", rate)
@@ -63,10 +64,6 @@ class Exponential(Entrywise):
     def bend(self, x: Array) -> Array:
         return fit(self.rate, x) ** 2 * self.terms(x)
 
-    def rescaled(self, d: float | Array) -> Exponential:
-        """u ↦ h(d·u), d > 0: the rates times d."""
-        return Exponential(self.lam, self.rate * d)
-
 
 class LogisticLoss(Entrywise):
     """h(x) = Σ λ_i log(1 + exp(-a_i x_i)), a = label · scale, labels -1 and 1 (or 0 and 1, read as -1 and 1).
@@ -82,6 +79,7 @@ class LogisticLoss(Entrywise):
     """
 
     is_differentiable = True
+    unit_powers = (("scale", 1),)
 
     def __init__(
         self, labels: float | Array = 1.0, lam: float | Array = 1.0, scale: float | Array = 1.0
@@ -128,10 +126,6 @@ class LogisticLoss(Entrywise):
 
     def largest_bend(self) -> float:
         return 0.25 * float(np.max(to_numpy(self.lam * self.scale**2), initial=0.0))
-
-    def rescaled(self, d: float | Array) -> LogisticLoss:
-        """u ↦ h(d·u), d > 0: the scale times d."""
-        return LogisticLoss(self.labels, self.lam, self.scale * d)
 
 
 def logistic_root(xp: Any, q: Array, c: float | Array) -> Array:

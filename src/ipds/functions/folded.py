@@ -14,7 +14,7 @@ from .._arrays import Array, either
 from ._arguments import number, weight
 from .base import Nonsmooth
 from .calculus import Scaled
-from .rescaling import one_unit, units
+from .rescaling import one_unit
 from .scalar import ScalarPenalty, cap_and_sign, fit, floor_at_zero, keep, select
 from .thresholding import soft_below
 
@@ -28,6 +28,7 @@ class MCP(ScalarPenalty):
     """
 
     is_piecewise_quadratic = True
+    unit_powers = (("lam", 1), ("gamma", -2))
 
     def __init__(self, lam: float | Array = 1.0, gamma: float | Array = 3.0) -> None:
         super().__init__(lam)
@@ -68,11 +69,6 @@ class MCP(ScalarPenalty):
         # no stationary point without a bend: a guess more
         middle = (x - lam * step) / select(xp, bend > 0, bend, 1.0)
         return [middle, gamma * lam + 0.0 * x, x]
-
-    def rescaled(self, d: float | Array) -> MCP:
-        """λd·a - d²a²/(2γ): the weights times d, γ divided by d²."""
-        d = units(d)
-        return MCP(self.lam * d, self.gamma / (d * d))
 
 
 class SCAD(ScalarPenalty):

@@ -13,7 +13,7 @@ from .entrywise import Entrywise
 from .faces import Support
 from .joint import pair
 from .logarithmic import NegativeLog, Poisson
-from .scalar import fit, keep, one_step, own_step
+from .scalar import ScalarPenalty, fit, keep, one_step, own_step
 from .sets import Box, NonNegative
 from .sparse_sets import Binary, Cardinality, RowCardinality
 from .squares import SumSquares
@@ -151,12 +151,12 @@ class FewOf(Nonsmooth):
         return np.where(np.where(g < 0, hi > 0, lo < 0), np.abs(g), 0.0)
 
 
-@pair((Cardinality, RowCardinality), (Box, NonNegative, Binary, Entrywise, Clipped))
+@pair((Cardinality, RowCardinality), (Box, NonNegative, Binary, Entrywise, ScalarPenalty, Clipped))
 def _few(few: Any, inner: Any) -> Nonsmooth | None:
-    if isinstance(inner, Clipped):
-        if not (_holds_zero(inner.box) and _finite_at_zero(inner.h)):
-            return None
-    elif not (_finite_at_zero(inner) if isinstance(inner, Entrywise) else _holds_zero(inner)):
+    h, c = (inner.h, inner.box) if isinstance(inner, Clipped) else (inner, inner)
+    if isinstance(h, NegativeLog | Poisson):  # infinite at 0
+        return None
+    if isinstance(c, Box | NonNegative | Binary) and not _holds_zero(c):
         return None
     return FewOf(few, inner)
 
@@ -167,7 +167,3 @@ def _holds_zero(c: Box | NonNegative | Binary) -> bool:
         return 0.0 in (c.lo, c.hi)
     lo, hi = bounds(c)
     return bool(np.all(to_numpy(lo) <= 0) and np.all(to_numpy(hi) >= 0))
-
-
-def _finite_at_zero(h: Entrywise) -> bool:
-    return not isinstance(h, NegativeLog | Poisson)

@@ -30,6 +30,7 @@ class Jumps(Nonsmooth):
     """
 
     is_convex = False
+    unit_powers = ()
 
     def __init__(self, lam: float = 1.0) -> None:
         self.lam = number("Jumps", "lam", lam, above=0.0, or_equal=True)
@@ -55,10 +56,6 @@ class Jumps(Nonsmooth):
     def lipschitz(self, shape: Shape) -> float:
         """∞: it jumps."""
         return np.inf if shape and shape[0] > 1 and self.lam > 0 else 0.0
-
-    def rescaled(self, d: float | Array) -> Jumps | None:
-        """The same; None where d is not one number, which would make jumps of none."""
-        return Jumps(self.lam) if np.ndim(d) == 0 else None
 
 
 class Increments(L0):

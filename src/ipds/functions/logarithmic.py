@@ -46,6 +46,7 @@ class Entropy(Entrywise):
     """
 
     is_differentiable = True
+    unit_powers = (("lam", 1), ("reference", -1))
 
     def __init__(self, lam: float | Array = 1.0, reference: float | Array = 1.0) -> None:
         self.lam = weight("Entropy", "lam", lam)
@@ -85,10 +86,6 @@ class Entropy(Entrywise):
     def bend(self, x: Array) -> Array:
         return fit(self.lam, x) / x
 
-    def rescaled(self, d: float | Array) -> Entropy:
-        """u ↦ h(d·u), d > 0: the weights times d, the reference divided by d."""
-        return Entropy(self.lam * d, self.reference / d)
-
 
 def positive_root(xp: Any, b: Array, q: float | Array) -> tuple[Array, Array]:
     """(u, r): u ≥ 0 the larger root of u² - b u - q = 0, q ≥ 0, without cancellation, and r = √(b² + 4q)."""
@@ -122,6 +119,7 @@ class Poisson(Entrywise):
     """
 
     is_differentiable = True
+    unit_powers = (("exposure", 1),)
 
     def __init__(self, y: float | Array, lam: float | Array = 1.0, exposure: float | Array = 1.0) -> None:
         name = type(self).__name__
@@ -162,10 +160,6 @@ class Poisson(Entrywise):
     def bend(self, x: Array) -> Array:
         return fit(self.lam, x) * fit(self.y, x) / (x * x)
 
-    def rescaled(self, d: float | Array) -> Poisson:
-        """u ↦ h(d·u), d > 0: the exposure times d."""
-        return type(self)(self.y, self.lam, self.exposure * d)
-
 
 class KLDivergence(Poisson):
     """h(x) = Σ λ_i (y_i log(y_i/(e_i x_i)) - y_i + e_i x_i), the divergence of e·x from y: ≥ 0, and 0 where e·x = y.
@@ -202,6 +196,7 @@ class NegativeLog(Entrywise):
     """
 
     is_differentiable = True
+    unit_powers = (("unit", -1),)
 
     def __init__(self, lam: float | Array = 1.0, unit: float | Array = 1.0) -> None:
         self.lam = weight("NegativeLog", "lam", lam)
@@ -233,7 +228,3 @@ class NegativeLog(Entrywise):
 
     def bend(self, x: Array) -> Array:
         return fit(self.lam, x) / (x * x)
-
-    def rescaled(self, d: float | Array) -> NegativeLog:
-        """u ↦ h(d·u), d > 0: the unit divided by d."""
-        return NegativeLog(self.lam, self.unit / d)

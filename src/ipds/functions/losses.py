@@ -43,9 +43,9 @@ class LinearModel(Smooth):
 
     G: Operator
 
-    @abstractmethod
     def _value(self, u: Array) -> float:
         """φ(u)."""
+        return self._value_and_slope(u)[0]
 
     @abstractmethod
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
@@ -54,6 +54,16 @@ class LinearModel(Smooth):
     @abstractmethod
     def row_curvature(self, u: Array) -> Array:
         """φ''(u) of every row, for a φ that is a sum over rows: ∇²f(x) = Gᵀ diag(φ''(G x)) G."""
+
+    def largest_bend(self) -> float | None:
+        """sup φ'', None where there is none."""
+        return 1.0
+
+    @cached_property
+    def lipschitz(self) -> float | None:  # type: ignore[override]
+        """sup φ''·‖G‖², computed when first asked for."""
+        bend = self.largest_bend()
+        return None if bend is None else bend * self.G.norm() ** 2
 
     def __call__(self, x: Array) -> float:
         return self._value(self.G.apply(x))
@@ -99,9 +109,6 @@ class LeastSquares(LinearModel):
         self.G = as_operator(G)
         self.y = data("LeastSquares", "y", y, self.G)
 
-    def _value(self, u: Array) -> float:
-        return self._value_and_slope(u)[0]
-
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         residual = u - self.y
         return 0.5 * dot(residual, residual), residual
@@ -115,11 +122,6 @@ class LeastSquares(LinearModel):
     def recession(self, d: Array) -> float:
         """0 where G d = 0, else ∞."""
         return 0.0 if vanishes(self.G.apply(d), self.G.norm(), d) else math.inf
-
-    @cached_property
-    def lipschitz(self) -> float:  # type: ignore[override]
-        """‖G‖², computed when first asked for."""
-        return self.G.norm() ** 2
 
 
 class HuberLoss(LinearModel):
@@ -137,9 +139,6 @@ class HuberLoss(LinearModel):
         self.y = data("HuberLoss", "y", y, self.G)
         self.delta = float(delta)
 
-    def _value(self, u: Array) -> float:
-        return self._value_and_slope(u)[0]
-
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         residual = u - self.y
         clipped = namespace(residual).clip(residual, -self.delta, self.delta)
@@ -153,11 +152,6 @@ class HuberLoss(LinearModel):
     def recession(self, d: Array) -> float:
         """δ Σ |(G d)_i|."""
         return self.delta * absolute_sum(self.G.apply(d))
-
-    @cached_property
-    def lipschitz(self) -> float:  # type: ignore[override]
-        """‖G‖², computed when first asked for."""
-        return self.G.norm() ** 2
 
 
 class Logistic(LinearModel):
@@ -204,10 +198,8 @@ class Logistic(LinearModel):
         half = xp.tanh(0.5 * xp.abs(u))
         return self.weights * 0.25 * (1.0 - half) * (1.0 + half)
 
-    @cached_property
-    def lipschitz(self) -> float:  # type: ignore[override]
-        """max(c)‖G‖²/4, computed when first asked for."""
-        return 0.25 * float(np.max(to_numpy(self.weights), initial=0.0)) * self.G.norm() ** 2
+    def largest_bend(self) -> float:
+        return 0.25 * float(np.max(to_numpy(self.weights), initial=0.0))
 
 
 def data(name: str, argument: str, value: Any, G: Operator | None, parts: int = 1) -> Array:

@@ -11,7 +11,6 @@ from .._arrays import Array, Shape, absolute_sum, namespace, to_numpy
 from ._arguments import weight
 from .base import Nonsmooth
 from .kinks import Kinks
-from .rescaling import units
 from .scalar import ScalarPenalty, fit, pseudo_huber, soft
 
 
@@ -25,6 +24,7 @@ class Zero(Nonsmooth):
 
     is_convex = True
     is_entrywise = True
+    unit_powers = ()
 
     def __call__(self, x: Array) -> float:
         return 0.0
@@ -35,10 +35,6 @@ class Zero(Nonsmooth):
     def prox_jacobian(self, v: Array, step: float | Array) -> Array:
         """1 everywhere."""
         return namespace(v).ones_like(v)
-
-    def rescaled(self, d: float | Array) -> Zero:
-        """Itself."""
-        return self
 
     def lipschitz(self, shape: Shape) -> float:
         return 0.0
@@ -61,6 +57,7 @@ class L1(ScalarPenalty):
     """
 
     is_convex = True
+    unit_powers = (("lam", 1),)
 
     def __call__(self, x: Array) -> float:
         return self.lam * absolute_sum(x) if type(self.lam) is float else super().__call__(x)
@@ -90,10 +87,6 @@ class L1(ScalarPenalty):
         """Slopes -λ and λ on both sides of 0."""
         return Kinks(-self.lam, self.lam)
 
-    def rescaled(self, d: float | Array) -> L1:
-        """The weights times d."""
-        return L1(self.lam * units(d))
-
 
 class ElasticNet(ScalarPenalty):
     """h(x) = Σ λ_i |x_i| + μ_i x_i²/2 with λ = l1, μ = l2; prox(v, s) = soft(v, sλ)/(1 + sμ).
@@ -102,6 +95,7 @@ class ElasticNet(ScalarPenalty):
     """
 
     is_convex = True
+    unit_powers = (("lam", 1), ("l2", 2))
 
     def __init__(self, l1: float | Array = 1.0, l2: float | Array = 1.0) -> None:
         self.lam = weight("ElasticNet", "l1", l1)
@@ -134,11 +128,6 @@ class ElasticNet(ScalarPenalty):
         u *= 1.0 / (1.0 + step * fit(self.l2, v))
         return u
 
-    def rescaled(self, d: float | Array) -> ElasticNet:
-        """l1 times d, l2 times d²."""
-        d = units(d)
-        return ElasticNet(self.lam * d, self.l2 * d * d)
-
 
 class Huber(ScalarPenalty):
     """h(x) = Σ λ_i H(x_i), H(a) = a²/2 up to |a| = δ_i, then δ_i|a| - δ_i²/2.
@@ -149,6 +138,7 @@ class Huber(ScalarPenalty):
 
     is_convex = True
     _kink_at_zero = False
+    unit_powers = (("lam", 2), ("delta", -1))
 
     def __init__(self, lam: float | Array = 1.0, delta: float | Array = 1.0) -> None:
         super().__init__(lam)
@@ -176,8 +166,3 @@ class Huber(ScalarPenalty):
         a = xp.abs(v)
         # not v minus something almost as large: with c ≫ 1 that would leave few digits of v/(1 + c)
         return xp.copysign(xp.maximum(a * (1.0 / (1.0 + c)), a - c * fit(self.delta, v)), v)
-
-    def rescaled(self, d: float | Array) -> Huber:
-        """λ H_δ(d·a) = λd² H_{δ/d}(a)."""
-        d = units(d)
-        return Huber(self.lam * d * d, self.delta / d)

@@ -31,6 +31,9 @@ class PhaseRetrieval(LinearModel):
         self.G = Matrix(_stack_parts(G)) if self._complex else as_operator(G)
         self.z = data("PhaseRetrieval", "z", z, self.G, parts=2 if self._complex else 1)
 
+    def largest_bend(self) -> None:
+        """None: φ is of fourth order."""
+
     def _value(self, u: Array) -> float:
         residual = self._power(u) - self.z
         return 0.5 * dot(residual, residual)

@@ -6,9 +6,9 @@ from typing import Any
 
 from .._arrays import Array, Shape, namespace
 from ._arguments import number, weight
-from .entrywise import Entrywise, finite, size_over, sizes
+from .entrywise import Entrywise, finite, sizes
 from .kinks import Kinks
-from .scalar import fit
+from .scalar import fit, size_over
 
 
 class Quantile(Entrywise):
@@ -21,6 +21,8 @@ class Quantile(Entrywise):
     >>> Quantile(0.9).prox(np.array([2.0, 0.5, -2.0]), 1.0)
     array([ 1.1,  0. , -1.9])
     """
+
+    unit_powers = (("lam", 1),)
 
     def __init__(self, tau: float = 0.5, lam: float | Array = 1.0) -> None:
         self.tau = number("Quantile", "tau", tau, above=0.0)
@@ -52,10 +54,6 @@ class Quantile(Entrywise):
     def lipschitz(self, shape: Shape) -> float:
         return size_over(self.lam * max(self.tau, 1.0 - self.tau), shape)
 
-    def rescaled(self, d: float | Array) -> Quantile:
-        """u ↦ h(d·u), d > 0: the weights times d."""
-        return Quantile(self.tau, self.lam * d)
-
     def kinks(self, shape: Shape) -> Kinks:
         """Slopes λ(τ - 1) and λτ on both sides of 0."""
         return Kinks(self.lam * (self.tau - 1.0), self.lam * self.tau)
@@ -71,6 +69,8 @@ class Hinge(Entrywise):
     >>> Hinge().prox(np.array([2.0, 0.5, -2.0]), 1.0)
     array([ 2.,  1., -1.])
     """
+
+    unit_powers = (("lam", 1), ("margin", -1))
 
     def __init__(self, lam: float | Array = 1.0, margin: float | Array = 1.0) -> None:
         self.lam, self.margin = weight("Hinge", "lam", lam), finite("Hinge", "margin", margin)
@@ -97,10 +97,6 @@ class Hinge(Entrywise):
 
     def lipschitz(self, shape: Shape) -> float:
         return size_over(self.lam, shape)
-
-    def rescaled(self, d: float | Array) -> Hinge:
-        """u ↦ h(d·u), d > 0: the weights times d, the margin divided by it."""
-        return Hinge(self.lam * d, self.margin / d)
 
     def kinks(self, shape: Shape) -> Kinks:
         """Slopes -λ and 0 on both sides of the margin."""

@@ -31,6 +31,8 @@ class L1OverL2(Nonsmooth):
     array([3., 0., 0.])
     """
 
+    unit_powers = ()
+
     def __init__(self, lam: float = 1.0) -> None:
         self.lam = number("L1OverL2", "lam", lam, above=0.0, or_equal=True)
 
@@ -63,10 +65,6 @@ class L1OverL2(Nonsmooth):
             return asarray(np.zeros_like(plain), like=x)
         unit = plain / size
         return asarray(self.lam / size * (np.sign(plain) - np.abs(unit).sum() * unit), like=x)
-
-    def rescaled(self, d: float | Array) -> L1OverL2 | None:
-        """u ↦ h(d·u): the same for a number d; None for others."""
-        return self if np.ndim(d) == 0 else None
 
 
 class RatioJacobian(Jacobian):

@@ -12,6 +12,9 @@ import scipy
 from .._arrays import Array, Shape, is_array, to_numpy
 from ..operators import Compose, Diagonal, Identity, Matrix, Operator
 
+Powers = tuple[tuple[str, float], ...]
+"""(parameter, power) pairs."""
+
 
 def units(d: Any) -> float | np.ndarray:
     """d as a float, also where it is an array of equal entries, or as an array; ValueError unless all are positive."""
@@ -61,6 +64,15 @@ def with_parts(f: Any, **parts: Any) -> Any:
             del vars(new)[name]
     vars(new).update(parts)
     return new
+
+
+def in_units(h: Any, d: float | np.ndarray, powers: Powers) -> Any:
+    """A copy of h with each of its parameters in `powers` times d to the power; h itself where there are none."""
+    changed = {
+        name: getattr(h, name) * d**power if power > 0 else getattr(h, name) / d**-power
+        for name, power in powers
+    }
+    return with_parts(h, **changed) if changed else h
 
 
 def after_units(A: Operator, d: float | np.ndarray, shape: Shape | None = None) -> Operator | None:

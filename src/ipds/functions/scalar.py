@@ -20,6 +20,7 @@ from .._arrays import (
     least,
     namespace,
     scalar,
+    to_numpy,
 )
 from ._arguments import weight
 from .base import Nonsmooth
@@ -107,6 +108,13 @@ def pseudo_huber(u: Array, lam: float, e: float, *, by_row: bool) -> tuple[Any, 
     root = add_in_place(xp.sum(r * r, axis=1, keepdims=True) if by_row else r * r, 1.0)
     root = np.sqrt(root, out=root) if type(root) is np.ndarray else xp.sqrt(root)
     return lam * e * scalar(xp.sum(root)), divide_in_place(r, divide_in_place(root, lam))
+
+
+def size_over(steepest: float | Array, shape: Shape) -> float:
+    """Norm of the slopes of all entries of a block: the Lipschitz constant of their sum."""
+    if type(steepest) is float:
+        return steepest * math.sqrt(math.prod(shape)) if steepest else 0.0
+    return float(np.linalg.norm(np.broadcast_to(to_numpy(steepest), shape)))
 
 
 class ScalarPenalty(Nonsmooth):
@@ -199,10 +207,7 @@ class ScalarPenalty(Nonsmooth):
         return self._bend(xp, xp.abs(x), fit(self.lam, x)) + 0.0 * x
 
     def lipschitz(self, shape: Shape) -> float:
-        steepest = self._steepest()
-        if type(steepest) is float:
-            return steepest * math.sqrt(math.prod(shape)) if steepest else 0.0
-        return float(np.linalg.norm(np.broadcast_to(np.asarray(steepest), shape)))
+        return size_over(self._steepest(), shape)
 
     def subgradient(self, x: Array) -> Array:
         xp = namespace(x)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import partial
-from typing import Self
 
 import numpy as np
 
@@ -113,6 +112,7 @@ class NonNegative(Indicator):
 
     is_convex = True
     is_entrywise = True
+    unit_powers = ()
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)
@@ -131,16 +131,13 @@ class NonNegative(Indicator):
         xp = namespace(v)
         return xp.asarray(xp.astype(v > 0, v.dtype))
 
-    def rescaled(self, d: float | Array) -> NonNegative:
-        """Itself."""
-        return self
-
 
 class OfRadius(Indicator):
     """A set that a number says, its radius: points of it differ by 2·radius at most in every entry."""
 
     is_point_at_zero = True
     """Whether a radius of 0 leaves one point, and is allowed."""
+    unit_powers = (("radius", -1),)
 
     def __init__(self, radius: float = 1.0) -> None:
         name, zero = type(self).__name__, self.is_point_at_zero
@@ -149,11 +146,6 @@ class OfRadius(Indicator):
     def width(self, shape: Shape) -> float:
         """2·radius."""
         return 2.0 * self.radius
-
-    def rescaled(self, d: float | Array) -> Self | None:
-        """The radius divided by d; None where d is not one number."""
-        unit = one_unit(d)
-        return None if unit is None else type(self)(self.radius / unit)
 
 
 class Simplex(OfRadius):

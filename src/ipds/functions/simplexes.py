@@ -28,6 +28,7 @@ class RowSimplex(Indicator):
     is_convex = True
     _axis = 0
     _line = "row"
+    unit_powers = (("radius", -1),)
 
     def __init__(self, radius: float | Array = 1.0) -> None:
         name = type(self).__name__
@@ -81,10 +82,6 @@ class RowSimplex(Indicator):
         xp, lines = namespace(y), self._lines(y)
         return scalar(xp.sum(self._totals(lines) * xp.max(lines, axis=1, keepdims=True)))
 
-    def rescaled(self, d: float | Array) -> RowSimplex | None:
-        """u ↦ h(d·u): the radius divided by a number d; None for others."""
-        return type(self)(self.radius / d) if np.ndim(d) == 0 else None
-
 
 class ColumnSimplex(RowSimplex):
     """{x ≥ 0 : every column x[:, j, ...] has the sum r_j}, r the `radius`, a number or one for each column.
@@ -129,6 +126,7 @@ class CappedSimplex(Indicator):
     """
 
     is_convex = True
+    unit_powers = (("radius", -1), ("cap", -1))
 
     def __init__(self, radius: float = 1.0, cap: float | Array = 1.0) -> None:
         self.radius = number("CappedSimplex", "radius", radius, above=0.0)
@@ -190,7 +188,3 @@ class CappedSimplex(Indicator):
         order = np.argsort(-flat)
         before = np.cumsum(caps[order]) - caps[order]
         return float(flat[order] @ np.clip(self.radius - before, 0.0, caps[order]))
-
-    def rescaled(self, d: float | Array) -> CappedSimplex | None:
-        """u ↦ h(d·u): radius and caps divided by a number d; None for others."""
-        return CappedSimplex(self.radius / float(d), self.cap / d) if np.ndim(d) == 0 else None

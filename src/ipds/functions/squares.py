@@ -24,6 +24,7 @@ class SumSquares(Entrywise):
     """
 
     is_differentiable = True
+    unit_powers = (("lam", 2), ("target", -1))
 
     def __init__(self, lam: float | Array = 1.0, target: float | Array = 0.0) -> None:
         self.lam, self.target = weight("SumSquares", "lam", lam), finite("SumSquares", "target", target)
@@ -54,10 +55,6 @@ class SumSquares(Entrywise):
     def largest_bend(self) -> float:
         return 2.0 * float(np.max(to_numpy(self.lam), initial=0.0))
 
-    def rescaled(self, d: float | Array) -> SumSquares:
-        """u ↦ h(d·u), d > 0: the weights times d², the target divided by d."""
-        return SumSquares(self.lam * d * d, self.target / d)
-
 
 class SquaredHinge(Entrywise):
     """h(x) = Σ λ_i max(m_i - x_i, 0)², m the margin; prox(v, s) = v where v ≥ m, else m + (v - m)/(1 + 2sλ).
@@ -66,6 +63,7 @@ class SquaredHinge(Entrywise):
     """
 
     is_differentiable = True
+    unit_powers = (("lam", 2), ("margin", -1))
 
     def __init__(self, lam: float | Array = 1.0, margin: float | Array = 1.0) -> None:
         self.lam, self.margin = weight("SquaredHinge", "lam", lam), finite("SquaredHinge", "margin", margin)
@@ -96,7 +94,3 @@ class SquaredHinge(Entrywise):
 
     def largest_bend(self) -> float:
         return 2.0 * float(np.max(to_numpy(self.lam), initial=0.0))
-
-    def rescaled(self, d: float | Array) -> SquaredHinge:
-        """u ↦ h(d·u), d > 0: the weights times d², the margin divided by d."""
-        return SquaredHinge(self.lam * d * d, self.margin / d)

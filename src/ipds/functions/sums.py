@@ -23,7 +23,7 @@ from .joint_entrywise import FewOf, bounds
 from .kinks import Kinks
 from .matrix_sets import PSD, Rank
 from .penalties import L1, Zero
-from .scalar import ScalarPenalty, fit, keep, own_step, soft
+from .scalar import ScalarPenalty, fit, own_step, soft
 from .sets import Box, Indicator, L1Ball, L2Ball, NonNegative, Simplex
 from .sparse_sets import Binary, Cardinality, RowCardinality
 from .structured import Linf, Nuclear, TotalVariation1D
@@ -264,26 +264,9 @@ def _entrywise(h: ScalarPenalty, c: Indicator) -> tuple[Rule, Rule] | None:
             return h._derivative(u, step) * namespace(v).astype((u > fit(lo, v)) & (u < fit(hi, v)), v.dtype)
 
         return best, within
-    if isinstance(c, (Cardinality, RowCardinality)):
-
-        def kept(v: Array, step: float) -> Array:
-            return _most_worth_keeping(h, c, v, step)
-
-        return (
-            kept,
-            lambda v, step: h.prox_jacobian(v, step) * namespace(v).astype(kept(v, step) != 0, v.dtype),
-        )
     if isinstance(c, Binary):
         return lambda v, step: _cheaper(h, c, v, step), c.prox_jacobian
     return None
-
-
-def _most_worth_keeping(h: ScalarPenalty, c: Cardinality | RowCardinality, v: Array, step: float) -> Array:
-    """As φ(0) = 0, a support S costs a constant minus Σ_S gain_i: take the largest gains."""
-    xp = namespace(v)
-    u = h.prox(v, step)
-    gain = u * (v - 0.5 * u) / step - h.terms(u)
-    return xp.asarray(keep(xp, c.mask(xp.clip(gain, 0.0, None)), u))
 
 
 def _cheaper(h: ScalarPenalty | Entrywise, c: Binary, v: Array, step: float) -> Array:

@@ -15,7 +15,6 @@ import numpy as np
 from .._arrays import Array, Shape
 from ._arguments import weight
 from .faces import Support
-from .rescaling import units
 from .scalar import ScalarPenalty, fit, keep, select
 
 
@@ -27,6 +26,8 @@ class L0(ScalarPenalty):
     >>> L0(0.5).prox(np.array([0.9, 1.1]), 1.0)
     array([0. , 1.1])
     """
+
+    unit_powers = ()
 
     def _phi(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam * xp.astype(a > 0, a.dtype)
@@ -50,10 +51,6 @@ class L0(ScalarPenalty):
         """The nonzeros, each at its price."""
         cost = np.broadcast_to(np.asarray(self.lam, float), x.shape)
         return Support(x, exchange=np.zeros(x.shape, np.int8), cost=cost)
-
-    def rescaled(self, d: float | Array) -> L0:
-        """Itself: the nonzeros stay the same."""
-        return self
 
 
 def _beyond(
@@ -120,10 +117,6 @@ class _Power(ScalarPenalty):
         root = self._root(xp, xp.where(exists, x, one), xp.where(exists, c * one, 0.0 * one), sweeps=40)
         return [xp.where(exists, root, 0.0 * one)]
 
-    def rescaled(self, d: float | Array) -> _Power:
-        """The weights times d^(1 - 1/k)."""
-        return type(self)(self.lam * units(d) ** (1.0 - 1.0 / self._k))
-
 
 class LHalf(_Power):
     """h(x) = Σ λ_i |x_i|^(1/2); prox = 0 up to |v| = 3/2 (sλ)^(2/3), above it the root of u + sλ/(2√u) = |v|.
@@ -132,6 +125,7 @@ class LHalf(_Power):
     """
 
     _k = 2
+    unit_powers = (("lam", 1.0 - 1.0 / 2),)
 
 
 class LTwoThirds(_Power):
@@ -142,6 +136,7 @@ class LTwoThirds(_Power):
     """
 
     _k = 3
+    unit_powers = (("lam", 1.0 - 1.0 / 3),)
 
 
 class CappedL1(ScalarPenalty):
@@ -152,6 +147,7 @@ class CappedL1(ScalarPenalty):
     """
 
     is_piecewise_quadratic = True
+    unit_powers = (("lam", 1), ("theta", -1))
 
     def __init__(self, lam: float | Array = 1.0, theta: float | Array = 1.0) -> None:
         super().__init__(lam)
@@ -177,11 +173,6 @@ class CappedL1(ScalarPenalty):
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         return [x - lam * step, fit(self.theta, x) + 0.0 * x, x]
 
-    def rescaled(self, d: float | Array) -> CappedL1:
-        """λ min(d·a, θ) = λd min(a, θ/d)."""
-        d = units(d)
-        return CappedL1(self.lam * d, self.theta / d)
-
 
 def soft_below(xp: Any, v: Array, c: float | Array, threshold: float | Array) -> Array:
     """Soft threshold by c for |v| ≤ threshold, v above: v - clip(v, -c, c)·[|v| ≤ threshold]."""
@@ -200,6 +191,8 @@ class LogSum(ScalarPenalty):
     T = sλ/ε while sλ ≤ ε² (the objective is convex then), else where 0 and the other branch cost the same.
     Candès, Wakin & Boyd, Enhancing sparsity by reweighted l1 minimization, J. Fourier Anal. Appl. 14 (2008).
     """
+
+    unit_powers = (("eps", -1),)
 
     def __init__(self, lam: float | Array = 1.0, eps: float | Array = 1.0) -> None:
         super().__init__(lam)
@@ -255,7 +248,3 @@ class LogSum(ScalarPenalty):
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         return [self._root(xp, xp.clip(x, 0.0, None), lam * step)]
-
-    def rescaled(self, d: float | Array) -> LogSum:
-        """ε divided by d."""
-        return LogSum(self.lam, self.eps / units(d))

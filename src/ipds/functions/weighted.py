@@ -24,10 +24,9 @@ class Weighted(Smooth):
 
     def __init__(self, f: Smooth, weight: float = 1.0, constant: float = 0.0) -> None:
         self.f = required_smooth(f, "Weighted")
-        self.weight, self.constant = (
-            number("Weighted", "weight", weight),
-            number("Weighted", "constant", constant),
-        )
+        self.is_quadratic = self.f.is_quadratic
+        self.weight = number("Weighted", "weight", weight)
+        self.constant = number("Weighted", "constant", constant)
 
     @property
     def domain(self) -> Domain | None:  # type: ignore[override]
@@ -62,11 +61,6 @@ class Weighted(Smooth):
     def is_convex(self) -> bool | None:  # type: ignore[override]
         """Whether f is, where the weight is ≥ 0; what is concave is not known."""
         return True if self.weight == 0 else self.f.is_convex if self.weight > 0 else None
-
-    @property
-    def is_quadratic(self) -> bool:  # type: ignore[override]
-        """Whether f is."""
-        return self.f.is_quadratic
 
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]
