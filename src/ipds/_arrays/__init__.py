@@ -1,4 +1,8 @@
-"""The one place that knows about array libraries: their differences, arithmetic on whole arrays, compiled functions."""
+"""The one place that knows about array libraries: their differences, arithmetic on whole arrays, compiled functions.
+
+`namespaces` says which library an array belongs to, `kernels` is arithmetic that NumPy has a leaner spelling for,
+`compiling` is JAX's, `threads` limits BLAS, `real` refuses what are no real numbers.
+"""
 
 from .kernels import (
     PIECE,
@@ -14,7 +18,6 @@ from .kernels import (
     kth_largest,
     magnitude,
     maximum_in_place,
-    multiply_in_place,
     norm,
     products_of_differences,
     put_in_place,
@@ -78,7 +81,6 @@ __all__ = [
     "least",
     "magnitude",
     "maximum_in_place",
-    "multiply_in_place",
     "namespace",
     "norm",
     "on_device",

@@ -69,23 +69,17 @@ def _fits(own: Any, x: Any) -> bool:
 
 def add_in_place(own: Array, x: Any) -> Array:
     """own + x, where `own` is a temporary of the caller's: in place in NumPy."""
-    if _fits(own, x):
-        return np.add(own, x, out=own)
-    return own + x
+    return np.add(own, x, out=own) if _fits(own, x) else own + x
 
 
 def subtract_in_place(own: Array, x: Any) -> Array:
     """own - x, where `own` is a temporary of the caller's: in place in NumPy."""
-    if _fits(own, x):
-        return np.subtract(own, x, out=own)
-    return own - x
+    return np.subtract(own, x, out=own) if _fits(own, x) else own - x
 
 
 def divide_in_place(own: Array, number: Any) -> Array:
     """own / number, where `own` is a temporary of the caller's: in place in NumPy."""
-    if _fits(own, number):
-        return np.divide(own, number, out=own)
-    return own / number
+    return np.divide(own, number, out=own) if _fits(own, number) else own / number
 
 
 PIECE = 8192
@@ -173,14 +167,7 @@ def at_most(xp: Any, x: Array, high: float) -> Array:
 
 def maximum_in_place(own: Array, x: Any) -> Array:
     """max(own, x), where `own` is a temporary of the caller's: in place in NumPy."""
-    if _fits(own, x):
-        return np.maximum(own, x, out=own)
-    return namespace(own).maximum(own, x)
-
-
-def multiply_in_place(own: Array, x: Any) -> Array:
-    """own · x, where `own` is a temporary of the caller's: in place in NumPy."""
-    return np.multiply(own, x, out=own) if _fits(own, x) else own * x
+    return np.maximum(own, x, out=own) if _fits(own, x) else namespace(own).maximum(own, x)
 
 
 def abs_in_place(own: Array) -> Array:

@@ -1,4 +1,10 @@
-"""Methods: how a problem is solved."""
+"""Methods: how a problem is solved.
+
+`base` says what a method is: `setup, carry = init(problem, x0, z0)`, then `carry, state = step(setup, carry)` again
+and again. `ipds` is Algorithm 1 of the paper (with `schedules` and `practical`), `accelerated` the first-order
+engine, `newton` second-order steps for convex problems, `faces` those for nonconvex ones, `baselines` what to compare
+with. `choosing` says which of them `auto` takes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Write the objective; the splitting is found: variables, affine expressions, terms, constraints, `minimize`."""
+"""Write the objective; the splitting is found: variables, affine expressions, terms, constraints, `minimize`.
+
+`expressions` (with `shapes`, `maps`, `joining`, `constants`) is the algebra of affine expressions, `terms` and
+`atoms` make terms of them, `constraints` comparisons. `model` holds `minimize`: `compiling` decides what goes to
+which block, `assembling` makes a `Problem` of that, and `splitting` says it in words. `refusals` has the words for
+all that is not in the grammar.
+"""
 
 from .atoms import (
     entropy,

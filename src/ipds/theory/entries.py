@@ -144,11 +144,8 @@ def _cut(f: Forces, larger: Carried) -> Iterator[tuple[Forces, Carried]]:
     for q, gradient, at_zero, curved, steep, v, step, rest, width, pull, whole, *slopes in pieces(
         *fields, f.pull.array, larger.array, *(f.slopes or ())
     ):
-        part = Forces(
-            block=f.block,
-            priced=f.priced,
+        part = f._replace(
             q=q,
-            value=f.value,
             gradient=gradient,
             at_zero=at_zero,
             curved=curved,

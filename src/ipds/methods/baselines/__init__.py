@@ -1,1 +1,4 @@
-"""Methods to compare with: those of the paper, and their relatives."""
+"""Methods to compare with: those of the paper (`radmm`, `spgm`, `subgradient`) and their relatives, one per file.
+
+`composite` holds what the primal ones share: the problem with one block solved for.
+"""
