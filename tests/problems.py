@@ -25,6 +25,30 @@ from ipds.functions import (
     Stiefel,
     smooth,
 )
+from ipds.methods import (
+    IPDS,
+    RADMM,
+    SPGM,
+    AcceleratedIPDS,
+    FixedPenaltyADMM,
+    ManPG,
+    RiemannianALM,
+    Subgradient,
+)
+
+METHODS: dict[str, Any] = {
+    "auto": "auto",
+    "practical": IPDS("practical"),
+    "sound": IPDS("sound"),
+    "accelerated": AcceleratedIPDS(),
+    "radmm": RADMM("tuned"),
+    "spgm": SPGM("tuned"),
+    "subgradient": Subgradient("tuned"),
+    "fixed": FixedPenaltyADMM("he-yuan-2012", force=True),
+    "rialm": RiemannianALM(),
+    "manpg": ManPG(),
+}
+"""Every method, as well tuned as it is."""
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -8,7 +8,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import to_rgb
 
-from ipds import Block, Problem, plot, solve
+from ipds import Block, Problem, Result, plot, solve
 from ipds.functions import L1, LeastSquares
 from ipds.methods import IPDS
 from ipds.models import SparsePCA
@@ -43,6 +43,14 @@ def test_the_gap_is_measured_from_the_best_and_never_grows(results):
     assert best <= 1e-6
     assert ax.get_yscale() == "log"
     assert (ax.get_xlabel(), "gap" in ax.get_ylabel()) == ("time (s)", True)
+
+
+def test_the_best_objective_is_one_of_points_about_as_feasible_as_the_answer():
+    history = {"seconds": np.arange(4.0), "objective": np.array([0.0, 9.0, 5.0, 6.0])}
+    history["feasibility"] = np.array([10.0, 0.5, 3.0, 2.0])
+    result = Result(history=history, fun=6.0, method="some")
+    gap = plot.convergence(result).lines[0].get_ydata()
+    assert gap.tolist() == [1.0, 0.8, 0.0, 0.0]  # measured from 5: the point of 0 is far from feasible
 
 
 def test_the_gap_to_a_known_optimum(results):

@@ -175,6 +175,15 @@ def test_slopes_of_smooth_functions(name):
         assert rise > 1e4 if math.isinf(slope) else rise == pytest.approx(slope, rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.parametrize("c", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("make", [lambda G: LeastSquares(G, np.ones(4)), lambda G: Quadratic(G.T @ G)])
+def test_directions_are_flat_whatever_the_units_of_the_data(make, c):
+    """A direction off the null space by 1e-9 is flat, one off it by 1e-3 is not."""
+    f = make(c * G)
+    assert f.recession(FLAT + 1e-9 * G[0]) == 0.0
+    assert math.isinf(f.recession(FLAT + 1e-3 * G[0]))
+
+
 def test_a_concave_quadratic_has_no_slope():
     assert math.isinf(Quadratic(-np.eye(3)).recession(np.ones(3)))
 

@@ -200,6 +200,18 @@ def test_diagonals() -> None:
     np.testing.assert_array_equal(np.clip(v, k.lower, k.upper), h.prox(v, 1.0))
 
 
+@pytest.mark.parametrize("radius", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("make", [Simplex, RowSimplex, ColumnSimplex, lambda r: CappedSimplex(r, 2 * r)])
+def test_simplexes_forgive_rounding_relative_to_their_radius(make: Any, radius: float) -> None:
+    h, x = make(radius), radius * np.eye(2)
+    if isinstance(h, Simplex | CappedSimplex):  # one sum over all entries
+        x = 0.5 * x
+    below = np.array([[1.0, -1.0], [-1.0, 1.0]])  # keeps all sums, and takes zeros below 0
+    for error in (below, np.eye(2)):
+        assert h(x + 1e-9 * radius * error) == 0.0
+        assert h(x + 1e-3 * radius * error) == math.inf
+
+
 def test_rows_of_a_simplex_are_simplexes() -> None:
     v = np.random.default_rng(0).standard_normal((50, 20)) * np.geomspace(1e-3, 1e3, 50)[:, None]
     u = RowSimplex(2.0).prox(v, 1.0)

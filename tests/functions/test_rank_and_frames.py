@@ -38,12 +38,16 @@ def test_stiefel_is_orthonormal_for_any_input(name: str) -> None:
         assert np.sum(s * x) >= np.linalg.svd(s, compute_uv=False).sum() * (1.0 - 1e-12) - 1e-12
 
 
-def test_stiefel_keeps_its_digits_at_moderate_conditions() -> None:
+@pytest.mark.parametrize(
+    ("xp", "conditions", "most"), [(np, (5, 13, 27, 100), 10), (array_api_strict, (5, 100, 3e3), 5e4)]
+)
+def test_stiefel_keeps_its_digits_at_moderate_conditions(xp: Any, conditions: Any, most: float) -> None:
     rng = np.random.default_rng(0)
-    for condition in (5.0, 13.0, 27.0, 100.0):
+    for condition in conditions:
         v = np.linalg.qr(rng.standard_normal((6, 4)))[0] * np.geomspace(1, 1 / condition, 4)
-        x = Stiefel().prox(v @ np.linalg.qr(rng.standard_normal((4, 4)))[0], 1.0)
-        assert np.abs(x.T @ x - np.eye(4)).max() < 10 * np.finfo(float).eps
+        v = v @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
+        x = np.asarray(Stiefel().prox(xp.asarray(v), 1.0))
+        assert np.abs(x.T @ x - np.eye(4)).max() < most * np.finfo(float).eps
 
 
 def test_stiefel_shape_and_nan() -> None:

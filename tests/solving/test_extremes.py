@@ -19,30 +19,7 @@ from ipds.functions import (
     Rank,
     Stiefel,
 )
-from ipds.methods import (
-    IPDS,
-    RADMM,
-    SPGM,
-    AcceleratedIPDS,
-    FixedPenaltyADMM,
-    ManPG,
-    RiemannianALM,
-    Subgradient,
-)
-
-METHODS = {
-    "auto": "auto",
-    "practical": IPDS("practical"),
-    "sound": IPDS("sound"),
-    "accelerated": AcceleratedIPDS(),
-    "radmm": RADMM("tuned"),
-    "spgm": SPGM("tuned"),
-    "subgradient": Subgradient("tuned"),
-    "fixed": FixedPenaltyADMM("he-yuan-2012", force=True),
-    "rialm": RiemannianALM(),
-    "manpg": ManPG(),
-}
-
+from ipds.methods import RADMM
 
 REFUSED = (ValueError, DivergenceError)  # AssumptionError is a ValueError
 
@@ -109,7 +86,7 @@ def finite(result) -> bool:
 def attempt(build, method: str, **options):
     """A finite result, or None where the problem is refused with an error of ours."""
     try:
-        result = solve(build(), method=METHODS[method], **{**LIMITS, **options})
+        result = solve(build(), method=problems.METHODS[method], **{**LIMITS, **options})
     except REFUSED:
         return None
     assert finite(result)
@@ -117,7 +94,7 @@ def attempt(build, method: str, **options):
     return result
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", problems.METHODS)
 @pytest.mark.parametrize("build", BUILDS)
 def test_units_of_1e150_change_nothing_or_are_owned_up_to(build, method):
     """What is reported as solved is the solution at scale 1, in the other units."""
@@ -140,7 +117,7 @@ FAR = [1e8, 1e100]
 
 
 @pytest.mark.parametrize("far", FAR)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", problems.METHODS)
 @pytest.mark.parametrize("build", [lasso, robust])
 def test_a_start_far_out_does_not_make_its_neighbourhood_look_critical(build, method, far):
     """The scales of the start were taken for those of the problem: success at an objective of 1176 instead of 3.43."""
@@ -176,7 +153,7 @@ MATRICES = {
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("case", MATRICES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", problems.METHODS)
 def test_maps(case, method, kind):
     A = kind(MATRICES[case])
 
@@ -194,7 +171,7 @@ def test_maps(case, method, kind):
 def test_a_block_that_nothing_can_move(method):
     problem = Problem([Block(h=L1(1.0), A=np.zeros((3, 3)), shape=3, name="idle"), Block(h=L1(1.0), shape=3)])
     with pytest.raises(AssumptionError, match=r"'idle' has A = 0 and no f.*leave it out"):
-        solve(problem, method=METHODS[method])
+        solve(problem, method=problems.METHODS[method])
 
 
 @pytest.mark.parametrize("method", ["auto", "radmm", "spgm", "subgradient", "practical"])
@@ -220,7 +197,7 @@ DATA = {
 
 @pytest.mark.parametrize("weight", [1e-150, 1e-8, 1e8, 1e150])
 @pytest.mark.parametrize("case", DATA)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", problems.METHODS)
 def test_components_of_degenerate_data(case, weight, method):
     """Rank-deficient data on the Stiefel manifold, with huge and tiny weights; -½σ² ≤ f is known."""
 
@@ -242,7 +219,7 @@ def test_one_entry_and_one_column():
         b = np.full(shape, 2.0)
         for method in ("auto", "practical", "accelerated"):
             pair = Problem([Block(h=L1(1.0), shape=shape), Block(h=L1(3.0), shape=shape)], b=b)
-            result = solve(pair, method=METHODS[method])
+            result = solve(pair, method=problems.METHODS[method])
             assert result.success
             np.testing.assert_allclose(result.x[0], b, rtol=1e-3)
 
