@@ -50,6 +50,36 @@ def ratios(page: str) -> list[tuple[str, str, float, float]]:
     return found
 
 
+WORDS = (
+    (r"^LAD\b", "least absolute deviations"),
+    (r"^LP\b", "linear program"),
+    (r"^SVM\b", "support vector machine"),
+    (r"^dual PCP (\d+)/(\d+) (\d+)\+(\d+)", r"dual PCP, \3 + \4 samples of \1 features"),
+    (r"^phase (\d+)/(\d+) s=(\d+)", r"phase retrieval, \1 unknowns, \2 measurements"),
+    (r"^low rank (\d+)/(\d+)", r"low rank \2 of \1,"),
+    (r" s=(\d+)", r", \1 nonzeros,"),
+    (r"% gross", "% gross errors"),
+    (r"rrors (\d+%)", r"rrors, \1"),
+    (r"[- ](\d+)-(\d+)", r" \1x\2"),
+    (r"\brandn\b", "random"),
+    (r" rho=", ", ρ = "),
+    (r" lambda=", ", λ = "),
+    (r"breast_cancer", "breast cancer"),
+)
+"""Names of rows in the log, and what they are called in the chart."""
+
+
+def in_words(problem: str) -> str:
+    """The name of a problem for readers who do not know the log.
+
+    >>> in_words("low rank 150/5 20% gross 30% missing")
+    'low rank 5 of 150, 20% gross errors, 30% missing'
+    """
+    for pattern, words in WORDS:
+        problem = re.sub(pattern, words, problem)
+    return problem
+
+
 def draw(found: list[tuple[str, str, float, float]], path: Path) -> None:
     """Bars of the ratios on a log axis: left of one, ipds is faster."""
     import matplotlib as mpl
@@ -59,15 +89,24 @@ def draw(found: list[tuple[str, str, float, float]], path: Path) -> None:
 
     from ipds.plot import darkened
 
-    figure, axes = plt.subplots(1, 2, figsize=(12, 0.24 * len(found) / 2 + 3), layout="constrained")
-    for ax, kind in zip(axes, (SOLVERS, SPECIALISTS), strict=True):
-        here = [row for row in found if row[0] == kind][::-1]
+    parts = [[row for row in found if row[0] == kind][::-1] for kind in (SOLVERS, SPECIALISTS)]
+    figure, axes = plt.subplots(
+        2,
+        1,
+        figsize=(8, 0.25 * len(found) + 2.5),
+        height_ratios=[len(part) + 1 for part in parts],
+        layout="constrained",
+    )
+    for ax, kind, here in zip(axes, (SOLVERS, SPECIALISTS), parts, strict=True):
         values = [ratio for *_, ratio in here]
         colours = ["#4477aa" if ratio <= 1 else "#cc6677" for ratio in values]
-        ax.barh([problem for _, problem, *_ in here], [v - 1 for v in values], left=1.0, color=colours)
+        ax.barh(
+            [in_words(problem) for _, problem, *_ in here], [v - 1 for v in values], left=1.0, color=colours
+        )
         ax.axvline(1.0, color="0.4", lw=1)
-        ax.set(xscale="log", title=kind, xlabel="time of ipds over theirs (left of 1: ipds is faster)")
-        ax.tick_params(axis="y", labelsize="small")
+        ax.set(xscale="log", title=kind, xlabel="time of ipds / time of its rival; left of 1, ipds is faster")
+        ax.tick_params(axis="y", labelsize="medium")
+        ax.margins(y=0.02)
         low, high = ax.get_xlim()
         ax.set_xticks([t for t in (0.01, 0.03, 0.1, 0.3, 1, 2, 3, 5, 10, 30) if low <= t <= high])
         ax.minorticks_off()

@@ -2,8 +2,8 @@ r"""
 Four of thirty measurements
 ===========================
 
-Which four measurements of a cell tell malignant from benign? A logistic regression with at most four coefficients:
-:math:`\min_w \sum_i \log(1 + e^{-y_i x_i^\top w}) + \tfrac12\|w\|^2` subject to :math:`\|w\|_0 \le 4`.
+Which four of thirty measurements best tell malignant from benign tumours? A logistic regression with at most four
+coefficients: :math:`\min_w \sum_i \log(1 + e^{-y_i x_i^\top w}) + \tfrac12\|w\|^2` subject to :math:`\|w\|_0 \le 4`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ right = np.mean(np.sign(score) == y)
 figure, (left, middle) = plt.subplots(1, 2, figsize=(10, 3), layout="constrained", width_ratios=[1, 1.4])
 left.barh([data.feature_names[j] for j in chosen], weights[chosen], color="#4477aa")
 left.axvline(0.0, color="grey", linewidth=0.8)
-left.set_title("four measurements of thirty")
+left.set_title("weights of the four chosen")
 for label, name, colour in ((-1, "malignant", "#cc6677"), (1, "benign", "#4477aa")):
     middle.hist(score[y == label], bins=40, range=(-12, 12), alpha=0.75, label=name, color=colour)
-middle.set(title=f"their score: {right:.1%} on the right side of zero", xlabel="xᵀw", ylabel="patients")
+middle.set(title=f"{right:.1%} on the right side of 0", xlabel="score", ylabel="tumours")
+middle.axvline(0.0, color="grey", linewidth=0.8)
 middle.legend()
 figure.savefig("four_measurements.png", dpi=90, bbox_inches="tight")
 print("figure: four_measurements.png")

@@ -29,8 +29,8 @@ def test_demo_solves_names_what_it_found_and_draws(tmp_path):
     for part in (
         "Cardinality(4)",
         "worst radius",
-        "96.3% of 569 right",
-        "component 2: alcohol, ash, color_intensity, proline\nconverged",
+        "96.3% of 569 tumours told right",
+        "component 2: alcohol, ash, color_intensity, proline\ncertified: ",
         "What to try next",
     ):
         assert part in result.output

@@ -7,6 +7,7 @@ import pytest
 
 from ipds import Block, Problem, Status, Variable, minimize, solve
 from ipds.functions import (
+    L0,
     L1,
     Box,
     Cardinality,
@@ -18,6 +19,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.modelling import hinge, logistic, norm1, sum_squares
+from ipds.solving import remarks
 
 x = Variable(3, name="x")
 easy = minimize(sum_squares(x - 1) + norm1(x))
@@ -108,3 +110,12 @@ def test_the_wrapped_function_keeps_its_name_and_words():
     assert solve.__name__ == "solve"
     assert "certify the answer" in str(solve.__doc__)
     assert Problem([Block(f=LeastSquares(1.0, 1.0), h=L1(1.0), shape=2)]).check() is not None
+
+
+def test_one_iteration_is_remarked_where_the_problem_is_not_convex():
+    x, y = Variable(4, name="x"), np.array([3.0, 1.0, 0.1, 0.0])
+    few = minimize(0.5 * sum_squares(x - y) + L0(0.1)(x))
+    assert any("after one iteration" in remark for remark in remarks.certified(few, [y], 0.2, 1))
+    assert not any("after one iteration" in remark for remark in remarks.certified(few, [y], 0.2, 2))
+    convex = minimize(0.5 * sum_squares(x - y) + 0.1 * norm1(x))
+    assert not any("after one iteration" in remark for remark in remarks.certified(convex, [y], 0.41, 1))

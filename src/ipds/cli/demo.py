@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TRY_NEXT = {
-    "solve robust-regression YOUR.csv --target COLUMN": "a regression of your own table",
+    "solve robust-regression YOUR.csv --target COLUMN": "a robust regression on your own table",
     "solve --help": "the other models",
-    "check YOUR.py": "a problem of your own: its splitting, and what the theory says",
-    "bench": "the methods beside each other on three problems",
+    "check YOUR.py": "a problem of your own: how it is split, and which theorems apply",
+    "bench": "the methods compared on three problems",
 }
 MODEL = """\
 w = Variable(30, name="w")
@@ -25,8 +25,8 @@ result = solve(minimize(logistic(-y * (X @ w)) + 0.5 * sum_squares(w) + Cardinal
 ESTIMATOR = """\
 model = SparsePCA(n_components=2, sparsity=4).fit(load_wine().data)"""
 PLAIN_WORDS = """\
-What is left of the forces at this point, each against its own size: {relative:.0e}. Below 1e-04 counts as solved.
-The same number is computed for every answer, on the problem as stated; nothing else makes `result.success` True."""
+Is it a solution? There the loss, the penalty and the limit of four balance. Here {relative:.0e} of them is left over.
+ipds measures this for every answer, and `result.success` is True only if it is below the tolerance, 1e-4."""
 
 
 def demo(
@@ -44,11 +44,12 @@ def demo(
     cells, wine, strokes = four_measurements(console), wine_components(console), digit_strokes(console)
     console.print(_picture(cells, wine, strokes, picture), markup=False)
     # `make demo` runs the one of its own environment
-    program = "ipds" if shutil.which("ipds") else sys.argv[0]
+    called = "python -m ipds" if Path(sys.argv[0]).name == "__main__.py" else sys.argv[0]
+    program = "ipds" if shutil.which("ipds") else called
     console.print("\n[bold]What to try next[/bold]")
     for command, what in TRY_NEXT.items():
         console.print(f"  {program} {command:<50} {what}", markup=False)
-    console.print("  docs/modelling.md: a dozen models in one to three lines each")
+    console.print("  docs/modelling.md has a dozen models in one to three lines each")
 
 
 def four_measurements(console: Console) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def four_measurements(console: Console) -> dict[str, Any]:
     data = load_breast_cancer()
     X, y = (data.data - data.data.mean(0)) / data.data.std(0), 2.0 * data.target - 1.0
     console.print(
-        "[bold]1. Write the objective[/bold]: which four of thirty measurements tell malignant cells?"
+        "[bold]1. Write the objective[/bold]: which four of 30 measurements best tell malignant from benign tumours?"
     )
     console.print(MODEL, style="cyan", markup=False)
     w = Variable(30, name="w")
@@ -72,7 +73,9 @@ def four_measurements(console: Console) -> dict[str, Any]:
     chosen = np.flatnonzero(weights)
     names = [str(data.feature_names[j]) for j in chosen]
     right = float(np.mean(np.sign(score) == y))
-    console.print(f"{', '.join(names)}: {right:.1%} of {len(y)} right, in {result.seconds:.1f} s.")
+    console.print(
+        f"{', '.join(names)}: {right:.1%} of {len(y)} tumours told right, in {result.seconds:.1f} s"
+    )
     console.print(PLAIN_WORDS.format(relative=result.certificate.relative) + "\n", markup=False)
     return {"names": names, "weights": weights[chosen], "score": score, "y": y, "right": right}
 
@@ -85,13 +88,17 @@ def wine_components(console: Console) -> dict[str, Any]:
     from ..models import SparsePCA
 
     data = load_wine()
-    console.print("[bold]2. Fit an estimator[/bold] to a raw table: 178 wines, units from 0.1 to 1000")
+    console.print(
+        "[bold]2. Fit an estimator[/bold] to a raw table: 178 wines, 13 columns in units from 0.1 to 1000"
+    )
     console.print(ESTIMATOR, style="cyan", markup=False)
     model = SparsePCA(n_components=2, sparsity=4).fit(data.data)
     for k, component in enumerate(model.components_):
         used = np.flatnonzero(component)
         console.print(f"component {k + 1}: {', '.join(data.feature_names[j] for j in used)}", markup=False)
-    console.print(f"{model.result_.message}\n", markup=False)
+    result = model.result_
+    certified = f"certified: {result.certificate.relative:.0e}" if result.success else result.message
+    console.print(f"{certified}\n", markup=False)
     return {"scores": model.transform(data.data), "cultivar": data.target}
 
 
@@ -102,12 +109,14 @@ def digit_strokes(console: Console) -> NDArray[Any]:
     from ..models import SparsePCA
     from .builtin import digits
 
-    console.print("[bold]3. Look at it[/bold]: components of 1797 handwritten digits, dense and sparse")
+    console.print(
+        "[bold]3. Look at it[/bold]: components of 1797 handwritten digits, by PCA and by SparsePCA"
+    )
     X = digits()
     dense = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:8]
     sparse = SparsePCA(n_components=8, alpha=0.03).fit(X).components_
     console.print(
-        f"of {sparse.size} loadings {np.count_nonzero(sparse)} are nonzero, and the components are orthonormal\n"
+        f"{np.count_nonzero(sparse)} of {sparse.size} loadings are nonzero, and the components are orthonormal\n"
     )
     return np.vstack([dense, sparse])
 
@@ -128,20 +137,23 @@ def _picture(cells: dict[str, Any], wine: dict[str, Any], strokes: NDArray[Any],
     above, below = rows
     bars, scores, scatter = above.subplots(1, 3, width_ratios=[1, 1.3, 1.2])
     bars.barh(cells["names"], cells["weights"], color="#4477aa")
-    bars.set_title("four of thirty measurements")
+    bars.axvline(0.0, color="grey", linewidth=0.8)
+    bars.set_title("weights of the four chosen")
     for label, name, colour in ((-1, "malignant", "#cc6677"), (1, "benign", "#4477aa")):
-        scores.hist(cells["score"][cells["y"] == label], bins=40, alpha=0.75, label=name, color=colour)
-    scores.set(title=f"their score: {cells['right']:.1%} right", ylabel="patients")
+        shown = cells["score"][cells["y"] == label]
+        scores.hist(shown, bins=60, range=(-36, 14), alpha=0.75, label=name, color=colour)
+    scores.axvline(0.0, color="grey", linewidth=0.8)
+    scores.set(title=f"{cells['right']:.1%} on the right side of 0", xlabel="score", ylabel="tumours")
     scores.legend()
     for kind, colour in enumerate(("#4477aa", "#cc6677", "#228833")):
         here = wine["scores"][wine["cultivar"] == kind]
         scatter.scatter(here[:, 0], here[:, 1], s=12, color=colour, label=f"cultivar {kind + 1}")
-    scatter.set(title="178 wines, two components of four", xlabel="component 1", ylabel="component 2")
+    scatter.set(title="178 wines by two sparse components", xlabel="component 1", ylabel="component 2")
     scatter.legend()
     for axis, loadings in zip(below.subplots(2, 8).flat, strokes, strict=True):
         top = np.abs(loadings).max()
         axis.imshow(loadings.reshape(8, 8), cmap="RdBu_r", vmin=-top, vmax=top)
         axis.set(xticks=[], yticks=[])
-    below.suptitle("handwritten digits: principal components above, sparse ones below", fontsize="medium")
+    below.suptitle("handwritten digits: principal components above, sparse principal components below")
     figure.savefig(path, dpi=110)
     return f"The picture: {path}"

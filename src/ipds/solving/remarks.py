@@ -27,9 +27,9 @@ UNSOLVED = (Status.STALLED, Status.PENALTY_CEILING, Status.MAX_ITER, Status.TIME
 
 def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> list[str]:
     """Why a certificate may be worth less than it seems: it holds for a trivial reason. `fun` is the objective at x."""
-    remarks = (
-        ["certified after one iteration: the start is, or is next to, a critical point"] if nit == 1 else []
-    )
+    remarks = []
+    if nit == 1 and not is_convex(problem):
+        remarks.append("certified after one iteration: the start is, or is next to, a critical point")
     priced = [abs(float(b.h(xi))) if has_price(b) else 0.0 for b, xi in zip(problem.blocks, x, strict=True)]
     total = sum(priced)
     if math.isfinite(fun):  # what the smooth f add, without evaluating them again
