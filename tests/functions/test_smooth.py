@@ -74,6 +74,18 @@ def test_automatic_gradient_in_other_arrays():
 
 
 @needs_torch
+@needs_jax
+def test_what_pytorch_does_not_take_jax_may():
+    """NumPy data beside x, and functions of jax.numpy."""
+    jnp = importlib.import_module("jax.numpy")
+    G = np.arange(6.0).reshape(3, 2)
+    f = smooth(lambda x: jnp.sum(jnp.log(jnp.cosh(G @ x))))
+    x = np.array([0.3, -0.2])
+    np.testing.assert_allclose(f.grad(x), G.T @ np.tanh(G @ x))
+    assert check_gradient(f, (2,)).worst < 1e-6
+
+
+@needs_torch
 def test_torch_tensors_stay_torch_tensors():
     import torch
 

@@ -29,8 +29,8 @@ def smooth(
     """The function x ↦ fun(x) with gradient `grad`.
 
     Without `grad` the gradient comes from automatic differentiation: PyTorch for tensors, JAX for JAX arrays.
-    NumPy blocks are handed to `fun` as tensors of PyTorch (or JAX, where PyTorch is not installed) of the
-    same dtype, so `fun` must be written with operators, methods (`(x**2).sum()`) or that library's functions.
+    NumPy blocks are handed to `fun` as tensors of PyTorch, or, where it is not installed or `fun` fails on them, as
+    arrays of JAX, of the same dtype: `fun` must be written with operators, methods (`(x**2).sum()`) or their functions.
 
     Parameters
     ----------
@@ -169,20 +169,38 @@ class _Automatic(Smooth):
             return "torch", x
         if array_api_compat.is_jax_array(x):
             return "jax", x
-        if self._numpy_backend is None:
-            self._numpy_backend = _installed_backend()
         given = to_numpy(x)
-        return self._numpy_backend, given if np.issubdtype(given.dtype, np.floating) else given.astype(float)
+        given = given if np.issubdtype(given.dtype, np.floating) else given.astype(float)
+        if self._numpy_backend is None:
+            self._numpy_backend = _working_backend(self.fun, given)
+        return self._numpy_backend, given
 
 
-def _installed_backend() -> str:
-    for name in _BACKENDS:
-        if importlib.util.find_spec(name) is not None:
-            return name
-    raise ImportError(
-        "smooth: without `grad` the gradient needs PyTorch or JAX; "
-        "install one (pip install 'ipds-admm[torch]' or 'ipds-admm[jax]') or pass grad="
-    )
+def _working_backend(fun: Callable[[Array], Any], x: np.ndarray) -> str:
+    """The first library that is installed and takes `fun` at x; the first of them where none does."""
+    installed = [name for name in _BACKENDS if importlib.util.find_spec(name) is not None]
+    if not installed:
+        raise ImportError(
+            "smooth: without `grad` the gradient needs PyTorch or JAX; "
+            "install one (pip install 'ipds-admm[torch]' or 'ipds-admm[jax]') or pass grad="
+        )
+    if len(installed) == 1 or _takes_tensors(fun, x):
+        return installed[0]
+    try:
+        _jax(fun, x, True)
+    except Exception:  # of the caller's function: what PyTorch says of it is said
+        return installed[0]
+    return "jax"
+
+
+def _takes_tensors(fun: Callable[[Array], Any], x: np.ndarray) -> bool:
+    """Whether `fun` has a value at a tensor of PyTorch."""
+    variable = importlib.import_module("torch").tensor(x).requires_grad_(True)
+    try:
+        fun(variable)
+    except Exception:  # of the caller's function
+        return False
+    return True
 
 
 def _torch(fun: Callable[[Array], Any], x: Array, need_grad: bool) -> tuple[float, Array]:
