@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
-from ipds.functions import (
-    L1,
-    Box,
-    LeastSquares,
-)
-from ipds.theory.certificate import certificate
+from ipds.functions import L1, Box, Huber, LeastSquares
+from ipds.theory.certificate import certificate, certify
+from ipds.theory.state import State
 
 
 @pytest.mark.parametrize("method", ["auto", "ipds"])
@@ -61,3 +58,17 @@ def test_a_block_almost_in_the_kernel_of_its_operator_does_not_inflate_the_scale
     assert right.relative < 1e-6
     wrong = certificate(problem, (x, D @ x), z, (np.zeros(50), 100.0 * np.sign(D @ x)))
     assert wrong.relative > 0.1
+
+
+def test_steps_by_entry_round_as_one_step_does():
+    """An array of equal prox steps is certified as the number is: what rounding may do is counted entry by entry."""
+    problem = Problem([Block(h=Huber(2.0, 0.1), A=-1.0, shape=3), Block(h=L1(1.0), shape=3)])
+    v, step = np.array([1e4, -2e4, 3e4]), 1e-3
+    x = problem.blocks[0].h.prox(v, step)
+    states = [
+        State(1, (x, x), x, np.zeros(3), 1.0, 0.0, (None, None), ((v, steps), (None, 1.0)))
+        for steps in (step, np.full(3, step))
+    ]
+    one, many = (certify(problem, state).stationarity[0] for state in states)
+    assert many == pytest.approx(one, rel=1e-12)
+    assert one > np.linalg.norm((v - x) / step)  # rounding is in it

@@ -66,7 +66,7 @@ class Sum(Nonsmooth):
     def __init__(self, penalty: Nonsmooth | Sequence[Nonsmooth], constraint: Nonsmooth | None = None) -> None:
         first, second = _last_pair(penalty) if constraint is None else (penalty, constraint)
         first, second = required(first, "Sum"), required(second, "Sum")
-        rule = _found(first, second)
+        rule = _joint_prox(first, second)
         if rule is None:
             raise TypeError(
                 f"Sum: no exact joint prox is known for {first!r} + {second!r}; {remedy(first, second)}"
@@ -135,7 +135,7 @@ class Sum(Nonsmooth):
     def rescaled(self, d: float | Array) -> Sum | None:
         """Of both; None where one offers none, or no joint prox is known of what they become."""
         penalty, constraint = self.penalty.rescaled(d), self.constraint.rescaled(d)
-        if penalty is None or constraint is None or _found(penalty, constraint) is None:
+        if penalty is None or constraint is None or _joint_prox(penalty, constraint) is None:
             return None
         return Sum(penalty, constraint)
 
@@ -151,7 +151,7 @@ def _last_pair(parts: Any) -> tuple[Any, Any]:
             inner, last = Sum(order[:-1]), order[-1]
         except TypeError:
             continue
-        if _found(inner, required(last, "Sum")) is not None:
+        if _joint_prox(inner, required(last, "Sum")) is not None:
             return inner, last
     raise TypeError(
         f"Sum: no exact joint prox is known for {' + '.join(map(repr, parts))}; put one of them on a further block y "
@@ -159,7 +159,7 @@ def _last_pair(parts: Any) -> tuple[Any, Any]:
     )
 
 
-def _found(h: Nonsmooth, c: Nonsmooth) -> tuple[Rule, Rule, Nonsmooth | None] | None:
+def _joint_prox(h: Nonsmooth, c: Nonsmooth) -> tuple[Rule, Rule, Nonsmooth | None] | None:
     """Prox, Jacobian and, where there is one, the function that the sum amounts to."""
     h, c = (part._made or part if isinstance(part, Sum) else part for part in (h, c))
     rule = _rule(h, c) or _rule(c, h)

@@ -100,7 +100,7 @@ class StructuredLinear(Tuned):
         self.alpha_ = self._chosen_alpha(X, target)
         result = self._solve(self._problem(X, target, self.alpha_))
         w, t = self._unpacked(X, target, result)
-        self.coef_ = self._outward(w)
+        self.coef_ = self._in_units_of_X(w)
         self.intercept_ = t if w.ndim == 2 else float(t)
         score = np.asarray(X @ w) + t
         self.quality_ = self._figures(target, score)

@@ -91,7 +91,7 @@ class Tuned(Estimator):
         """X w + t."""
         return np.asarray(X @ point.w) + point.t
 
-    def _outward(self, w: Any) -> np.ndarray:
+    def _in_units_of_X(self, w: Any) -> np.ndarray:
         """Coefficients in the units of X; those of several classes as rows."""
         return np.asarray(w.T / self.feature_scales_)
 
@@ -131,7 +131,8 @@ class Tuned(Estimator):
         order = np.argsort(-given, kind="stable")
         walk = model._walk(data, target, given[order])
         fits = [
-            (model._outward(p.w), p.t, model._nonzeros(p.w), model._criterion(data, target, p)) for p in walk
+            (model._in_units_of_X(p.w), p.t, model._nonzeros(p.w), model._criterion(data, target, p))
+            for p in walk
         ]
         coefs, intercepts, nonzeros, scores = map(np.array, zip(*fits, strict=True))
         return Path(given[order], coefs, intercepts, nonzeros, scores)

@@ -89,7 +89,7 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
         if self.checkpoint is None and not self._warm(problem):
             x0, z0 = self._on_few_features(X, target, self.alpha_, None, trial=self.max_iter)
         w, t = self._unpacked(X, target, self._solve(problem, x0, z0))
-        self.coef_, self.intercept_ = self._outward(w), t
+        self.coef_, self.intercept_ = self._in_units_of_X(w), t
         self.support_ = np.flatnonzero(self.coef_)
         residual = target - (np.asarray(X @ w) + t)
         self.quality_ = {

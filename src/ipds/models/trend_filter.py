@@ -141,15 +141,15 @@ class TrendFilter(RegressorMixin, Tuned):
     def predict(self, X: Any) -> np.ndarray:
         """The trend at positions X."""
         check_is_fitted(self)
-        return interpolated(*self._found, self._column(X, reset=False))
+        return interpolated(*self._trend, self._column(X, reset=False))
 
     @property
-    def _found(self) -> Trend:
+    def _trend(self) -> Trend:
         return Trend(self.positions_, [self.trend_, *(v[j + 1 :] for j, v in enumerate(self.derivatives_))])
 
     def _terms(self) -> dict[str, dict[str, float]]:
         """How the k-th derivative changes at the knots."""
-        return {"knots": {f"at {knot:.6g}:": change for knot, change in self._found.changes.items()}}
+        return {"knots": {f"at {knot:.6g}:": change for knot, change in self._trend.changes.items()}}
 
     def _column(self, X: Any, reset: bool, samples: int = 1) -> np.ndarray:
         """Positions as a vector."""
@@ -219,7 +219,7 @@ class TrendFilter(RegressorMixin, Tuned):
         width = _width(data[:, 0])
         return Trend(data[:, 0], [v / width**j for j, v in enumerate(values)]), 0.0
 
-    def _outward(self, w: Trend) -> np.ndarray:
+    def _in_units_of_X(self, w: Trend) -> np.ndarray:
         return w.values[0]
 
     def _nonzeros(self, w: Trend) -> int:

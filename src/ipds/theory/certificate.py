@@ -23,13 +23,13 @@ from .._arrays import (
 from ..operators import Identity
 from ..problem import Block, Problem
 from .entries import (
-    Carried,
     Forces,
-    carried,
+    Product,
+    adjoint_product,
     force_of_f,
+    forward_product,
     has_price,
     is_one_piece,
-    multiplied,
     over,
     pieces,
     plus,
@@ -45,7 +45,7 @@ from .sizes import (
     Energy,
     balance_of,
     energy_of,
-    felt,
+    felt_multiplier,
     rounding_of,
     smallest,
     verdict,
@@ -122,7 +122,7 @@ def certificate(
         block, pull = problem.blocks[i], problem.operators[i].adjoint(z)
         value, gradient = (0.0, None) if block.f is None else block.f.value_and_grad(q[i])
         rest = s[i] + pull if gradient is None else s[i] + pull + gradient
-        return _forces(fixed, i, block, q[i], value, gradient, (None, 1.0), Carried(pull))._replace(
+        return _forces(fixed, i, block, q[i], value, gradient, (None, 1.0), Product(pull))._replace(
             slopes=None, steep=None, rest=rest
         )
 
@@ -182,7 +182,7 @@ def _forces_at(problem: Problem, fixed: Fixed, state: State, point: Sequence[Arr
         value, gradient = block.f.value_and_grad(q)
     elif value is None:
         value = block.f(q)
-    pull = carried(op, state.z, None if state.adjoints is None else state.adjoints[i])
+    pull = adjoint_product(op, state.z, None if state.adjoints is None else state.adjoints[i])
     return _forces(fixed, i, block, q, value, gradient, (None if block.h.is_manifold else v, step), pull)
 
 
@@ -194,7 +194,7 @@ def _forces(
     value: Any,
     gradient: Array | None,
     prox_point: tuple[Array | None, Any],
-    pull: Carried,
+    pull: Product,
 ) -> Forces:
     """The forces on block i with what is fixed; `rest` is still to come."""
     at_zero, curved = fixed.at_zero[i], curvature(block, q, gradient) if fixed.bare[i] else None
@@ -248,14 +248,14 @@ def _numbers(
     energies = [energy_of(found, alone) for found, alone in zip(acting, fixed.alone, strict=True)]
     least = smallest([energy.whole for energy in energies])
     rows = _rows(problem, fixed, acting, energies, least, known)
-    products = [multiplied(*given) for given in zip(problem.operators, q, known, strict=True)]
+    products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
     numbers = _of_rows(problem, products, rows, z)
-    z_felt = felt(z, rows, least)
+    z_felt = felt_multiplier(z, rows, least)
     del rows, products
     for i, energy in enumerate(energies):
-        larger = carried(fixed.absolute[i], z_felt)
+        larger = adjoint_product(fixed.absolute[i], z_felt)
         if not fixed.exact[i]:
-            larger = Carried(maximum_in_place(larger.array, abs(acting[i].pull.array)))
+            larger = Product(maximum_in_place(larger.array, abs(acting[i].pull.array)))
         numbers += balance_of(_at_rest(acting[i]), larger, energy, errors[i])
     return numbers
 
@@ -326,7 +326,7 @@ def _sum(
     return total
 
 
-def _of_rows(problem: Problem, products: Sequence[Carried], rows: Array, z: Array) -> list[Any]:
+def _of_rows(problem: Problem, products: Sequence[Product], rows: Array, z: Array) -> list[Any]:
     """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added; |z|ᵀR. r = Σ A_i q_i - b is made of the A_i q_i piece by piece."""
     units, count = ROUNDING * precision(rows), max(1, math.prod(rows.shape))
     left: Any = None

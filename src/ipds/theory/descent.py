@@ -95,20 +95,20 @@ def decreases(problem: Problem, parameters: Parameters, states: Iterable[State])
     True
     """
     k = constants(problem, parameters)
-    memory: _Memory | None = None
+    carry: _Carry | None = None
     follow = pairwise(pairwise(states))
     for (before, state), (_, after) in follow:
         # `after` knows the β and μ of the iteration that starts at `state`
-        memory = _remember(problem, k, before, state, memory)
-        here = _potential(problem, k, memory, before, state, after.beta, after.mu)
-        if memory.potential is not None:
-            yield _decrease(k, memory, here)
-        memory = memory._replace(
+        carry = _storage_and_drift(problem, k, before, state, carry)
+        here = _potential(problem, k, carry, before, state, after.beta, after.mu)
+        if carry.potential is not None:
+            yield _decrease(k, carry, here)
+        carry = carry._replace(
             potential=here, energy=_energy(k, state, after), mu=(state.mu, after.mu), beta=after.beta
         )
 
 
-class _Memory(NamedTuple):
+class _Carry(NamedTuple):
     """What one iteration hands to the next."""
 
     storage: Array
@@ -122,27 +122,29 @@ class _Memory(NamedTuple):
     beta: float = 1.0
 
 
-def _remember(problem: Problem, k: Constants, before: State, state: State, memory: _Memory | None) -> _Memory:
+def _storage_and_drift(
+    problem: Problem, k: Constants, before: State, state: State, carry: _Carry | None
+) -> _Carry:
     """Storage and drift at `state`, which follows `before`."""
     op, p = problem.operators[-1], k.parameters
     move = state.x[-1] - before.x[-1]
     proximal = p.theta2 * (k.lipschitz[-1] + state.beta * k.upper)
     pushed = proximal * _lift(op, move, problem.shape) - state.beta * op.apply(move)  # û
     change = state.z - before.z
-    if memory is None:
-        return _Memory(pushed, change, None)
-    storage = (1 - p.sigma) * memory.storage + p.sigma * pushed
-    return memory._replace(storage=storage, drift=change - p.sigma * (memory.storage - pushed))
+    if carry is None:
+        return _Carry(pushed, change, None)
+    storage = (1 - p.sigma) * carry.storage + p.sigma * pushed
+    return carry._replace(storage=storage, drift=change - p.sigma * (carry.storage - pushed))
 
 
 def _potential(
-    problem: Problem, k: Constants, memory: _Memory, before: State, state: State, beta: float, mu: float
+    problem: Problem, k: Constants, carry: _Carry, before: State, state: State, beta: float, mu: float
 ) -> float:
     """Θ at `state`; β, μ are those of the iteration that starts there."""
     p = k.parameters
     last = 2 * (1 + k.eta) * p.sigma1 / k.lower * (k.lipschitz[-1] * norm(state.x[-1] - before.x[-1])) ** 2
-    stored = 2 / ((2 - p.sigma) * k.tau) * norm(memory.storage) ** 2
-    stored += (p.sigma2 * norm(memory.drift) ** 2 + last) / (1 - k.tau)
+    stored = 2 / ((2 - p.sigma) * k.tau) * norm(carry.storage) ** 2
+    stored += (p.sigma2 * norm(carry.drift) ** 2 + last) / (1 - k.tau)
     return lagrangian(problem, state, beta, mu) + 0.5 * k.slope**2 * mu + p.omega / beta * stored
 
 
@@ -157,10 +159,10 @@ def _energy(k: Constants, state: State, after: State) -> float:
     return total
 
 
-def _decrease(k: Constants, memory: _Memory, following: float) -> Decrease:
-    before, mu = memory.mu
-    assert memory.potential is not None
-    return Decrease(memory.energy, memory.potential, following, k.tail / memory.beta * (before / mu - 1) ** 2)
+def _decrease(k: Constants, carry: _Carry, following: float) -> Decrease:
+    before, mu = carry.mu
+    assert carry.potential is not None
+    return Decrease(carry.energy, carry.potential, following, k.tail / carry.beta * (before / mu - 1) ** 2)
 
 
 def _lift(op: Operator, x: Array, shape: tuple[int, ...]) -> Array:

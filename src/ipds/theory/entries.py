@@ -38,25 +38,25 @@ VANISHING = 1e-6
 """In a block no force counts as less than this share of the largest one: some entries feel none."""
 
 
-class Carried(NamedTuple):
+class Product(NamedTuple):
     """A x for a map A and an array x: the product, or, where A = c·I, x itself and c."""
 
     array: Array
     scale: float = 1.0
 
 
-def carried(op: Operator, y: Array, product: Array | None = None) -> Carried:
+def adjoint_product(op: Operator, y: Array, product: Array | None = None) -> Product:
     """Aᵀy; `product` where it is known."""
     if product is not None:
-        return Carried(product)
-    return Carried(y, op.scale) if isinstance(op, Identity) else Carried(op.adjoint(y))
+        return Product(product)
+    return Product(y, op.scale) if isinstance(op, Identity) else Product(op.adjoint(y))
 
 
-def multiplied(op: Operator, x: Array, product: Array | None = None) -> Carried:
+def forward_product(op: Operator, x: Array, product: Array | None = None) -> Product:
     """A x; `product` where it is known."""
     if product is not None:
-        return Carried(product)
-    return Carried(x, op.scale) if isinstance(op, Identity) else Carried(op.apply(x))
+        return Product(product)
+    return Product(x, op.scale) if isinstance(op, Identity) else Product(op.apply(x))
 
 
 class Forces(NamedTuple):
@@ -82,7 +82,7 @@ class Forces(NamedTuple):
     step: Any
     rest: Array | None
     """∇f + s + Aᵀz, where that says what s is (on a manifold)."""
-    pull: Carried
+    pull: Product
     """Aᵀz."""
     width: Any
     """How far apart two points of the domain can be in every entry; None where there is no bound."""
@@ -134,12 +134,12 @@ def force_of_f(g: Array | None, g0: Array | None, curved: Array | None) -> Array
     return abs(g) if curved is None else maximum_in_place(abs(curved), abs(g))
 
 
-def parts(forces: Forces, larger: Carried) -> Iterable[tuple[Forces, Carried]]:
+def parts(forces: Forces, larger: Product) -> Iterable[tuple[Forces, Product]]:
     """The forces and |A|ᵀẑ, piece by piece."""
     return ((forces, larger),) if is_one_piece(forces.q) else _cut(forces, larger)
 
 
-def _cut(f: Forces, larger: Carried) -> Iterator[tuple[Forces, Carried]]:
+def _cut(f: Forces, larger: Product) -> Iterator[tuple[Forces, Product]]:
     fields = f.q, f.gradient, f.at_zero, f.curved, f.steep, f.v, f.step, f.rest, f.width
     for q, gradient, at_zero, curved, steep, v, step, rest, width, pull, whole, *slopes in pieces(
         *fields, f.pull.array, larger.array, *(f.slopes or ())
@@ -154,11 +154,11 @@ def _cut(f: Forces, larger: Carried) -> Iterator[tuple[Forces, Carried]]:
             v=v,
             step=step,
             rest=rest,
-            pull=Carried(pull, f.pull.scale),
+            pull=Product(pull, f.pull.scale),
             width=width,
             own=force_of_f(gradient, at_zero, curved),
         )
-        yield part, Carried(whole, larger.scale)
+        yield part, Product(whole, larger.scale)
 
 
 def subgradient(forces: Forces) -> tuple[Array, Array]:
@@ -183,7 +183,7 @@ def inverse(step: Any) -> Any:
     return math.inf if type(step) is float and step == 0.0 else 1 / step
 
 
-def strongest(forces: Forces, larger: Carried) -> Any:
+def largest_force(forces: Forces, larger: Product) -> Any:
     """The largest of |∇f|, |∇²f q| and |A|ᵀẑ on any entry."""
     top = larger.scale * largest(larger.array)
     if forces.gradient is None:
@@ -198,7 +198,7 @@ def largest(x: Array) -> Any:
     return float(np.maximum.reduce(x, axis=None)) if type(x) is np.ndarray else scalar(namespace(x).max(x))
 
 
-def bent(forces: Forces) -> Any:
+def quadratic_form(forces: Forces) -> Any:
     """⟨q, ∇²f q⟩."""
     if forces.at_zero is not None:
         return dot(forces.q, forces.gradient) - dot(forces.q, forces.at_zero)
@@ -237,7 +237,7 @@ NORMS = 1 + Sums._fields.index("larger")
 """The first so many are norms, the others sums."""
 
 
-def weigh(forces: Forces, larger: Carried, floor: Any) -> Sums:
+def weigh(forces: Forces, larger: Product, floor: Any) -> Sums:
     """The sums; no force counts as less than `floor`. `weight` of an exact s, and the s of a set, play no part: 0."""
     sums: Sums | None = None
     for part, (P, scale) in parts(forces, larger):

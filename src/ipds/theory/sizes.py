@@ -43,14 +43,14 @@ from .._arrays import (
 )
 from .entries import (
     VANISHING,
-    Carried,
     Forces,
-    bent,
+    Product,
     inverse,
     largest,
+    largest_force,
     over_large,
     pieces,
-    strongest,
+    quadratic_form,
     weigh,
 )
 from .fixed import Fixed
@@ -112,7 +112,7 @@ BALANCE = len(Balance._fields)
 def energy_of(forces: Forces, alone: float) -> Energy:
     """How much of the objective a block holds."""
     price = abs(forces.block.h(forces.q)) if forces.priced else 0.0
-    return Energy(abs(forces.value) + price, abs(bent(forces)) + alone)
+    return Energy(abs(forces.value) + price, abs(quadratic_form(forces)) + alone)
 
 
 def rounding_of(forces: Forces) -> Any:
@@ -129,9 +129,9 @@ def rounding_of(forces: Forces) -> Any:
     return ROUNDING * precision(q) * size
 
 
-def balance_of(forces: Forces, larger: Carried, energy: Energy, rounding: Any) -> Balance:
+def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Any) -> Balance:
     """How well the forces of a block balance; they count from `VANISHING` of the largest on. `larger` is |A|ᵀẑ."""
-    sums = weigh(forces, larger, VANISHING * strongest(forces, larger))
+    sums = weigh(forces, larger, VANISHING * largest_force(forces, larger))
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
     root, length = math.sqrt(count), magnitude(forces.q)
     lost = rounding + units * sums.force
@@ -156,7 +156,7 @@ def _distance(width: Any, length: Any, root: float) -> Any:
     return magnitude(width) if is_array(width) else root * width
 
 
-def felt(z: Array, rows: Array, least: Any) -> Array:
+def felt_multiplier(z: Array, rows: Array, least: Any) -> Array:
     """ẑ = |z| + E/(m R) with the smallest energy E of a block: a multiplier that is less is felt by none.
 
     Rows that add up to less than `NOISE` of the largest may be rounding and nothing else: there ẑ = |z|.
