@@ -35,6 +35,7 @@ from .ipds import IPDS
 from .newton import NewtonALM, is_slanted, predicted
 from .reordered import Reordered
 from .reweighted import STEPS, ReweightedEigenvectors, is_sum_of_norms
+from .selections import SignedSelections, outweighed
 
 _NAMES: dict[str, Callable[[], Method]] = {
     "accelerated": AcceleratedIPDS,
@@ -87,6 +88,8 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
     elif tried and is_sum_of_norms(given):
         tried = [ReweightedEigenvectors(), *tried]
+    elif tried and outweighed(given) is not None:
+        tried = [SignedSelections(), *tried]
     elif tried and ranked(given):
         tried = [*tried, TangentSteps(), *tried]
         tried = [LowRankIPDS(), *tried] if factorable(given) is not None and _is_at_hand(given) else tried
