@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 from benchmarks import packages, peers
 from benchmarks.engine import OURS, WARM_UP, Plan, Solver, measure
-from benchmarks.pages import write_section
+from benchmarks.pages import in_words, write_section
 from benchmarks.problems import dual_pcp, lasso, low_rank, phase, regression, total_variation, trade_off
 from benchmarks.report import Row
 
@@ -205,7 +205,7 @@ def table(rows: list[Row]) -> list[str]:
         ended = "stopped" if any(row.status == "stopped" for row in own) else "; ".join(dict.fromkeys(notes))
         lines.append(f"| | {label} | {' | '.join(cells)} | {seconds:.2g} | {max(gap, 0.0):.0e} {ended}|")
     first = lines[0].split("|", 2)
-    return [f"| {rows[0].problem} |{first[2]}", *lines[1:]]
+    return [f"| {in_words(rows[0].problem)} |{first[2]}", *lines[1:]]
 
 
 def _reached(row: Row, target: float) -> float:

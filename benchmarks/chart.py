@@ -12,7 +12,7 @@ import argparse
 import re
 from pathlib import Path
 
-from pages import write_section
+from pages import in_words, write_section
 
 SPECIALISTS, SOLVERS = "nonconvex: the fastest specialist", "convex: the best of Clarabel, HiGHS, OSQP"
 
@@ -41,43 +41,12 @@ def ratios(page: str) -> list[tuple[str, str, float, float]]:
     found = []
     for row in rows(page, "engine", "problem"):
         if re.fullmatch(r"[\d.]+", row["ratio"]):
-            paper = "sparse PCA, " if re.search("rho=|lambda=", row["problem"]) else ""
-            problem = paper + row["problem"] + (" *" if row["within"] == "1e-02" else "")
+            problem = row["problem"] + (" *" if row["within"] == "1e-02" else "")
             found.append((SPECIALISTS, problem, float(row["ipds s"]), float(row["ratio"])))
     for row in rows(page, "certify", "problem"):
         if re.fullmatch(r"[\d.]+", row["ipds / best"]):
             found.append((SOLVERS, row["problem"], float(row["ipds"]), float(row["ipds / best"])))
     return found
-
-
-WORDS = (
-    (r"^LAD\b", "least absolute deviations"),
-    (r"^LP\b", "linear program"),
-    (r"^SVM\b", "support vector machine"),
-    (r"^dual PCP (\d+)/(\d+) (\d+)\+(\d+)", r"dual PCP, \3 + \4 samples of \1 features"),
-    (r"^phase (\d+)/(\d+) s=(\d+)", r"phase retrieval, \1 unknowns, \2 measurements"),
-    (r"^low rank (\d+)/(\d+)", r"low rank \2 of \1,"),
-    (r" s=(\d+)", r", \1 nonzeros,"),
-    (r"% gross", "% gross errors"),
-    (r"rrors (\d+%)", r"rrors, \1"),
-    (r"[- ](\d+)-(\d+)", r" \1x\2"),
-    (r"\brandn\b", "random"),
-    (r" rho=", ", ρ = "),
-    (r" lambda=", ", λ = "),
-    (r"breast_cancer", "breast cancer"),
-)
-"""Names of rows in the log, and what they are called in the chart."""
-
-
-def in_words(problem: str) -> str:
-    """The name of a problem for readers who do not know the log.
-
-    >>> in_words("low rank 150/5 20% gross 30% missing")
-    'low rank 5 of 150, 20% gross errors, 30% missing'
-    """
-    for pattern, words in WORDS:
-        problem = re.sub(pattern, words, problem)
-    return problem
 
 
 def draw(found: list[tuple[str, str, float, float]], path: Path) -> None:
