@@ -16,10 +16,10 @@ from ipds.cli import app
 from ipds.experiments import command, entrants, pool, run, theory
 from ipds.experiments.command import Options, reproduce
 from ipds.experiments.entrants import ENTRANTS, by_steps
+from ipds.experiments.findings import facts
 from ipds.experiments.grid import MULTIPLES, RHOS, Cell, paper_cells, trade_off_cells
 from ipds.experiments.instance import instance
 from ipds.experiments.record import Recorder
-from ipds.experiments.report import facts
 
 pytest.importorskip("matplotlib")
 TINY = ("randn-40-12", "digits-60-12")

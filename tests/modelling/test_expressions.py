@@ -10,7 +10,7 @@ import scipy.sparse.linalg as spl
 from ipds import Variable, minimize, solve
 from ipds.functions import Cardinality
 from ipds.modelling import Expression, concatenate, diff, norm1, sum_squares, total_variation
-from ipds.operators import DCT, FiniteDifference, Matrix, Sampling
+from ipds.operators import DCT, FiniteDifference, Matrix, Sampling, TwoSided
 
 rng = np.random.default_rng(0)
 M, at = rng.normal(size=(4, 6)), rng.normal(size=6)
@@ -178,6 +178,16 @@ def _inside(operator):
     for name in ("inner", "left", "right"):
         if hasattr(operator, name):
             yield from _inside(getattr(operator, name))
+
+
+def test_sums_of_operators_have_the_norm_of_their_blocks():
+    """A matrix acts on blocks of any number of columns, and its sum with a map of one shape has its norm there."""
+    g = np.random.default_rng(0)
+    G, L, R = g.standard_normal((4, 4)), g.standard_normal((4, 4)), g.standard_normal((3, 3))
+    X = Variable((4, 3))
+    for e in (Matrix(G) @ X + TwoSided(L, R) @ X, TwoSided(L, R) @ X + Matrix(G) @ X):
+        whole = np.kron(G, np.eye(3)) + np.kron(L, R.T)
+        assert e.maps[X].operator.norm() == pytest.approx(np.linalg.norm(whole, 2))
 
 
 def test_means():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,20 +47,24 @@ def outcome(result: Result) -> dict[str, Any]:
     )
 
 
-def report(summary: dict[str, Any], estimator: Any, written: list[Path]) -> None:
-    """For people: the verdict first, then figures, then what was found."""
-    result = estimator.result_
-    shape = " x ".join(map(str, summary["data"]["shape"]))
-    verdict = "certified" if result.success else "NOT certified"
+def report(
+    subject: tuple[str, str],
+    result: Result,
+    tol: float,
+    found: Iterable[tuple[str, str]],
+    written: list[Path],
+) -> None:
+    """For people: what was solved, the verdict, figures, what was found, and the files written."""
     hint = HINTS.get(result.status.name, "")
+    verdict = "certified" if result.success else "NOT certified"
     rows = [
-        (summary["model"], ", ".join([summary["data"]["file"], shape, *summary["data"].get("read", [])])),
-        (verdict, f"relative certificate {result.certificate.relative:.1e}, tolerance {summary['tol']:.0e}"),
+        subject,
+        (verdict, f"relative certificate {result.certificate.relative:.1e}, tolerance {tol:.0e}"),
         ("ended", result.message + (f"; {hint}" if hint else "")),
         ("method", result.method),
         ("objective", f"{result.fun:.10g}"),
         ("iterations", f"{result.nit} in {result.seconds:.2f} s"),
-        *estimator.summary.rows()[1:],
+        *found,
         *(("wrote", str(path)) for path in written),
     ]
     width = max(len(name) for name, _ in rows)

@@ -135,9 +135,7 @@ def fit(
             write.check_place(path, suffixes, option, force)
     if plot is not None:
         _need_matplotlib()
-    check_checkpoint(checkpoint, resume)
-    if method not in METHODS:
-        raise ValueError(f"--method {method}: no such method; one of {', '.join(METHODS)}")
+    check_options(method, checkpoint, resume)
     request = Request(model.target is not None, target, key, tuple(drop or ()))
     if target is not None and model.target is None:
         raise ValueError("--target: this model takes no target; --drop leaves a column out")
@@ -176,7 +174,9 @@ def fit(
         kept, left_out = write.record(fitted, write.LARGEST)
         typer.echo(write.as_json({**summary, "fitted": kept, "left_out": left_out}))
     else:
-        report(summary, estimator, [path for path in (out, save, plot) if path is not None])
+        told = ", ".join([str(data), " x ".join(map(str, summary["data"]["shape"])), *found.notes])
+        written = [path for path in (out, save, plot) if path is not None]
+        report((summary["model"], told), result, tol, estimator.summary.rows()[1:], written)
     raise typer.Exit(exit_code(result))
 
 
@@ -204,8 +204,10 @@ def _need_matplotlib() -> None:
         raise ImportError("--plot needs matplotlib: pip install 'ipds-admm[plot]'")
 
 
-def check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
-    """Refuse a checkpoint that would be overwritten, or that cannot be written."""
+def check_options(method: str, checkpoint: Path | None, resume: bool) -> None:
+    """Refuse a method that is none, and a checkpoint that would be overwritten, or that cannot be written."""
+    if method not in METHODS:
+        raise ValueError(f"--method {method}: no such method; one of {', '.join(METHODS)}")
     if resume and checkpoint is None:
         raise ValueError("--resume goes with --checkpoint FILE: say which file to go on from")
     if checkpoint is not None and checkpoint.exists() and not resume:

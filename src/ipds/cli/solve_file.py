@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .programs import problem_in
-from .report import brief, exit_code, outcome
+from .report import brief, exit_code, outcome, report
 from .solve import (
-    METHODS,
     CheckpointFile,
     Force,
     Iterations,
@@ -21,7 +20,7 @@ from .solve import (
     Seconds,
     Seed,
     Tolerance,
-    check_checkpoint,
+    check_options,
     option,
     warnings_on_one_line,
 )
@@ -57,9 +56,7 @@ def solve_file(
 
     if out is not None:
         write.check_place(out, RESULTS, "--out", force)
-    check_checkpoint(checkpoint, resume)
-    if method not in METHODS:
-        raise ValueError(f"--method {method}: no such method; one of {', '.join(METHODS)}")
+    check_options(method, checkpoint, resume)
     problem = problem_in(file, name)
     with warnings_on_one_line(quiet):
         result = solve(
@@ -80,7 +77,8 @@ def solve_file(
         kept, left_out = write.record(values, write.LARGEST)
         typer.echo(write.as_json({**summary, "values": kept, "left_out": left_out}))
     else:
-        _report(summary, values, result, out)
+        found = [(name, brief(value)) for name, value in values.items()]
+        report(("problem", summary["problem"]), result, tol, found, [] if out is None else [out])
     raise typer.Exit(exit_code(result))
 
 
@@ -95,21 +93,3 @@ def _values(problem: Problem, result: Result) -> dict[str, Any]:
         if problem.has_dual(constraint):
             values[f"dual_{k}"] = result.dual(constraint)
     return values
-
-
-def _report(summary: dict[str, Any], values: dict[str, Any], result: Result, out: Path | None) -> None:
-    """For people: the verdict first, then figures, then what was found in brief."""
-    verdict = "certified" if result.success else "NOT certified"
-    rows = {
-        "problem": summary["problem"],
-        verdict: f"relative certificate {result.certificate.relative:.1e}, tolerance {summary['tol']:.0e}",
-        "ended": result.message + ("" if result.success else "; raise --max-iter, --time-limit or --tol"),
-        "method": result.method,
-        "objective": f"{result.fun:.10g}",
-        "iterations": f"{result.nit} in {result.seconds:.2f} s",
-        **{name: brief(value) for name, value in values.items()},
-        **({} if out is None else {"wrote": str(out)}),
-    }
-    width = max(map(len, rows))
-    for name, value in rows.items():
-        typer.echo(f"{name:<{width}}  {value}")

@@ -27,10 +27,11 @@ from . import theory
 from .datasets import PAPER, DataError, DataMissing
 from .datasets.cache import locate
 from .datasets.paper import FILES, parse
+from .findings import Study, verdict
 from .grid import QUICK, QUICK_RHOS, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, paper_cells, trade_off_cells
 from .pool import at_most, available, finished, missing, run_all
 from .published import Published, read_published
-from .report import Study, is_free, publish_report, verdict, write_report
+from .report import is_free, publish_report, write_report
 from .run import keep
 
 SECONDS, QUICK_SECONDS, QUICK_TRADE_OFF_SECONDS = 5.0, 0.5, 4.0

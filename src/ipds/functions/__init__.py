@@ -10,7 +10,7 @@ proofs ask. `checking` and `derivatives` verify all of it.
 """
 
 from .affine import Affine, HalfSpace
-from .base import Nonsmooth, Smooth
+from .base import Domain, Nonsmooth, Smooth
 from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
 from .checking import CheckReport, check_prox
 from .choices import KBinary, TrimmedSquares
@@ -19,7 +19,6 @@ from .cones import SecondOrderCone
 from .derivatives import check_curvature, check_gradient, check_jacobian
 from .diagonal import DiagonalEquals
 from .differentiable import Differentiable
-from .domain import Domain
 from .exponential import Exponential, LogisticLoss
 from .exponential_cone import ExponentialCone
 from .folded import MCP, SCAD

@@ -10,8 +10,7 @@ import math
 from typing import Any
 
 from .._arrays import Array, Shape, scalar
-from .base import Nonsmooth, Smooth
-from .domain import Domain
+from .base import Domain, Nonsmooth, Smooth
 from .hessians import as_map
 from .rescaling import one_unit
 

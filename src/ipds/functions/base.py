@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
 from .calling import OnExpressions
-from .domain import Domain
 from .far import is_zero, receding_by_bounds, recession_by_slopes, support_by_bounds
 from .hessians import Products, difference
 from .kinks import Groups, Kinks
@@ -22,6 +22,18 @@ from .rescaling import Powers, in_units, one_unit, units
 
 if TYPE_CHECKING:
     from .faces import Face
+
+
+class Domain(NamedTuple):
+    """The open set on which a function with logarithms is finite and smooth, for searches that must stay inside it.
+
+    `contains(x)` tests a point; `inside(x)` is x itself where it lies inside, else a point inside, a start, that agrees
+    with x as far as it can. `text` says it in words, for messages.
+    """
+
+    contains: Callable[[Array], bool]
+    inside: Callable[[Array], Array]
+    text: str
 
 
 class Nonsmooth(OnExpressions, ABC):

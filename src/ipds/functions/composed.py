@@ -10,8 +10,7 @@ from .._arrays import Array, asarray, is_array, namespace
 from ..operators import as_operator
 from ._arguments import bound
 from .adapters import required_smooth
-from .base import Smooth
-from .domain import Domain
+from .base import Domain, Smooth
 from .hessians import added, between
 from .rescaling import after_units, units
 

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from .._arrays import Array, choose, namespace
-from .base import Smooth
-from .domain import Domain
+from .base import Domain, Smooth
 from .entrywise import Entrywise
 from .log_det import LogDet
 from .squares import SumSquares

@@ -9,8 +9,7 @@ import numpy as np
 
 from .._arrays import Array, choose, magnitude, namespace, scalar, truth
 from ._arguments import number
-from .base import Nonsmooth
-from .domain import Domain
+from .base import Domain, Nonsmooth
 from .jacobians import Conjugated
 from .logarithmic import positive_root
 from .matrix_sets import PSD

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._arrays import Array, at_least, namespace, truth
 from ._arguments import weight
-from .domain import Domain
+from .base import Domain
 from .entrywise import Entrywise
 from .omega import logarithm, omega
 from .scalar import fit

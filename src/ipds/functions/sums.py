@@ -12,8 +12,7 @@ import numpy as np
 from .._arrays import Array, Shape, choose, magnitude, namespace, to_numpy
 from . import joint_sets  # noqa: F401, registers its rules
 from .adapters import required
-from .base import Nonsmooth
-from .domain import Domain
+from .base import Domain, Nonsmooth
 from .entrywise import Entrywise
 from .faces import Face
 from .groups import L2, L21, GroupL2

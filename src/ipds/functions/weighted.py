@@ -9,8 +9,7 @@ from typing import Any
 from .._arrays import Array, choose
 from ._arguments import number
 from .adapters import required_smooth
-from .base import Smooth
-from .domain import Domain
+from .base import Domain, Smooth
 
 
 class Weighted(Smooth):
