@@ -180,6 +180,10 @@ BAD = {
     "header.csv": (b"a,b\n", "no rows"),
     "ragged.csv": (b"1,2\n3\n", "row 2: 1 cells where the first row has 2"),
     "text.csv": (b"a,b\n1,x\n2,3\n", "column 'b' holds text ('x'); leave it out with --drop 'b'"),
+    "texts.csv": (
+        b"a,b,c\n1,x,y\n2,x,z\n",
+        "column 'b' holds text ('x'), and so do 'c'; leave them out with --drop 'b' --drop 'c'",
+    ),
     "latin.csv": ("a,b\n1,é\n".encode("latin-1"), "no UTF-8"),
     "binary.csv": (b"\x00\x01\xff\xfe", "no UTF-8"),
     "nul.csv": (b"a,b\n1,\x00\n", "holds text"),
@@ -282,6 +286,14 @@ def test_commas_between_tabs_are_points_unless_they_may_part_thousands(tmp_path)
     (tmp_path / "english.tsv").write_text("a\tb\n1,500\t2\n3,125\t4\n")
     with pytest.raises(DataError, match=r"numbers are written like 1234\.5"):
         read(tmp_path / "english.tsv")
+
+
+def test_columns_to_drop_may_be_listed_with_commas(tmp_path):
+    (tmp_path / "d.csv").write_text('a,b,c,"d,e"\n1,x,5,2\n3,y,6,4\n')
+    assert read(tmp_path / "d.csv", Request(drop=("b, c",))).X.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert read(tmp_path / "d.csv", Request(drop=("b", "d,e"))).X.tolist() == [[1.0, 5.0], [3.0, 6.0]]
+    with pytest.raises(DataError, match="--drop names no column 'q'"):
+        read(tmp_path / "d.csv", Request(drop=("b,q",)))
 
 
 def test_a_number_with_underscores_is_text(tmp_path):

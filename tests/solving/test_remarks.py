@@ -18,7 +18,7 @@ from ipds.functions import (
     Simplex,
     smooth,
 )
-from ipds.modelling import hinge, logistic, norm1, sum_squares
+from ipds.modelling import hinge, logistic, norm1, sum_squares, term
 from ipds.solving import remarks
 
 x = Variable(3, name="x")
@@ -119,3 +119,24 @@ def test_one_iteration_is_remarked_where_the_problem_is_not_convex():
     assert not any("after one iteration" in remark for remark in remarks.certified(few, [y], 0.2, 2))
     convex = minimize(0.5 * sum_squares(x - y) + 0.1 * norm1(x))
     assert not any("after one iteration" in remark for remark in remarks.certified(convex, [y], 0.41, 1))
+
+
+def test_a_set_of_one_s_own_is_not_called_a_small_penalty():
+    class Lots:
+        def __call__(self, x):
+            return 0.0 if np.allclose(x, np.round(x)) else np.inf
+
+        def prox(self, v, step):
+            return np.round(v)
+
+    x, y = Variable(3, name="x"), np.array([1.2, -0.7, 3.1])
+    result = solve(minimize(sum_squares(x - y) + term(Lots(), x)))
+    assert result.value(x).tolist() == [1.0, -1.0, 3.0]
+    assert "too small to matter" not in result.message
+
+
+def test_a_penalty_that_is_too_small_is_named():
+    x, y = Variable(3, name="x"), np.array([1.2, -0.7, 3.1])
+    for weight, small in ((1e-9, True), (0.1, False)):
+        problem = minimize(sum_squares(x - y) + sum_squares(x) + L0(weight)(x))
+        assert ("too small to matter" in solve(problem).message) == small

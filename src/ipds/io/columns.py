@@ -16,6 +16,8 @@ from .text import as_written, number
 
 TARGETS = ("y", "z", "target", "label", "labels", "gnd")
 """Names under which NPZ and MAT files keep a target."""
+SHOWN = 12
+"""Columns that a message names at most."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,10 @@ class Data:
 
 @dataclass(frozen=True)
 class Request:
-    """What to take from a file: the array `key`, the column, array or file `target`, without the columns `drop`."""
+    """What to take from a file: the array `key`, the column, array or file `target`, without the columns `drop`.
+
+    An entry of `drop` is a name or a number, or several of them with commas between.
+    """
 
     wants_target: bool = False
     target: str | None = None
@@ -49,16 +54,22 @@ def from_table(path: Path, names: Sequence[str], columns: Sequence[np.ndarray], 
     if not columns or not len(columns[0]):
         raise DataError(f"{path}: no rows")
     chosen, y = kept(path, list(names), len(columns), request)
-    for k in chosen:
-        if columns[k].dtype.kind not in "buif":
-            label = repr(names[k]) if names else str(k)
-            text = next((str(cell) for cell in columns[k] if number(str(cell)) is None), "")
-            raise DataError(
-                f"{path}: column {label} holds text ({text[:30]!r}); leave it out with --drop {label}"
-                f"{as_written(text)}"
-            )
+    texts = [k for k in chosen if columns[k].dtype.kind not in "buif"]
+    if texts:
+        raise DataError(
+            f"{path}: {_about_text([names[k] if names else k for k in texts], columns[texts[0]])}"
+        )
     X = np.column_stack([columns[k].astype(float, copy=False) for k in chosen])
     return Data(X, None if y is None else columns[y], tuple(names[k] for k in chosen) if names else ())
+
+
+def _about_text(labels: Sequence[str | int], cells: np.ndarray) -> str:
+    """That these columns hold text, as the cells of the first of them show, and how to leave them out."""
+    text = next((str(cell) for cell in cells if number(str(cell)) is None), "")
+    others = f", and so do {', '.join(map(repr, labels[1:SHOWN]))}" if len(labels) > 1 else ""
+    drop = " ".join(f"--drop {label!r}" for label in labels[:SHOWN]) + (" ..." if len(labels) > SHOWN else "")
+    them = "them" if others else "it"
+    return f"column {labels[0]!r} holds text ({text[:30]!r}){others}; leave {them} out with {drop}{as_written(text)}"
 
 
 def from_matrix(path: Path, X: Any, request: Request) -> Data:
@@ -94,7 +105,8 @@ def chosen_keys(path: Path, names: Sequence[str], request: Request) -> tuple[str
 
 def kept(path: Path | str, names: list[str], width: int, request: Request) -> tuple[list[int], int | None]:
     """(columns of the samples, column of the target or None)."""
-    dropped = {_place(path, name, names, width, "--drop") for name in request.drop}
+    listed = [[given] if given in names else given.split(",") for given in request.drop]
+    dropped = {_place(path, name.strip(), names, width, "--drop") for part in listed for name in part}
     y = None
     if request.wants_target and request.target is not None and not request.target_is_file:
         y = _place(path, request.target, names, width, "--target")
@@ -111,7 +123,7 @@ def _place(path: Path | str, column: str, names: Sequence[str], width: int, opti
     if re.fullmatch(r"-?\d{1,9}", column) and -width <= int(column) < width:
         return int(column) % width
     near = difflib.get_close_matches(column, names, 1)
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     there = f"there are {shown}" if names else f"it has no header: columns are 0 to {width - 1}"
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise DataError(f"{path}: {option} names no column {column!r}{hint} ({there})")

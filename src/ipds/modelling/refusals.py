@@ -97,7 +97,8 @@ def comparison(e: Any, sense: str) -> str:
         return f"`{e} != ...`: constraints are ==, <= and >="
     return (
         f"`{e} {sense} ...`: the set would not be closed; write {instead} "
-        "(Python's max and min compare like this; for the largest entry minimise t subject to x <= t)"
+        "(Python's max and min compare like this; for the largest entry minimise t subject to x <= t; "
+        "a function of your own is term(h, x) with a prox, or smooth(fun)(x))"
     )
 
 

@@ -39,7 +39,7 @@ def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> lis
             remarks.append(f"every point of the discrete set of block {name!r} is critical, also poor ones")
         if has_price(block) and norm(xi) == 0:
             remarks.append(f"block {name!r} is 0 altogether")
-        elif has_price(block) and price < LITTLE * total:
+        elif has_price(block) and 0 < price < LITTLE * total:  # 0 may be the value of a set
             remarks.append(
                 f"h of block {name!r} is {price / total:.0e} of the objective: too small to matter"
             )
