@@ -50,6 +50,7 @@ from .namespaces import (
     zeros,
 )
 from .real import require_real
+from .sparse import diagonal_matrix, picking, scaled_matrix, sums_of_squares, transposed
 from .threads import threads_for, threads_for_data
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "at_least",
     "at_most",
     "choose",
+    "diagonal_matrix",
     "divide_in_place",
     "dot",
     "either",
@@ -84,17 +86,21 @@ __all__ = [
     "namespace",
     "norm",
     "on_device",
+    "picking",
     "precision",
     "products_of_differences",
     "put_in_place",
     "require_real",
     "scalar",
     "scaled_difference",
+    "scaled_matrix",
     "subtract_in_place",
+    "sums_of_squares",
     "threads_for",
     "threads_for_data",
     "to_caller",
     "to_numpy",
+    "transposed",
     "truth",
     "zeros",
 ]

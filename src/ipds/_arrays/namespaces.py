@@ -88,7 +88,7 @@ def fetch(numbers: Sequence[Any], *carried: Any) -> Any:
 
 def scalar(value: Any) -> Any:
     """A number that came out of an array: a float in NumPy, the 0-d array as it is elsewhere."""
-    if isinstance(value, float | int | np.generic | np.ndarray) or value.ndim:
+    if type(value) is np.float64 or isinstance(value, (float, int, np.generic, np.ndarray)) or value.ndim:
         return float(value)
     return value
 
@@ -135,6 +135,8 @@ def _precision(dtype: np.dtype) -> float:
 
 def all_finite(x: Array) -> bool:
     """Whether every entry is finite; taken for granted while JAX is compiling."""
+    if type(x) is np.ndarray:
+        return bool(np.isfinite(x).all())
     xp = namespace(x)
     finite = xp.all(xp.isfinite(x))
     return is_traced(finite) or bool(finite)
@@ -153,6 +155,8 @@ def asarray(x: Any, like: Array) -> Array:
 
 def zeros(shape: Shape, like: Array) -> Array:
     """Zeros of the library, dtype and device of `like`; where that is distributed, on the same workers."""
+    if type(like) is np.ndarray:
+        return np.zeros(shape, like.dtype)
     if type(like) is Rows:
         return like.zeros(shape)
     xp = namespace(like)

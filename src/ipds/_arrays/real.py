@@ -26,6 +26,8 @@ def require_real(what: str, value: Any) -> None:
         )
     dtype = getattr(value, "dtype", None)
     kind = getattr(dtype, "kind", "")
+    if kind == "f":
+        return
     if isinstance(value, complex) or kind == "c" or "complex" in str(dtype or ""):
         raise TypeError(
             f"{what} must hold real numbers, not complex ones; stack its real and imaginary parts instead"

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy
 
-from .._arrays import Array, Shape, is_array, to_numpy
+from .._arrays import Array, Shape, is_array, scaled_matrix, to_numpy
 from ..operators import Compose, Diagonal, Identity, Matrix, Operator
 
 Powers = tuple[tuple[str, float], ...]
@@ -88,8 +87,7 @@ def after_units(A: Operator, d: float | np.ndarray, shape: Shape | None = None) 
     if isinstance(A, Matrix) and A.natural_shape() is not None:
         rows = row_units(d)
         if isinstance(rows, np.ndarray) and rows.size == A.matrix.shape[1]:
-            sparse = scipy.sparse.issparse(A.matrix)
-            return Matrix(A.matrix @ scipy.sparse.diags_array(rows) if sparse else A.matrix * rows)
+            return Matrix(scaled_matrix(None, A.matrix, rows))
         natural: Shape | None = None  # acts on blocks of more axes as well
     else:
         natural = A.natural_shape()

@@ -31,6 +31,8 @@ def fit(lam: float | Array, x: Array) -> float | Array:
     """Weights as a float, or as an array of the library and dtype of `x`."""
     if type(lam) is float:
         return lam
+    if isinstance(lam, type(x)) and lam.shape == x.shape and lam.dtype == x.dtype:
+        return lam
     if np.broadcast_shapes(np.shape(lam), x.shape) != tuple(x.shape):
         raise ValueError(
             f"weights or steps of shape {np.shape(lam)} do not fit a block of shape {tuple(x.shape)}"

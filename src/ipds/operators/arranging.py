@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, namespace
+from .._arrays import Array, Shape, namespace, picking
 from .base import Operator, as_shape
 from .one_shape import OfOneShape
 
@@ -65,8 +65,7 @@ class Permute(Operator):
 
     def as_matrix(self, shape: Shape) -> Any:
         source = self.apply(np.arange(math.prod(shape)).reshape(shape)).reshape(-1)
-        ones, rows = np.ones(source.size), np.arange(source.size + 1)
-        return scipy.sparse.csr_array((ones, source, rows), shape=(source.size, source.size))
+        return picking(source, source.size)
 
     def __repr__(self) -> str:
         return f"Permute({self.order or ''})"

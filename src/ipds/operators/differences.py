@@ -152,14 +152,13 @@ def _ends(axis: int, n: int) -> tuple[Any, Any]:
 def _axis_matrix(shape: Shape, axis: int, rows: int) -> Any:
     """I ⊗ D ⊗ I: the matrix of the differences along one axis, with `rows` of them: one more is a row of zeros."""
     n = shape[axis]
-    kept = np.arange(rows) < n - 1
-    D = scipy.sparse.diags_array(
-        [-kept.astype(float), kept[: n - 1].astype(float)], offsets=[0, 1], shape=(rows, n)
-    )
+    columns = np.arange(n - 1)[:, None] + np.arange(2)
+    ends = 2 * np.minimum(np.arange(rows + 1), n - 1)
+    D = scipy.sparse.csr_array((np.tile([-1.0, 1.0], n - 1), columns.ravel(), ends), shape=(rows, n))
     before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     eye = scipy.sparse.eye_array
-    inner = D if before == 1 else scipy.sparse.kron(eye(before), D)
-    return inner.tocsr() if after == 1 else scipy.sparse.kron(inner, eye(after), format="csr")
+    inner = D if before == 1 else scipy.sparse.kron(eye(before), D, format="csr")
+    return inner if after == 1 else scipy.sparse.kron(inner, eye(after), format="csr")
 
 
 def _difference(x: Array, axis: int) -> Array:

@@ -8,9 +8,8 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-import scipy
 
-from .._arrays import Array, Shape, asarray, namespace, to_numpy
+from .._arrays import Array, Shape, asarray, namespace, picking, to_numpy
 from .base import as_shape
 from .one_shape import OfOneShape
 
@@ -73,7 +72,7 @@ class Sampling(OfOneShape):
         return (1.0, 1.0) if self.indices.size else (0.0, 0.0)
 
     def as_matrix(self, shape: Shape) -> Any:
-        return _selection(self.indices, math.prod(self.shape))
+        return picking(self.indices, math.prod(self.shape))
 
     def __repr__(self) -> str:
         return f"Sampling({self.indices.size} of {math.prod(self.shape)} entries)"
@@ -137,7 +136,7 @@ class Grouping(OfOneShape):
         return lower, float(covered.max())
 
     def as_matrix(self, shape: Shape) -> Any:
-        return _selection(self.indices, math.prod(self.shape))
+        return picking(self.indices, math.prod(self.shape))
 
     def __repr__(self) -> str:
         return f"Grouping({len(self.slices)} groups of {math.prod(self.shape)} entries)"
@@ -148,12 +147,6 @@ def _gather(flat: Array, indices: np.ndarray) -> Array:
         return flat[indices]
     xp = namespace(flat)
     return xp.take(flat, xp.asarray(indices, device=array_api_compat.device(flat)), axis=0)
-
-
-def _selection(indices: np.ndarray, size: int) -> Any:
-    """The sparse matrix whose row k picks entry indices[k] of a vector."""
-    places = np.arange(indices.size + 1)
-    return scipy.sparse.csr_array((np.ones(indices.size), indices, places), shape=(indices.size, size))
 
 
 def _with_zero(y: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, namespace, zeros
+from .._arrays import Array, Shape, diagonal_matrix, namespace, picking, zeros
 from .base import Operator, as_shape, common_shape, require_operator, tightened
 from .one_shape import OfOneShape
 
@@ -164,7 +164,7 @@ class Reshape(OfOneShape):
         return (self.norm(), self.norm())
 
     def as_matrix(self, shape: Shape) -> Any:
-        return scipy.sparse.eye_array(math.prod(self.shape), format="csr")
+        return diagonal_matrix(np.ones(math.prod(self.shape)))
 
     def __repr__(self) -> str:
         return f"Reshape({self.shape} to {self.output})"
@@ -207,7 +207,7 @@ class Segment(OfOneShape):
         return self.norm(), self.norm()
 
     def as_matrix(self, shape: Shape) -> Any:
-        return scipy.sparse.eye_array(self.stop - self.start, self.size, k=self.start, format="csr")
+        return picking(np.arange(self.start, self.stop), self.size)
 
     def __repr__(self) -> str:
         return f"Segment({self.start}:{self.stop} of {self.size}, as {self.output})"

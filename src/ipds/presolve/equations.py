@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from .._arrays import sums_of_squares
 from ..functions import Box
 from ..operators import Matrix
 from .draft import Draft, Group
@@ -42,7 +43,7 @@ def leave_out_repeated(draft: Draft) -> None:
 
 def _telling(matrices: list[Any], right: np.ndarray) -> np.ndarray:
     """Indices of the rows of [A_1 A_2 …] x = right that are not zero and repeat no earlier one."""
-    squares = sum(np.asarray((abs(A) ** 2).sum(axis=1)).ravel() for A in matrices)
+    squares = sum(sums_of_squares(A)[0] for A in matrices)
     size: Any = np.sqrt(squares)
     level = float(np.abs(right).max(initial=0.0))
     empty = (size == 0) & (np.abs(right) <= SAME * level)

@@ -19,9 +19,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy
 
-from .._arrays import Array, Shape
+from .._arrays import Array, Shape, scaled_matrix
 from ..functions import Composed, Nonsmooth, Smooth, Stacked
 from ..operators import (
     Compose,
@@ -168,10 +167,7 @@ def _scaled(A: Operator, shape: Shape, e: Array, d: Array) -> Operator:
     d = np.broadcast_to(d, shape)
     left, right = _first_axis(e), _first_axis(d)
     if isinstance(A, Matrix) and A.natural_shape() is not None and left is not None and right is not None:
-        matrix = A.matrix
-        if scipy.sparse.issparse(matrix):
-            return Matrix(scipy.sparse.diags_array(left) @ matrix @ scipy.sparse.diags_array(right))
-        return Matrix(left[:, None] * matrix * right)
+        return Matrix(scaled_matrix(left, A.matrix, right))
     inner = A if np.all(d == 1.0) else Compose(A, Diagonal(d + 0.0))
     return inner if np.all(e == 1.0) else Compose(Diagonal(e + 0.0), inner)
 

@@ -36,6 +36,8 @@ from ..functions import (
     Stacked,
     Zero,
 )
+from ..functions.losses import LinearModel
+from ..functions.rescaling import with_parts
 from ..operators import (
     Compose,
     Diagonal,
@@ -55,7 +57,7 @@ from .compose import composed
 from .draft import Draft, Group, Variable
 from .largest import largest_to_rows
 from .recovery import FromGroup, FromHost, FromLevel, FromRows, FromVariable, Recovery, innermost
-from .slack import as_map, is_nothing, multiple
+from .slack import as_map, is_nothing, multiple, thin
 
 LARGEST = 10_000
 """Entries of a simplex whose sum becomes a row, at most: beyond, projections take less than what sees the row."""
@@ -63,11 +65,26 @@ LARGEST = 10_000
 
 def simplify(draft: Draft) -> None:
     """Apply all rules."""
+    thin_losses(draft)
     sets_to_rows(draft)
     smooth_to_variables(draft)
     nonsmooth_to_variables(draft)
     largest_to_rows(draft)
     drop(draft)
+
+
+# ---------------------------------------------------------------- matrices with few entries
+
+
+def thin_losses(draft: Draft) -> None:
+    """Large dense matrices with few entries in losses φ(G x) become sparse ones, where all is convex."""
+    for variable in draft.variables:
+        for k, f in enumerate(variable.smooth):
+            if isinstance(f, LinearModel) and (G := thin(f.G)) is not f.G and draft.convex:
+                variable.smooth[k] = with_parts(f, G=G)
+                draft.notes.append(
+                    f"a dense matrix with few entries in f of {variable.name!r} taken as sparse"
+                )
 
 
 # ---------------------------------------------------------------- sets that are rows

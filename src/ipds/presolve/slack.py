@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, is_array, namespace
+from .._arrays import Array, Shape, is_array, namespace, scaled_matrix
 from ..operators import (
     Compose,
     Diagonal,
@@ -208,12 +208,7 @@ def taken(
     else:
         part = scipy.sparse.csr_array(matrix)[rows] if scipy.sparse.issparse(matrix) else matrix[rows]
         if np.any(factors != 1.0):
-            scale = np.broadcast_to(factors, rows.shape)
-            part = (
-                scipy.sparse.diags_array(scale) @ part
-                if scipy.sparse.issparse(part)
-                else scale[:, None] * part
-            )
+            part = scaled_matrix(np.broadcast_to(factors, rows.shape), part, None)
         picked = as_map(part, shape)
     return picked if len(output) == 1 else Compose(Reshape(rows.size, output), picked)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape
+from .._arrays import Array, Shape, sums_of_squares
 from ..functions import (
     Composed,
     HuberLoss,
@@ -22,7 +22,9 @@ from ..functions import (
 from ..operators import (
     Compose,
     Diagonal,
+    FiniteDifference,
     FlatStack,
+    Gradient,
     Identity,
     Matrix,
     Operator,
@@ -112,10 +114,16 @@ def _of_matrix(matrix: Array) -> Matrix | None:
 def square_sums(A: Operator, shape: Shape) -> tuple[Array, Array]:
     """(Σ_j a_ij² of every row, Σ_i a_ij² of every column), in the shapes of A x and x."""
     output = A.output_shape(shape)
-    if isinstance(A, Matrix) and type(A.matrix) is np.ndarray:  # without a copy of the matrix
-        sums = (np.einsum(how, A.matrix, A.matrix) for how in ("ij,ij->i", "ij,ij->j"))
-        rows, columns = (np.reshape(s, (-1, *(1,) * (len(shape) - 1))) for s in sums)
+    if isinstance(A, Matrix) and A.natural_shape() is not None:
+        rows, columns = (np.reshape(s, (-1, *(1,) * (len(shape) - 1))) for s in sums_of_squares(A.matrix))
         return np.broadcast_to(rows, output), np.broadcast_to(columns, shape)
+    if isinstance(A, Scaled):
+        rows, columns = square_sums(A.inner, shape)
+        return A.scale**2 * rows, A.scale**2 * columns
+    matrix = A.as_matrix(shape) if isinstance(A, FiniteDifference | Gradient) else None
+    if matrix is not None:
+        rows, columns = sums_of_squares(matrix)
+        return rows.reshape(output), columns.reshape(shape)
     S = squared(A, shape)
     return S.apply(np.ones(shape)), S.adjoint(np.ones(output))
 

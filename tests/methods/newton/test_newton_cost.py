@@ -18,7 +18,8 @@ from ipds.functions import (
 )
 from ipds.methods import AcceleratedIPDS, NewtonALM, candidates
 from ipds.methods.choosing import handover
-from ipds.methods.newton import Cost, predicted
+from ipds.methods.newton import Cost, cost, predicted
+from ipds.methods.newton.factors import Gram
 from ipds.modelling import norm1, nuclear
 
 
@@ -35,6 +36,12 @@ def test_costs_grow_with_the_problem():
         for D in (chain, sp.vstack([plane, sp.kron(sp.eye_array(250), differences(240))], format="csr"))
     ]
     assert costs[0] < costs[1]
+
+
+def test_costs_of_small_patterns_need_their_counts_alone():
+    D = differences(300)
+    only = [(D, 0), (sp.eye_array(300, format="csr"), 0)]  # rows with one entry do not count
+    assert cost._sparse_work(300, only) == cost._without_pattern(300, Gram.work(D))
 
 
 def test_rows_without_an_order_fill_everything():

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from kinds import differences
 
 from ipds import Variable, minimize, solve
+from ipds.functions import smooth
 from ipds.methods.newton import strategies
 from ipds.methods.newton.algebra import Rows, System
-from ipds.methods.newton.strategies import Beside, Bordered
+from ipds.methods.newton.smooth import Part, SmoothPart
+from ipds.methods.newton.strategies import Beside, Bordered, reordered
 from ipds.methods.newton.weights import Weights
 from ipds.modelling import kl_div
 
@@ -75,3 +78,34 @@ def test_a_table_is_raked_by_newton_steps():
         raked *= (rows / raked.sum(1))[:, None]
         raked *= columns / raked.sum(0)
     np.testing.assert_allclose(result.value(X), raked, rtol=1e-3, atol=1e-3)
+
+
+def test_rows_of_neighbours_keep_their_order():
+    """No order has a narrower band than one in which the entries of the longest row are next to each other."""
+    D = differences(50)
+    order, width = reordered(D, [])
+    assert width == 1
+    assert np.array_equal(order, np.arange(50))
+    mixed = np.random.default_rng(0).permutation(50)
+    order, width = reordered(D[:, mixed], [])
+    assert width == 1
+    assert not np.array_equal(order, np.arange(50))
+    assert reordered(sp.csr_array((0, 3)), [])[1] == 0
+
+
+def test_hessians_are_made_once_for_all_units():
+    """Those of a function known by its gradient take two of these for every entry."""
+    calls = []
+
+    def gradient(x):
+        calls.append(x)
+        return np.exp(x)
+
+    f = smooth(lambda x: float(np.exp(x).sum()), gradient, convex=True)
+    part = Part(f, slice(0, 3), (3,), np.zeros(3), unknown=(f,))
+    one, x, C = SmoothPart([part], np.ones(3)), np.array([0.5, 1.0, -2.0]), np.array([2.0, 0.5, 4.0])
+    first = one.curvature(x)
+    made = len(calls)
+    assert one.rescaled(np.ones(3)) is one
+    assert np.allclose(one.rescaled(C).curvature(x / C), C**2 * first)
+    assert len(calls) == made

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import norm
+from ..._arrays import norm, transposed
 from .factors import Solve, conjugate_gradients
 from .strategies import Augmented, Strategy, choose
 from .weights import Weights
@@ -140,7 +140,7 @@ class Rows:
     def __init__(self, G: Any, index: np.ndarray, n: int):
         self.G, self.index, self.n = G, index, n
         self.general = 0 if G is None else G.shape[0]
-        self._transposed = None if G is None else G.T.tocsr() if scipy.sparse.issparse(G) else G.T
+        self._transposed = None if G is None else transposed(G)
 
     def apply(self, v: np.ndarray) -> np.ndarray:
         """M v."""

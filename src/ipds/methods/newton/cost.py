@@ -98,9 +98,9 @@ def _predicted(problem: Problem) -> Cost:
     sparse, dense = [], 0
     for A, begin in maps:
         if scipy.sparse.issparse(A):
-            counts = np.diff(scipy.sparse.csr_array(A).indptr)
-            dense += int(np.count_nonzero(counts > FULL * A.shape[1]))
-            sparse.append((A[counts <= FULL * A.shape[1]], begin))
+            is_thin = np.diff(scipy.sparse.csr_array(A).indptr) <= FULL * A.shape[1]
+            dense += int(np.count_nonzero(~is_thin))
+            sparse.append((A if is_thin.all() else A[is_thin], begin))
         else:
             dense += A.shape[0]
     if dense or constant:
@@ -167,6 +167,11 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
     """
     if not maps:
         return float(n), float(n)
+    if n**3 / 3 < LOOK:
+        counts = np.concatenate([np.diff(scipy.sparse.csr_array(A).indptr) for A, _ in maps])
+        counts = counts[counts > 1]
+        if len(counts) >= FLAT * n and Gram.pairs(counts) <= FEW * n * n:
+            return _without_pattern(n, Gram.pairs(counts))
     wide = []
     for A, begin in maps:
         coo = scipy.sparse.coo_array(A)
@@ -179,10 +184,15 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
     if pairs > FEW * n * n:
         return (full, float(n * n)) if n <= DENSE else (math.inf, math.inf)
     if full < LOOK or pairs > PAIRS:
-        return min(full, 50 * n**1.5) + 100 * (pairs + n), 10 * n * math.log2(n + 2) + pairs
+        return _without_pattern(n, pairs)
     width = reordered(M, [])[1]
     work = min(float(n) * width**2, 200.0 * width * n + 0.3 * width**3)
     return work + 100 * (pairs + n), min(float(n) * (width + 1), max(10 * n * math.log2(n + 2), width**2))
+
+
+def _without_pattern(n: int, pairs: int) -> tuple[float, float]:
+    """The same from numbers alone, for an MᵀM of so many products."""
+    return min(n**3 / 3, 50 * n**1.5) + 100 * (pairs + n), 10 * n * math.log2(n + 2) + pairs
 
 
 def _rows_of(f: Smooth | None, shape: tuple[int, ...]) -> tuple[list[Any], bool, bool]:

@@ -131,7 +131,12 @@ class Gram:
     @staticmethod
     def work(R: Any) -> int:
         """Number of products that make the entries."""
-        counts = np.diff(scipy.sparse.csr_array(R).indptr).astype(np.int64)
+        return Gram.pairs(np.diff(scipy.sparse.csr_array(R).indptr))
+
+    @staticmethod
+    def pairs(counts: np.ndarray) -> int:
+        """The same for rows of so many entries."""
+        counts = counts.astype(np.int64)
         return int(np.sum(counts * (counts + 1) // 2))
 
     def entries(self, w: Vector, diagonal: Vector) -> Vector:

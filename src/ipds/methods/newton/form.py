@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import Array, Shape, is_array, on_device, to_numpy
+from ..._arrays import Array, Shape, is_array, on_device, scaled_matrix, to_numpy
 from ...errors import AssumptionError
 from ...functions import Composed, Kinks, Nonsmooth, Stacked, Zero
 from ...operators import Identity, Reshape
@@ -30,7 +30,7 @@ from .inside import Inside, inside
 from .matrices import beside, general_rows, picked
 from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
-from .units import equilibrated, orthonormal, powers_of_two, rough_norm, times
+from .units import equilibrated, orthonormal, powers_of_two, rough_norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,13 +219,13 @@ def _scaled(
     together = [np.arange(offset, offset + len(p.rows)) for p, offset in _offsets(others) if len(p.rows)]
     if members.size:  # rows of one group have one unit, too
         together += np.split(np.arange(len(members)) + sum(map(len, together)), _breaks(label))
-    curvature = SmoothPart(parts, np.ones(n), np.zeros(n)).curvature(start)
-    E_general, C = equilibrated(G, n, curvature, together)
+    smooth = SmoothPart(parts, np.ones(n))
+    E_general, C = equilibrated(G, n, smooth.curvature(start), together)
     E = np.concatenate([E_general, 1 / (coefficient[entries[is_picked]] * C[index])])
     mix = None
     if G is not None:
         if not isinstance(G, scipy.sparse.linalg.LinearOperator):
-            G = times(E_general, G, C)
+            G = scaled_matrix(E_general, G, C)
         if not index.size and all(part.f is None for part in parts) and all(own is None for _, own in blocks):
             G, mix = orthonormal(G)
         unit = float(powers_of_two(np.array(rough_norm(G, n) or 1.0)))
@@ -244,8 +244,9 @@ def _scaled(
         Entries(k.left, k.right, k.place, k.lower, k.upper),  # type: ignore[arg-type]
         len(general),
     )
-    smooth = SmoothPart(parts, C, np.zeros(n))
-    return Form(smooth, terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a, mix)
+    return Form(
+        smooth.rescaled(C), terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a, mix
+    )
 
 
 def _groups(grouped: list[_Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import Array, asarray, to_numpy
+from ..._arrays import Array, asarray, picking, to_numpy
 from ...problem import Problem
 from .smooth import written_out
 
@@ -28,7 +28,8 @@ def beside(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
     if all(A is not None for A in found):
         sparse = [scipy.sparse.issparse(A) for A in found]
         if all(sparse) or (any(sparse) and rows * sum(A.shape[1] for A in found) > 10**7):
-            return factor * scipy.sparse.hstack([scipy.sparse.csr_array(A) for A in found], format="csr")
+            rows_of = [scipy.sparse.csr_array(A) for A in found]
+            return factor * (rows_of[0] if len(found) == 1 else scipy.sparse.hstack(rows_of, format="csr"))
         dense = [A.toarray() if scipy.sparse.issparse(A) else np.asarray(A, float) for A in found]
         return factor * (dense[0] if len(dense) == 1 else np.hstack(dense))
     shapes = [block.shape for block in problem.blocks[:-1]]
@@ -76,9 +77,7 @@ def general_rows(M: Any, general: np.ndarray, column: np.ndarray) -> Any:
     rows = M if whole else M[general[~is_own]]
     if not own.size:
         return _full(rows) if scipy.sparse.issparse(rows) else rows
-    picks = scipy.sparse.csr_array(
-        (np.ones(own.size), (np.arange(own.size), column[own])), shape=(own.size, n)
-    )
+    picks = picking(column[own], n)
     both = scipy.sparse.vstack([scipy.sparse.csr_array(rows), picks], format="csr")
     order = np.empty(len(general), int)  # M's rows stand first in `both`, in the order they have in `general`
     order[np.argsort(is_own, kind="stable")] = np.arange(len(general))

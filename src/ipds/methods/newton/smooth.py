@@ -1,4 +1,4 @@
-"""f in the units of the method: f(C v) + ⟨q, v⟩ over all blocks, its gradient, and its Hessian as Q + RᵀDR + rest."""
+"""f in the units of the method: f(C v) over all blocks, its gradient, and its Hessian as Q + RᵀDR + rest."""
 
 from __future__ import annotations
 
@@ -151,10 +151,10 @@ def _one_per_row(R: Any) -> bool:
 
 
 class SmoothPart:
-    """Σ f_j(C v_j) + ⟨q, v⟩ of a flat v."""
+    """Σ f_j(C v_j) of a flat v."""
 
-    def __init__(self, parts: Sequence[Part], scale: np.ndarray, linear: np.ndarray):
-        self.parts, self.scale, self.linear, self.n = parts, scale, linear, len(scale)
+    def __init__(self, parts: Sequence[Part], scale: np.ndarray):
+        self.parts, self.scale, self.n = parts, scale, len(scale)
         self._bends = [(p, bend) for p in parts for bend in p.bends]
         self._unknown = [(p, g) for p in parts for g in p.unknown]
         self.is_quadratic = not self._unknown and all(bend.weights is None for _, bend in self._bends)
@@ -163,11 +163,22 @@ class SmoothPart:
         self._ends = np.cumsum([0, *(bend.R.shape[0] for _, bend in self._bends)])
         self._at: np.ndarray | None = None
         self._there: tuple[np.ndarray, Any] = np.zeros(0), None
+        self._last: tuple[np.ndarray, list[tuple[slice, Any]]] | None = (
+            None  # x and Hessians in its own units
+        )
+
+    def rescaled(self, scale: np.ndarray) -> SmoothPart:
+        """The same in other units; Hessians at the point asked for last need not be made again."""
+        if np.array_equal(scale, self.scale):
+            return self
+        other = SmoothPart(self.parts, scale)
+        other._last = self._last
+        return other
 
     def value(self, v: np.ndarray) -> float:
-        """f + ⟨q, v⟩."""
+        """f."""
         x = self.scale * v
-        return float(self.linear @ v) + sum(float(p.f(p.block(x))) for p in self.parts if p.f is not None)
+        return sum(float(p.f(p.block(x))) for p in self.parts if p.f is not None)
 
     def is_finite(self, v: np.ndarray) -> bool:
         """Whether the value is finite, and the gradient of what the caller has written."""
@@ -179,7 +190,7 @@ class SmoothPart:
 
     def gradient(self, v: np.ndarray) -> np.ndarray:
         """Its gradient."""
-        x, g = self.scale * v, self.linear.copy()
+        x, g = self.scale * v, np.zeros(self.n)
         for p in self.parts:
             if p.f is not None:
                 g[p.place] += self.scale[p.place] * to_numpy(p.f.grad(p.block(x))).ravel()
@@ -201,7 +212,9 @@ class SmoothPart:
                 D[begin:end] = bend.weights(p.block(x))
         if not self._unknown:
             return D, None
-        found = [(p.place, _hessian_at(g, p.shape, p.like, p.block(x))) for p, g in self._unknown]
+        if self._last is None or not np.array_equal(self._last[0], x):
+            self._last = x, [(p.place, _hessian_at(g, p.shape, p.like, p.block(x))) for p, g in self._unknown]
+        found = self._last[1]
         if any(is_product(H) for _, H in found):
             return D, self._products(found)
         return D, assembled(found, self.scale)

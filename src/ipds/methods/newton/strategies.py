@@ -166,7 +166,17 @@ class Dense:
 
 
 def reordered(R: Any, others: Sequence[Any]) -> tuple[np.ndarray, int]:
-    """An order of the columns in which RᵀR and the others have a narrow band, and its width."""
+    """An order of the columns in which RᵀR and the others have a narrow band, and its width.
+
+    As they are where the entries of the longest row are next to each other: no order is better then.
+    """
+    R = scipy.sparse.csr_array(R)
+    counts = np.diff(R.indptr)
+    if not others and R.nnz:
+        starts = R.indptr[:-1][counts > 0]
+        width = int(np.max(np.maximum.reduceat(R.indices, starts) - np.minimum.reduceat(R.indices, starts)))
+        if width < counts.max():
+            return np.arange(R.shape[1]), width
     ones = abs(R)
     pattern = scipy.sparse.csr_array(
         sum((abs(A) for A in others), ones.T @ ones + scipy.sparse.eye_array(R.shape[1]))

@@ -87,15 +87,6 @@ def powers_of_two(units: np.ndarray) -> np.ndarray:
     return np.exp2(np.round(np.log2(units)))
 
 
-def times(E: np.ndarray, G: Any, C: np.ndarray) -> Any:
-    """diag(E) G diag(C)."""
-    if scipy.sparse.issparse(G):
-        rows = scipy.sparse.csr_array(G)
-        data = np.repeat(E, np.diff(rows.indptr)) * rows.data * C[rows.indices]
-        return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
-    return E[:, None] * G * C
-
-
 def rough_norm(G: Any, n: int) -> float:
     """‖G‖ by a few power iterations: a unit, so that a rough value will do."""
     x, transposed = np.sin(1.0 + np.arange(n)), G.T  # as good as random, and made at once

@@ -1,0 +1,64 @@
+"""Sparse matrices of known pattern, made at once: SciPy's own ways there take several matrices each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+SHORT = 10_000
+"""Entries of a sparse matrix up to which its transpose is not sorted by rows: that takes as long as fifty products."""
+
+
+def picking(columns: np.ndarray, size: int, values: Any = 1.0) -> Any:
+    """The sparse matrix with one entry in every row: row k has values[k] in columns[k] of `size`.
+
+    >>> picking(np.array([2, 0]), 3).toarray()
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    rows = len(columns)
+    data = np.full(rows, values, float) if np.ndim(values) == 0 else values
+    return scipy.sparse.csr_array((data, columns, np.arange(rows + 1)), shape=(rows, size))
+
+
+def diagonal_matrix(values: np.ndarray) -> Any:
+    """diag(values) as a sparse matrix."""
+    return picking(np.arange(len(values)), len(values), values)
+
+
+def scaled_matrix(left: Any, matrix: Any, right: Any) -> Any:
+    """diag(left) · matrix · diag(right), dense or sparse as the matrix is; None stands for ones.
+
+    >>> scaled_matrix(np.array([2.0]), np.array([[1.0, 3.0]]), None)
+    array([[2., 6.]])
+    """
+    if not scipy.sparse.issparse(matrix):
+        matrix = matrix if left is None else left[:, None] * matrix
+        return matrix if right is None else matrix * right
+    rows = scipy.sparse.csr_array(matrix)
+    data = rows.data if left is None else np.repeat(left, np.diff(rows.indptr)) * rows.data
+    data = data if right is None else data * right[rows.indices]
+    return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def transposed(matrix: Any) -> Any:
+    """matrixᵀ for products; where it is sparse and long sorted by rows, as those by columns are twice as slow."""
+    if not scipy.sparse.issparse(matrix) or matrix.nnz <= SHORT:
+        return matrix.T
+    return scipy.sparse.csr_array(matrix.T)
+
+
+def sums_of_squares(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(Σ_j a_ij² of every row, Σ_i a_ij² of every column), without a copy of a dense matrix.
+
+    >>> sums_of_squares(np.array([[1.0, 2.0]]))
+    (array([5.]), array([1., 4.]))
+    """
+    if not scipy.sparse.issparse(matrix):
+        return np.einsum("ij,ij->i", matrix, matrix), np.einsum("ij,ij->j", matrix, matrix)
+    by_row = scipy.sparse.csr_array(matrix)
+    rows, columns = by_row.shape
+    squares, row = np.square(by_row.data), np.repeat(np.arange(rows), np.diff(by_row.indptr))
+    return np.bincount(row, squares, rows), np.bincount(by_row.indices, squares, columns)

@@ -1,0 +1,45 @@
+"""Sparse matrices of known pattern against the dense arrays that they stand for."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ipds._arrays import diagonal_matrix, picking, scaled_matrix, sums_of_squares, transposed
+from ipds._arrays.sparse import SHORT
+
+
+def test_picking_and_diagonals():
+    assert np.array_equal(
+        picking(np.array([1, 1]), 3, np.array([2.0, -1.0])).toarray(), [[0, 2, 0], [0, -1, 0]]
+    )
+    assert picking(np.empty(0, int), 3).shape == (0, 3)
+    assert np.array_equal(diagonal_matrix(np.array([2.0, 0.0])).toarray(), np.diag([2.0, 0.0]))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("right", [True, False])
+def test_scaled_matrix(kind, left, right):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4, 3)) * (rng.random((4, 3)) < 0.6)
+    e, d = rng.random(4), rng.random(3)
+    found = scaled_matrix(e if left else None, kind(A), d if right else None)
+    wanted = np.diag(e if left else np.ones(4)) @ A @ np.diag(d if right else np.ones(3))
+    assert np.allclose(found.toarray() if sp.issparse(found) else found, wanted)
+    assert np.array_equal(A, kind(A).toarray() if sp.issparse(kind(A)) else A)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_array])
+def test_sums_of_squares(kind):
+    A = np.array([[1.0, 0.0, -2.0], [0.0, 0.0, 3.0]])
+    rows, columns = sums_of_squares(kind(A))
+    assert np.array_equal(rows, [5, 9])
+    assert np.array_equal(columns, [1, 0, 13])
+
+
+@pytest.mark.parametrize("count", [SHORT, SHORT + 1])
+def test_long_transposes_are_sorted_by_rows(count):
+    A = sp.csr_array(np.ones((1, count)))
+    found = transposed(A)
+    assert found.format == ("csc" if count == SHORT else "csr")
+    assert np.array_equal(found @ np.array([2.0]), np.full(count, 2.0))
