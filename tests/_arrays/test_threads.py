@@ -1,12 +1,14 @@
 """BLAS has one thread while small problems are solved, and its own number before and after."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401  # it has a BLAS of its own, which is loaded before threads are counted
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from ipds import Block, Problem, solve
-from ipds._arrays.threads import LARGE
+from ipds._arrays.threads import LARGE, threads_for
 from ipds.functions import L1, LeastSquares
 from ipds.models import SparsePCA
 
@@ -58,3 +60,18 @@ def test_an_error_gives_the_threads_back():
     with pytest.raises(RuntimeError, match="enough"):
         solve(lasso(10), callback=stop)
     assert counts() == {2}
+
+
+def test_other_threads_may_limit_theirs_afterwards():
+    """Where OpenBLAS has one pool for all, the thread that has set its size keeps others from it until it lets go."""
+    seen = []
+
+    def within(context):
+        with context:
+            seen.append(counts())
+
+    OpenBLASController.clear_controlling_thread(force=True)  # of the fixture
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        one.submit(lambda: within(threads_for(10))).result()
+        other.submit(lambda: within(threadpool_limits(1, user_api="blas"))).result()
+    assert seen == [{1}, {1}]

@@ -24,18 +24,11 @@ def threads_for(entries: float) -> Iterator[None]:
 
     Where several threads of a program solve at once, the first of them to come here decides for all.
     """
-    if entries > LARGE:
+    if entries > LARGE or all(library.get_num_threads() == 1 for library in _blas().lib_controllers):
         yield
-        return
-    before = [(library, library.get_num_threads()) for library in _libraries()]
-    threaded = [(library, count) for library, count in before if count != 1]
-    try:
-        for library, _ in threaded:
-            library.set_num_threads(1)
-        yield
-    finally:
-        for library, count in threaded:
-            library.set_num_threads(count)
+    else:
+        with _blas().limit(limits=1):
+            yield
 
 
 def threads_for_data(fit: Fit) -> Fit:
@@ -50,9 +43,9 @@ def threads_for_data(fit: Fit) -> Fit:
 
 
 @lru_cache(1)
-def _libraries() -> list[Any]:
+def _blas() -> Any:
     """All BLAS libraries: NumPy's and SciPy's are two."""
     import scipy.linalg  # noqa: F401, so that its library is there to be found
     from threadpoolctl import ThreadpoolController
 
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+    return ThreadpoolController().select(user_api="blas")
