@@ -48,7 +48,7 @@ def signs(seed: int) -> tuple[Problem, float]:
 def test_binary_problems_leave_their_start(seed):
     problem, best = signs(seed)
     result = solve(problem)
-    assert result.starts == 8
+    assert 2 < result.starts <= 8  # until three walks agree
     assert set(np.unique(result.x[0])) <= {-1.0, 1.0}
     assert result.fun == pytest.approx(best, rel=1e-9)
     assert solve(problem, method=AcceleratedIPDS("fast")).starts == 1

@@ -28,13 +28,14 @@ from ..theory.certificate import certify, subgradients
 from ..theory.fixed import is_convex
 from ..theory.objective import objective
 from ..theory.state import State
-from .flips import exchanged
+from .flips import Merit, exchanged, follower
 from .inventing import drawn, prototype
 from .kicks import kicked
 from .minima import discrete
 from .relaxing import convex, convex_start, eased, hull, relaxed
 from .remarks import certified
 from .stopping import Stopwatch
+from .walks import walked
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -78,6 +79,8 @@ class Search:
     """Iterations of all of them."""
     trials: int = TRIALS
     """Points that kicks may still look at."""
+    others: int = 0
+    """Starts that were left before a run."""
 
     def over(self) -> bool:
         """Whether no other start is made."""
@@ -115,7 +118,7 @@ class Search:
     def answer(self) -> Result:
         """The first of the lowest, with what all took."""
         best = self.lowest()[0]
-        best.starts, best.seconds = len(self.found), self.clock.seconds()
+        best.starts, best.seconds = len(self.found) + self.others, self.clock.seconds()
         return best
 
 
@@ -193,9 +196,10 @@ def best_of(
 ) -> Result:
     """The best of `first` and of further starts, where sets have several pieces.
 
-    The first of these is what exchanges of entries of discrete blocks (`flips`) make of the answer of the convex
-    relaxation, where there is one; the others are drawn, and exchanged too; the last is what exchanges make of the
-    best. Where the first is as low as the relaxation, nothing is lower, and there are no others.
+    The first of these is what flips of entries of discrete blocks (`walks`, `flips`) make of the answer of the convex
+    relaxation, where there is one; the others are drawn, and flipped too, of which only the best is run where a walk
+    ended there; the last is what exchanges make of the best. Where the first is as low as the relaxation, nothing is
+    lower, and there are no others.
     """
     search = Search(problem, [first], again, Stopwatch(first.seconds, limit))
     if first.status in STOPPED or search.over():
@@ -212,7 +216,7 @@ def best_of(
     near = relaxed(problem, hull)
     answer = None if near is None else search.answer_of(near)
     if near is not None and answer is not None:
-        attempt(exchanged(problem, answer.x, late) or answer.x)
+        attempt(walked(problem, answer.x, late) or exchanged(problem, answer.x, late) or answer.x)
         room = tol * max(abs(answer.fun), abs(found[-1].fun))
         proved = is_convex(near) and answer.success and found[-1].success
         if proved and len(found) > 1 and found[-1].fun <= answer.fun + room:
@@ -220,14 +224,23 @@ def best_of(
             best.message += "; nothing is lower: the convex relaxation has the same value"
             return best
     like, rng = prototype(problem), np.random.default_rng(seed)
+    merit, ended, values = Merit(problem, follower(problem)), list[tuple[Array, ...]](), list[Any]()
     for _ in range(count - len(found)):
-        if search.over():
+        if search.over() or values.count(min(values, default=None)) >= AGREEING:
             break
         start = drawn(problem, like, rng, _is_drawn, turned=_centred)
-        search.attempt(exchanged(problem, start, late) or start)
+        point = walked(problem, start, late)
+        if point is None:
+            search.attempt(exchanged(problem, start, late) or start)
+        else:
+            ended.append(point)
+            values.append(merit(point))
     point = exchanged(problem, search.lowest()[0].x, late)
+    if ended:
+        point = ended[values.index(min(values))]
     if point is not None:
         attempt(point)
+    search.others = max(0, len(ended) - 1)
     return search.answer()
 
 
