@@ -223,9 +223,9 @@ def _replaced(
     """
     face, x = restricted.faces[i], _placed(restricted, found)
     assert isinstance(face, Support)
-    if face.exchange is None or face.x.size > SMALL or len(face.free) < 2:
-        return
     free = face.one_of_each(face.free)
+    if face.exchange is None or face.x.size > SMALL or len(free) < 2:
+        return
     order = free[np.argsort([_size(face, x[i], k) for k in free], kind="stable")]
     for k in order[:LEAVERS]:
         raise_if_late()
