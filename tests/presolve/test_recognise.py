@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, Quadratic
+from ipds.functions import L1, Quadratic, Stacked
+from ipds.functions.adapters import UserNonsmooth
 from ipds.modelling import norm1, sum_squares, term
 from ipds.presolve import presolve
+from ipds.presolve.recognise import known
 
 
 class Absolute:
@@ -64,6 +66,15 @@ def test_the_answer_is_a_point_of_the_users_prox():
     result = solve(problem)
     assert "recognised" in done.report
     assert not result.success or result.x[1][1] >= 3.0001
+
+
+def test_of_stacked_functions_the_users_own_alone_are_replaced():
+    own, ours = UserNonsmooth(Absolute(2.0)), L1(3.0)
+    found = known(Stacked([(own, 2), (ours, 3)]), (5,))
+    (first, _), (second, _) = found.parts
+    assert second is ours
+    assert [float(value[0]) for value in first.kinks((2,))][:3] == [-2.0, 2.0, 0.0]
+    assert known(Stacked([(ours, 2), (ours, 3)]), (5,)) is None
 
 
 def test_without_presolve_it_is_taken_as_it_is():

@@ -19,6 +19,7 @@ from ipds.functions import (
     Cardinality,
     LHalf,
     Linf,
+    Quadratic,
     Simplex,
     Smooth,
     Sphere,
@@ -130,3 +131,29 @@ def test_parameters_beyond_the_rule_violate_it():
     run = islice(iterate(problem, method=IPDS(broken), seed=0), 40)
     claimed = [s.potential - s.following + s.tail - abs(s.energy) for s in decreases(problem, broken, run)]
     assert min(claimed) < 0
+
+
+@pytest.mark.parametrize("kappa", [1.0, 1.5, 4.0])
+@pytest.mark.parametrize("f", [None, Quadratic(0.1)], ids=["f = 0", "smooth"])
+def test_half_the_margin_is_left_by_the_split_of_the_tail(kappa, f):
+    """(a + e)² ≤ (1+η)a² + (1+1/η)e² multiplies S by 1 + η: ε₂ is left of every mode, and less with twice the η."""
+    A = np.diag(np.sqrt([1.0, 1 / kappa]))
+    problem = Problem([Block(h=Box(), A=-1.0, shape=2), Block(f=f, h=L1(1.0), A=A, shape=2)])
+    p = Parameters.sound("SU", kappa, smooth_last=f is not None)
+    k, nu = constants(problem, p), 1.0 if f is None else 2.0
+
+    def least(eta):
+        S = (1 + eta) * p.omega * p.sigma1 * kappa / (1 - k.tau)
+        margins = []
+        for b in (1 / kappa, 1.0):
+            for ell in (0.0,) if f is None else (0.0, p.delta):
+                T = p.theta2 * (1 + ell)
+                own = T - ell / 2 - b / 2 - p.omega * p.gain / k.tau * (T - b) ** 2 / b
+                turned = max(0.0, nu * S - 1 / (2 * p.delta)) * p.delta**2
+                margins.append(own - turned - nu * S * ell**2)
+        return min(margins)
+
+    assert k.margin > 0
+    assert least(0.0) == pytest.approx(2 * k.margin, rel=1e-6)
+    assert least(k.eta) >= k.margin * (1 - 1e-9)
+    assert k.eta == 1.0 or least(3 * k.eta) < k.margin
