@@ -46,9 +46,6 @@ class MCP(ScalarPenalty):
         gamma = fit(self.gamma, a)
         return xp.astype(a < gamma * lam, a.dtype) / -gamma
 
-    def _steepest(self) -> float | Array:
-        return self.lam
-
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         gamma = fit(self.gamma, v)
 
@@ -96,9 +93,6 @@ class SCAD(ScalarPenalty):
 
     def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
         return xp.astype((a > lam) & (a < self.a * lam), a.dtype) / (1.0 - self.a)
-
-    def _steepest(self) -> float | Array:
-        return self.lam
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         a, bend = self.a, select(xp, step < self.a - 1.0, self.a - 1.0 - step, 1.0)

@@ -74,12 +74,6 @@ class L1(ScalarPenalty):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam
 
-    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
-        return 0.0
-
-    def _steepest(self) -> float | Array:
-        return self.lam
-
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         return soft(xp, v, lam * step)
 

@@ -122,8 +122,8 @@ def size_over(steepest: float | Array, shape: Shape) -> float:
 class ScalarPenalty(Nonsmooth):
     """h(x) = Σ_i φ(|x_i|; λ_i) with φ(0) = 0; `lam` is a number or an array that broadcasts to x.
 
-    A subclass gives φ (`_phi`), its derivative on (0, ∞) (`_slope`) with supremum (`_steepest`), and the prox
-    of one entry (`_prox`); where φ is not convex also its stationary points (`_candidates`), for `Sum`.
+    A subclass gives φ (`_phi`), its derivatives on (0, ∞) (`_slope`, `_bend`), the supremum of the first (`_steepest`),
+    and the prox of one entry (`_prox`); where φ is not convex also its stationary points (`_candidates`), for `Sum`.
     """
 
     lam: float | Array
@@ -144,17 +144,17 @@ class ScalarPenalty(Nonsmooth):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         """φ'(a) for entries a ≥ 0; what it says at 0 is multiplied by sign(0) = 0."""
 
-    @abstractmethod
     def _steepest(self) -> float | Array:
-        """sup φ', per entry where the weights differ."""
+        """sup φ', per entry where the weights differ; λ unless a subclass says otherwise."""
+        return self.lam
 
     @abstractmethod
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         """argmin_u φ(|u|) + (u - v)²/(2 step) for each entry."""
 
-    @abstractmethod
     def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
-        """φ''(a) for entries a > 0; of one side where φ' has a kink."""
+        """φ''(a) for entries a > 0; of one side where φ' has a kink. 0 unless a subclass says otherwise."""
+        return 0.0
 
     def _candidates(self, xp: Any, x: Array, lam: float | Array, step: float) -> list[Array]:
         """All points u > 0 that can be local minimisers of φ(u) + (u - x)²/(2 step), and maybe others."""

@@ -35,9 +35,6 @@ class L0(ScalarPenalty):
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return xp.zeros_like(a)
 
-    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
-        return 0.0
-
     def _steepest(self) -> float | Array:
         return math.inf
 
@@ -158,12 +155,6 @@ class CappedL1(ScalarPenalty):
 
     def _slope(self, xp: Any, a: Array, lam: float | Array) -> Array:
         return lam * xp.astype(a < fit(self.theta, a), a.dtype)
-
-    def _bend(self, xp: Any, a: Array, lam: float | Array) -> float | Array:
-        return 0.0
-
-    def _steepest(self) -> float | Array:
-        return self.lam
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         c, theta = lam * step, fit(self.theta, v)
