@@ -62,7 +62,8 @@ def history(beta, feasibility):
 
 def test_it_takes_a_huge_penalty_for_long_and_no_progress():
     steep, cycle = [1.0, *[HUGE] * 40], [2.0, *[1.0, 3.0] * 20]
-    assert out_of_reach(history(steep, cycle), 0.5)
+    for unit in (1e-6, 1.0, 1e6):
+        assert out_of_reach(history(steep, unit * np.asarray(cycle)), 0.5)
     assert not out_of_reach(history(steep, cycle), 1e-3)  # it holds more or less
     assert not out_of_reach(history(steep, np.geomspace(2.0, 1.0, 41)), 0.5)  # it comes nearer
     assert not out_of_reach(history(np.geomspace(1.0, HUGE, 41), cycle), 0.5)  # not for long
