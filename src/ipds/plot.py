@@ -352,9 +352,8 @@ def darkened(figure: Figure) -> Figure:
         mapped[greys, :3] = 0.07 + 0.75 * (1 - mapped[greys, :3])
         return mapped if len(mapped) != 1 else tuple(mapped[0])
 
-    for artist in figure.findobj(
-        lambda a: not hasattr(a, "patch")
-    ):  # the patch of a figure or of axes is an artist itself
+    # the patch of a figure or of axes is an artist itself
+    for artist in figure.findobj(lambda a: not hasattr(a, "patch")):
         if hasattr(artist, "set_facecolor"):  # patches and collections
             names = ["facecolor", "edgecolor"]
         else:  # lines and texts
@@ -367,9 +366,8 @@ def darkened(figure: Figure) -> Figure:
             if to_rgba_array(colour)[:, 3].any():  # else it is not seen
                 getattr(artist, f"set_{name}")(dark(colour))
     for ax in figure.axes:
-        ax.tick_params(
-            which="both", color=dark("k"), labelcolor=dark("k")
-        )  # of ticks that are made when it is drawn
+        # of ticks that are made when it is drawn
+        ax.tick_params(which="both", color=dark("k"), labelcolor=dark("k"))
     return figure
 
 

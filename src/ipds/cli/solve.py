@@ -223,9 +223,8 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
     """Warnings as lines on stderr, in the style of errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if quiet else "default")
-        warnings.filterwarnings(
-            "ignore", message=".*see result_"
-        )  # the report says it, with the options to change
+        # the report says it, with the options to change
+        warnings.filterwarnings("ignore", message=".*see result_")
         warnings.showwarning = lambda message, *_, **__: say(f"warning: {' '.join(str(message).split())}")
         yield
 

@@ -191,9 +191,10 @@ class GroupL2(Norm):
         plain = to_numpy(v)
         norms, label = self._norms(plain)
         keep, ratio, unit = _rates(np, norms, self.lam * one_step(self, step) * to_numpy(self.weights))
+        # of every entry, free ones too
         keep, unit = (
             np.append(part, 1.0)[label].reshape(plain.shape).astype(plain.dtype) for part in (keep, unit)
-        )  # of every entry, free ones too
+        )
         return RankOnePerGroup(keep, plain / unit, np.append(ratio, 0.0), labels=label)
 
     def lipschitz(self, shape: Shape) -> float:

@@ -110,9 +110,8 @@ class FewOf(Nonsmooth):
 
     def __init__(self, few: Cardinality | RowCardinality, inner: Any, penalty: Any = None) -> None:
         self.few, self.inner = few, inner
-        self._penalty = (
-            None if inner.is_set else inner if penalty is None else penalty
-        )  # φ where it is finite
+        # φ where it is finite
+        self._penalty = None if inner.is_set else inner if penalty is None else penalty
         self.is_set = inner.is_set
         self.is_cone = isinstance(inner, NonNegative)
         self.has_faces = isinstance(inner, Box | NonNegative)

@@ -46,9 +46,8 @@ class L1OverL2(Nonsmooth):
         order = np.argsort(-a, kind="stable")
         u = np.zeros_like(a)
         if not np.all(np.isfinite(a)):
-            return asarray(
-                np.full(plain.shape, math.nan), like=v
-            )  # a diverged iterate: let the solver see it
+            # a diverged iterate: let the solver see it
+            return asarray(np.full(plain.shape, math.nan), like=v)
         unit = float(a[order[0]]) if a.size else 0.0
         if unit > 0:  # in units of the largest entry: h does not notice, and no power overflows
             u[order] = unit * _shrunk(a[order] / unit, self.lam * float(one_step(self, step)) / unit**2)

@@ -207,17 +207,15 @@ class LogSum(ScalarPenalty):
             return _beyond(xp, v, self._threshold(c, self.eps), c, self._root)
         a = xp.abs(v)
         u = self._root(xp, a, c)
-        gain = u * (a - 0.5 * u) - c * xp.log1p(
-            u / fit(self.eps, v)
-        )  # what u saves next to 0, times the step
+        # what u saves next to 0, times the step
+        gain = u * (a - 0.5 * u) - c * xp.log1p(u / fit(self.eps, v))
         return xp.where((u > 0) & (gain > 0), xp.copysign(u, v), xp.zeros_like(v))
 
     def _root(self, xp: Any, a: Array, c: float | Array) -> Array:
         """The larger stationary point, not below 0; where there is none, some point."""
         far, r = a + fit(self.eps, a), 2.0 * c**0.5
-        root = xp.sqrt(xp.clip(far - r, 0.0, None)) * xp.sqrt(
-            far + r
-        )  # (far² - 4c)^(1/2), safe from overflow
+        # (far² - 4c)^(1/2), safe from overflow
+        root = xp.sqrt(xp.clip(far - r, 0.0, None)) * xp.sqrt(far + r)
         return xp.clip(a - 2.0 * c / (root + far), 0.0, None)
 
     @staticmethod

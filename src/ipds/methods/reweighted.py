@@ -109,9 +109,8 @@ class ReweightedEigenvectors(Method):
             sizes = row_norms(product) / abs(c)
             parts, value = sizes * weights, float(sizes.sum())
             gain = carry.value - value
-            left = (
-                gain * gain / (carry.gain - gain) if 0 <= gain < carry.gain else np.inf
-            )  # a geometric series
+            # a geometric series
+            left = gain * gain / (carry.gain - gain) if 0 <= gain < carry.gain else np.inf
             is_due = left <= carry.due * value
             floor, due = max(SHRINK * carry.floor, carry.lowest), NEARER * carry.due if is_due else carry.due
             ahead = np.minimum(parts, 1.0) ** 2 if t > 1 else 1.0  # at first all weights are those of ε

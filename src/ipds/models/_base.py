@@ -252,9 +252,8 @@ class Estimator(BaseEstimator):
         """
         if warm and trial is None and self._warm(problem):
             x0, z0 = self.result_.x, self.result_.z
-        fixed = (
-            self.random_state is None and self.checkpoint is not None
-        )  # a file is resumed with its own seed
+        # a file is resumed with its own seed
+        fixed = self.random_state is None and self.checkpoint is not None
         seed = int(check_random_state(0 if fixed else self.random_state).randint(np.iinfo(np.int32).max))
         most = self.max_iter if trial is None else min(trial, self.max_iter)
         if trial is not None and self.checkpoint is not None:

@@ -98,9 +98,8 @@ class RobustLowRank(Decomposition):
         self.rank_ = chosen_rank(self, X / scales, observed)
         problem = self._problem(X / scales, observed)
         result = self._solve(problem)
-        if (
-            np.mean(result.x[1] == 0) > 0.5
-        ):  # most entries are fitted exactly: no noise, so a sharp answer exists
+        # most entries are fitted exactly: no noise, so a sharp answer exists
+        if np.mean(result.x[1] == 0) > 0.5:
             self._sharpen(problem, 4 * result.nit)
         V = self.result_.x[0] * scales
         self._store(V)

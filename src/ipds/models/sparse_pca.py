@@ -231,9 +231,8 @@ class SparsePCA(Decomposition):
         Y = Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y")
         if self.sparsity is None:
             return Problem([Y, Block(h=L1(self.alpha_), A=1.0, shape=(d, r), name="V")])
-        slope = (
-            float(np.abs(f.grad(start)).max()) or 1.0
-        )  # the penalty is exact once it outweighs the slope of f
+        # the penalty is exact once it outweighs the slope of f
+        slope = float(np.abs(f.grad(start)).max()) or 1.0
         return Problem(
             [
                 Y,

@@ -102,9 +102,8 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
         if table.is_even:
             return None
         d, e = table.equilibrate()
-        if (
-            not SPREAD < max(spread(d), spread(e)) < math.inf
-        ):  # squares of huge entries overflow: then as they are
+        # squares of huge entries overflow: then as they are
+        if not SPREAD < max(spread(d), spread(e)) < math.inf:
             return None
     dtype = precision_of(problem)
     d = [p.rounded(D, dtype) for p, D in zip(table.columns, d, strict=True)]

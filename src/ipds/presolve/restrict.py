@@ -81,9 +81,8 @@ def restricted_smooth(f: Smooth, at: Array, keep: np.ndarray) -> Smooth:
     if isinstance(f, Linear):
         return Linear(np.broadcast_to(f.c, at.shape).reshape(-1)[keep])
     if isinstance(f, Quadratic) and (Q := _principal(f.Q, at.shape, keep)) is not None:
-        return Quadratic(
-            Q, f.grad(at).reshape(-1)[keep]
-        )  # ½⟨x, Qx⟩ + ⟨c, x⟩: the slope at x_K = 0 is c_K + Q_KF x_F
+        # ½⟨x, Qx⟩ + ⟨c, x⟩: the slope at x_K = 0 is c_K + Q_KF x_F
+        return Quadratic(Q, f.grad(at).reshape(-1)[keep])
     if isinstance(f, LeastSquares | HuberLoss) and isinstance(f.G, Identity):
         return with_parts(f, y=np.broadcast_to(f.y, at.shape).reshape(-1)[keep])
     if isinstance(f, LeastSquares | HuberLoss) and at.ndim == 1 and (G := _columns(f.G, keep)) is not None:

@@ -86,9 +86,8 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     like = prototype(problem)
     starts = [None, *(drawn(problem, like, np.random.default_rng(s), _may_be_nonconvex) for s in seeds[1:])]
     results = Parallel(n_jobs=n_jobs)(delayed(_solve)(problem, start, seed, options) for start in starts)
-    results = sorted(
-        map(problem.answer, results), key=_rank
-    )  # other processes answered for copies of the problem
+    # other processes answered for copies of the problem
+    results = sorted(map(problem.answer, results), key=_rank)
     if results[0].status is Status.DIVERGED:
         raise DivergenceError(
             f"all {len(results)} starts diverged; the best finite point is in .result", results[0]

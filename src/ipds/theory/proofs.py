@@ -132,9 +132,8 @@ def falls(problem: Problem, q: Sequence[Array]) -> Proof | None:
     d = [block.h.receding(_grown(qi / length)) for block, qi in zip(problem.blocks, q, strict=True)]
     sizes = [absolute(op).apply(abs(di)) for op, di in zip(problem.operators, d, strict=True)]
     largest = max(map(norm, sizes))
-    for i, op in enumerate(
-        problem.operators
-    ):  # what has not grown with the others is no part of the direction
+    # what has not grown with the others is no part of the direction
+    for i, op in enumerate(problem.operators):
         if norm(sizes[i]) <= FLAT * largest and not op.is_zero:
             d[i] = 0.0 * d[i]
     rise = fall = 0.0

@@ -200,9 +200,8 @@ class AcceleratedIPDS(Method):
         if max(weights) > 1:
             point = resmooth(phi, point.place, target, s, weights)
         slope = math.hypot(*fetch([magnitude(g) for g in point.gradient]))
-        if (
-            norm(z0) > 0
-        ):  # near a solution little is left of the gradient: the forces that cancel are its unit
+        # near a solution little is left of the gradient: the forces that cancel are its unit
+        if norm(z0) > 0:
             forces = adjoints(R, point.z, point.adjoints_z)
             slope = max(slope, math.hypot(*fetch([magnitude(force) for force in forces])))
         may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)

@@ -73,9 +73,8 @@ def solve_tangent(h: Nonsmooth, X: Array, B: Array, t: float, W: Array, tol: flo
 def prox_derivative(h: Nonsmooth, V: Array, Z: Array, t: float) -> Callable[[Array], Array]:
     """D ↦ J[D], J an element of the generalised Jacobian of prox_h(·, t) at V, where it is Z."""
     inner = h.h if isinstance(h, Precomposed) and isinstance(h.a, float) else h
-    if isinstance(
-        inner, L1 | Zero | Huber | ElasticNet
-    ):  # entrywise: one difference gives the whole diagonal
+    # entrywise: one difference gives the whole diagonal
+    if isinstance(inner, L1 | Zero | Huber | ElasticNet):
         diagonal = (h.prox(V + PROBE, t) - Z) * (1 / PROBE)
         return lambda D: diagonal * D
 

@@ -137,9 +137,8 @@ def fitted(X: FixedRank, u: np.ndarray, free: np.ndarray, d: np.ndarray, calm: f
             if left < before:
                 d, least = other, left
                 break
-        if (
-            least > SLOW * before
-        ):  # blocks are fast where there is such a d, and go too far where there is none
+        # blocks are fast where there is such a d, and go too far where there is none
+        if least > SLOW * before:
             blocks, failed = not blocks, failed + (least > STALLED * before)
         else:
             failed = 0

@@ -263,9 +263,8 @@ def finish(
     solved = replace(solved, beta=state.beta)
     before = float(objective(problem, state))
     room = RISE * abs(before)
-    if (
-        problem.restorable is None
-    ):  # measured where the equation is not met: by as much as it could be lower there
+    # measured where the equation is not met: by as much as it could be lower there
+    if problem.restorable is None:
         room += 2 * float(np.vdot(abs(state.z), abs(residual_of(problem, replace(state, x=state.q)))))
     value, relative = float(objective(problem, solved)), certify(problem, solved).relative
     most = EXACT if value < before - room else min(EXACT, certify(problem, state).relative)

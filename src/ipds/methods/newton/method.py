@@ -293,9 +293,8 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
         return True
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
-    if (
-        math.isinf(carry.gap) and setup.form.terms.label.size
-    ):  # after rounds on norms, whose faces are not tried
+    # after rounds on norms, whose faces are not tried
+    if math.isinf(carry.gap) and setup.form.terms.label.size:
         return True
     return max(carry.left, carry.gap) <= WORTH
 
