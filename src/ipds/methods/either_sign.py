@@ -18,7 +18,7 @@ from .base import Method
 
 SHORT = 20
 """Iterations from each sign after which they are compared; those from the start are made at once."""
-CHOICE = 50
+CHOICE = 60
 """Iteration at which they are: most starts have the right sign, and are near a solution by then."""
 
 
@@ -63,8 +63,7 @@ class Setup:
 
     def _descent(self, x0: tuple[Array, ...]) -> Descent:
         setup, carry = self.method.init(self.problem, x0, self.z0)
-        for _ in range(SHORT):
-            carry, state = self.method.step(setup, carry)
+        carry, state = advanced(self.method, setup, carry, SHORT)
         found = merit(self.problem, state)
         return Descent(setup, carry, found if np.isfinite(found) else np.inf)
 
@@ -88,11 +87,18 @@ class EitherSign(Method):
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One of the method."""
-        t, turned, inner = carry.t + 1, carry.turned, carry.inner
-        if t == CHOICE and setup.turned.merit < setup.given.merit:
+        return self.steps(setup, [carry], carry.t + 1)
+
+    def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
+        """Those of the method, up to the choice or from there on."""
+        t, turned, inner = held.pop()
+        if t + 1 < CHOICE:
+            until = min(until, CHOICE - 1)
+        elif t + 1 == CHOICE and setup.turned.merit < setup.given.merit:
             turned, inner = 1, setup.turned.carry
-        own = setup.turned if turned else setup.given
-        inner, state = self.method.step(own.setup, inner)
+        own, before = setup.turned if turned else setup.given, inner.t
+        inner, state = self.method.steps(own.setup, [inner], before + until - t)
+        t += inner.t - before
         return Carry(t, turned, inner), replace(state, t=t, settled=state.settled and t >= CHOICE)
 
     def may_smooth(self, setup: Setup) -> bool:
@@ -102,6 +108,14 @@ class EitherSign(Method):
     def parameters_of(self, setup: Setup) -> Any:
         """Those of the method."""
         return self.method.parameters_of(setup.given.setup)
+
+
+def advanced(method: Method, setup: Any, carry: Any, until: int) -> tuple[Any, State]:
+    """The carry and the State of a method at iteration `until`."""
+    state = None
+    while state is None or carry.t < until:
+        carry, state = method.steps(setup, [carry], until)
+    return carry, state
 
 
 def even_blocks(problem: Problem) -> set[int]:

@@ -25,7 +25,7 @@ class Reordered(Method):
 
     def __init__(self, method: Method, last: int):
         self.method, self.last = method, last
-        self.presolves = method.presolves
+        self.presolves, self.announces = method.presolves, method.announces
         self.name = f"{method.name} with block {last + 1} last"
 
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Any]:
@@ -38,6 +38,11 @@ class Reordered(Method):
     def step(self, setup: Setup, carry: Any) -> tuple[Any, State]:
         """One iteration on the reordered problem."""
         carry, state = self.method.step(setup.inner, carry)
+        return carry, to_order_of_caller(state, setup.order)
+
+    def steps(self, setup: Setup, held: list[Any], until: int) -> tuple[Any, State]:
+        """Those of the method."""
+        carry, state = self.method.steps(setup.inner, held, until)
         return carry, to_order_of_caller(state, setup.order)
 
     def may_smooth(self, setup: Setup) -> bool:

@@ -247,13 +247,14 @@ def test_the_solution_on_a_face_is_shown_long_before_it_is_held():
             support = state.q[0] != 0
             assert not state.settled  # swaps are still to come
             assert np.array_equal(support, first.q[0] != 0)
+            exact = state.t > 5  # the first time it is near
             assert np.abs(G @ state.q[0] - y).sum() == pytest.approx(
-                best_deviations(G[:, support], y), rel=1e-9
+                best_deviations(G[:, support], y), rel=1e-9 if exact else 1e-3
             )
-            assert certify(problem, state).relative <= 1e-9
+            assert (certify(problem, state).relative <= 1e-9) == exact
         elif not carry.holds:
             assert np.array_equal(state.q[0], first.q[0])
-    assert shown == [5]  # the next looks find the same face
+    assert shown == [5, 10]  # the next looks find the same face
     assert carry.t == 20
 
 

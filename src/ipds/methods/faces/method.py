@@ -1,8 +1,8 @@
 """OnFaces: a first-order method, and once it has found the face of the solution, the solution on that face.
 
     first        steps of the method it was given; every `LOOK` of them, h_i.face(x_i) of the nonconvex h_i
-    shown        at some early looks the exact solution on the face at hand, where exchanges find it and it is lower:
-                 no answer yet, but long before there is one
+    shown        at some early looks the solution on the face at hand, where exchanges find it and it is lower, at the
+                 first of them what is near it: no answer yet, but long before there is one
     settled      unchanged at `PATIENCE` looks in a row:
                      solve what is left there to the end (`restricted`: exchanges or Newton steps),
                      try the neighbouring faces (`swaps`), solve there
@@ -41,8 +41,8 @@ PATIENCE = 4
 """Looks in a row at which the faces agree; with 2, most supports of correlated designs were solved too soon."""
 SURE = 2
 """The same for a face that is known."""
-SHOWN = (1, 2, 4)
-"""Looks at which the solution on the face at hand is shown."""
+SHOWN, EXACTLY = (1, 2, 4), 2
+"""Looks at which the solution on the face at hand is shown, and the first of them that is exact; before, it is near."""
 EARLY = 10
 """Iterations before which a point that is 0 does not end a run: entries may still appear."""
 AWAITED = 2 * LOOK * PATIENCE
@@ -96,12 +96,16 @@ class Setup:
 class OnFaces(Method):
     """A method that finds a face, and the exact solution on it; see the module for the steps.
 
+    Its first State is not worth a check: the solution on a face is shown soon after it.
+
     Parameters
     ----------
     first : the method that finds it.
     known : what earlier runs on the same problem have found, by the labels of the faces; a run adds to it. None where
         a run shall not depend on earlier ones.
     """
+
+    announces = True
 
     def __init__(self, first: Method, known: Known | None = None):
         self.first, self.known = first, known
@@ -122,12 +126,19 @@ class OnFaces(Method):
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One step of the first method, and where the faces have settled the solution there."""
-        t = carry.t + 1
+        return self.steps(setup, [carry], carry.t + 1)
+
+    def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
+        """Steps of the first method, to the next look at most."""
+        carry = held.pop()
         if carry.holds:
-            state = assembled(setup.problem, t, carry.x, carry.slopes, carry.z)
+            state = assembled(setup.problem, carry.t + 1, carry.x, carry.slopes, carry.z)
             assert state is not None
-            return carry._replace(t=t), state
-        first, state = self.first.step(setup.first, carry.first)
+            return carry._replace(t=state.t), state
+        inner, look = [carry.first], LOOK * (carry.t // LOOK + 1)
+        carry = carry._replace(first=None)  # so that nobody else holds it while the steps run
+        first, state = self.first.steps(setup.first, inner, min(until, look) if setup.at else until)
+        t = first.t
         carry = carry._replace(t=t, first=first)
         if not setup.at or (t % LOOK and t > 1) or state.transient or not state.settled:
             return carry, replace(state, settled=state.settled and not is_awaited(carry))
@@ -183,11 +194,13 @@ def _key(labels: Sequence[np.ndarray]) -> tuple[bytes, ...]:
 
 
 def _shown(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinates]) -> tuple[Carry, State]:
-    """The carry, and in the place of a state the exact solution on its faces: at times, where that is lower."""
-    if state.t // LOOK not in SHOWN or _is_on(faces, carry.x):
+    """The carry, and in the place of a state the solution on its faces: at times, where that is lower."""
+    look, is_on = state.t // LOOK, _is_on(faces, carry.x)
+    if look not in SHOWN or (is_on and look > EXACTLY):
         return carry, state
     restricted = Restricted(setup.problem, faces)
-    found = restricted.exactly(restricted.start(state.q), far=True)
+    start = restricted.start(carry.x if is_on else state.q)
+    found = restricted.nearly(start) if look < EXACTLY else restricted.exactly(start, far=True)
     solved = None if found is None else restricted.state(state.t, found)
     if solved is None or not objective(setup.problem, solved) < objective(setup.problem, state):
         return carry, state

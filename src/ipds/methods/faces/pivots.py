@@ -213,9 +213,14 @@ def _exchanged(rows: Rows, basis: np.ndarray, tilt: np.ndarray | float = 0.0) ->
 
 
 def reweighted(
-    M: np.ndarray, c: np.ndarray, left: np.ndarray, right: np.ndarray, v: np.ndarray
+    M: np.ndarray,
+    c: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    v: np.ndarray,
+    steps: int = REWEIGHTED,
 ) -> np.ndarray:
-    """v after `REWEIGHTED` steps to the minimiser of a quadratic that touches the objective from above.
+    """v after some steps to the minimiser of a quadratic that touches the objective from above.
 
         Σ w_i r_i²/2 + (left_i + right_i)/2 r_i,   w_i = (right_i - left_i)/2 / max(|r_i|, the k-th smallest of them)
 
@@ -227,7 +232,7 @@ def reweighted(
     """
     m, k = M.shape
     bend, tilt = (right - left) / 2, M.T @ ((right + left) / 2)
-    for _ in range(REWEIGHTED if k < m else 0):
+    for _ in range(steps if k < m else 0):
         size = np.abs(M @ v + c)
         floor = np.partition(size, k)[k]
         if not floor > 0:

@@ -26,7 +26,7 @@ from ...theory.state import State, prox_step
 from ..newton import NewtonALM
 from .bounded import within_bounds
 from .free import WRITTEN_OUT, columns, function_of
-from .pivots import least_deviations
+from .pivots import Vertex, least_deviations, reweighted
 from .smooth import Total, minimised
 
 STEPS = 80
@@ -37,6 +37,10 @@ NEAR = 1e-11
 """A relative certificate below which the first step without a better one is the last: it may be rounding already."""
 ENOUGH = 1e-13
 """A relative certificate below which rounding is all that is left."""
+
+
+FEW = 5
+"""Reweighted least squares to within 1e-4 of a solution."""
 
 
 class Deviations(NamedTuple):
@@ -100,7 +104,7 @@ class Restricted:
         """The objective where the last block meets the equation of `problem`; ∞ where that leaves its set."""
         if self._deviations is not None:
             d = self._deviations
-            r = d.M @ np.concatenate([np.ravel(yi) for yi in y[:-1]]) + d.c
+            r = d.M @ _joined(y) + d.c
             return float(np.sum(np.maximum(d.left * r, d.right * r))) + self.price
         *others, last = self.problem.blocks
         left, result = self.problem.b, self.price
@@ -182,14 +186,25 @@ class Restricted:
         d = self._deviations
         if d is None:
             return None
-        v = np.concatenate([np.ravel(yi) for yi in y[:-1]])
-        found = least_deviations(d.M, d.c, d.left, d.right, v, far)
-        if found is None:
+        found = least_deviations(d.M, d.c, d.left, d.right, _joined(y), far)
+        return None if found is None else self._at_deviations(y, found)
+
+    def nearly(self, y: tuple[Any, ...]) -> State | None:
+        """What is near a solution, by reweighted least squares from y; None as in `exactly`."""
+        d = self._deviations
+        if d is None:
             return None
+        v = reweighted(d.M, d.c, d.left, d.right, _joined(y), FEW)
+        r = d.M @ v + d.c
+        return self._at_deviations(y, Vertex(v, r, np.where(r > 0, d.right, d.left)))
+
+    def _at_deviations(self, y: tuple[Any, ...], found: Vertex) -> State:
+        """The State at a point with its residuals and their slopes, in blocks of the shapes of y."""
+        assert self._deviations is not None
         parts: list[np.ndarray] = []
         for yi in y[:-1]:
             parts.append(found.v[sum(part.size for part in parts) :][: yi.size].reshape(yi.shape))
-        u, slope = (found.r + d.place).reshape(y[-1].shape), found.y.reshape(y[-1].shape)
+        u, slope = (found.r + self._deviations.place).reshape(y[-1].shape), found.y.reshape(y[-1].shape)
         return self._solution(parts, u, slope, slope)
 
     def _smoothly(self, y: tuple[Any, ...]) -> State | None:
@@ -198,7 +213,7 @@ class Restricted:
         F = Total(self)
         if not (F.is_smooth and all(isinstance(block.h, Zero) for block in others)):
             return None
-        v = minimised(F, np.concatenate([np.ravel(yi) for yi in y[:-1]]))
+        v = minimised(F, _joined(y))
         if v is None:
             return None
         parts = self.split(v)
@@ -256,6 +271,11 @@ class Restricted:
                 s.flat[now.free] = slopes[i]
             witnesses.append(s)
         return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z)
+
+
+def _joined(y: tuple[Any, ...]) -> np.ndarray:
+    """The blocks but the last, as one vector."""
+    return np.concatenate([np.ravel(yi) for yi in y[:-1]])
 
 
 def assembled(
