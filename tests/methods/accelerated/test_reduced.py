@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from ipds.methods.accelerated.reduced import (
     total,
     without,
 )
-from ipds.operators import DCT
+from ipds.operators import DCT, Identity
 from ipds.theory.structure import eliminable
 
 RNG = np.random.default_rng(3)
@@ -240,3 +241,27 @@ def test_a_reduced_problem_is_made_once_and_let_go_with_its_problem():
 def test_without_and_insert_undo_each_other():
     assert without("abc", 1) == ("a", "c")
     assert insert(without(("a", "b", "c"), 1), 1, "b") == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("A", [Identity(-2.0), DCT()], ids=repr)
+def test_a_free_block_is_passed_over(A):
+    """Where h_j = 0 and f_j = 0 the shorter way gives what the formulas for any h_j give."""
+    fit = LeastSquares(RNG.standard_normal((6, 4)), RNG.standard_normal(6))
+    blocks = [
+        Block(f=fit, h=L1(0.3), A=-1.0, shape=4),
+        Block(h=L1(0.5), A=RNG.standard_normal((4, 3)), shape=3),
+        Block(A=A, shape=4),
+    ]
+    R = eliminate(Problem(blocks, np.ones(4)), 2)
+    assert R.is_free
+    other = replace(R)
+    vars(other)["is_free"] = False
+    x, target = (RNG.standard_normal(4), RNG.standard_normal(3)), RNG.standard_normal(4)
+    quick, long = (evaluate(own, x, target, 0.7, (1.0, 2.0)) for own in (R, other))
+    assert quick.value == pytest.approx(long.value, rel=1e-14)
+    for name in ("x_breve", "reduced_multiplier", "z"):
+        np.testing.assert_allclose(getattr(quick, name), getattr(long, name), atol=1e-14)
+    for mine, theirs in zip(quick.gradient, long.gradient, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-13)
+    assert [a is None for a in quick.adjoints_z] == [a is None for a in long.adjoints_z]
+    assert not R.softened.is_free

@@ -37,7 +37,7 @@ from ..._arrays import (
     subtract_in_place,
 )
 from ..._arrays.compiling import pure
-from ...functions import Box, Nonsmooth, Smooth
+from ...functions import Box, Nonsmooth, Smooth, Zero
 from ...operators import Identity, Operator
 from ...operators.absolute import absolute
 from ...problem import Block, Problem, sum_products
@@ -70,6 +70,11 @@ class ReducedProblem:
     """An f_j that was counted to the other block before: the multiplier of the problem as stated has its force."""
     soft: bool = False
     """Whether h_j is smoothed by its own `soften` instead of its Moreau envelope."""
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether nothing acts on block j: Φ is Σ f_i then, whatever the multiplier."""
+        return isinstance(self.h, Zero) and self.f is None and not self.soft
 
     @cached_property
     def softened(self) -> ReducedProblem:
@@ -188,6 +193,8 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
 
     The value counts h_i with the weight ω_i, or once.
     """
+    if R.is_free:
+        return _free(R, place, u, weights)
     envelope, slope = R.h.soften(u, s) if R.soft else (0.0, None)
     x_breve = R.h.prox(u, s)
     reduced_multiplier = R.multiplier(x_breve, u, s)
@@ -197,10 +204,7 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
     z = _sum(reduced_multiplier, place.force)
     # the multiplier behind the gradient; that of x̆, which the certificate takes, is another where h_j is softened
     behind = z if slope is None else _sum(R.force(slope), place.force)
-    value = sum(place.f) + place.f_j + envelope
-    for block, xi, weight in zip(R.blocks, place.x, weights or (1.0,) * len(R.blocks), strict=True):
-        if not block.h.is_set:
-            value = value + weight * block.h(xi)
+    value = _counted(R, place, sum(place.f) + place.f_j + envelope, weights)
     adjoints_z: list[Array | None] = []
     slopes = []
     for block, op, df in zip(R.blocks, R.operators, place.gradients, strict=True):
@@ -211,6 +215,26 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
     del slope, behind, adjoint_z  # not needed while the tangent parts are made
     gradient = tuple([tangent(block, xi, slopes.pop(0)) for block, xi in zip(R.blocks, place.x, strict=True)])
     return Point(place, value, x_breve, reduced_multiplier, z, tuple(adjoints_z), gradient)
+
+
+def _free(R: ReducedProblem, place: Place, u: Array, weights: tuple[float, ...]) -> Point:
+    """The same where nothing acts on block j: x̆ = u, z = 0."""
+    z = 0.0 * u if isinstance(R.A, Identity) else R.A.apply(0.0 * u)
+    adjoints_z, gradient = [], []
+    for block, op, xi, df in zip(R.blocks, R.operators, place.x, place.gradients, strict=True):
+        known = df is not None and isinstance(op, Identity)
+        adjoints_z.append(None if known else op.adjoint(z))
+        gradient.append(tangent(block, xi, adjoints_z[-1] if df is None else df))
+    value = _counted(R, place, sum(place.f), weights)
+    return Point(place, value, u, z, z, tuple(adjoints_z), tuple(gradient))
+
+
+def _counted(R: ReducedProblem, place: Place, value: Any, weights: tuple[float, ...]) -> Any:
+    """value + Σ ω_i h_i(x_i)."""
+    for block, xi, weight in zip(R.blocks, place.x, weights or (1.0,) * len(R.blocks), strict=True):
+        if not block.h.is_set:
+            value = value + weight * block.h(xi)
+    return value
 
 
 def value_at(
