@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipds.models import RobustSparseRegressor, _trials
-from ipds.models._bic import squares_left
+from ipds.models._support import squares_left
 
 
 def left(G: np.ndarray, y: np.ndarray) -> float:

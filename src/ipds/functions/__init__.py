@@ -14,7 +14,7 @@ from .base import Domain, Nonsmooth, Smooth
 from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
 from .checking import CheckReport, check_prox
 from .choices import KBinary, TrimmedSquares
-from .composed import Composed, SmoothSum
+from .composed import Composed, SmoothSum, Weighted
 from .cones import SecondOrderCone
 from .derivatives import check_curvature, check_gradient, check_jacobian
 from .diagonal import DiagonalEquals
@@ -44,7 +44,6 @@ from .squares import SquaredHinge, SumSquares
 from .structured import Linf, Nuclear, TotalVariation1D
 from .sums import Sum
 from .thresholding import L0, CappedL1, LHalf, LogSum, LTwoThirds
-from .weighted import Weighted
 from .wrap import smooth
 
 __all__ = [

@@ -8,13 +8,15 @@ Subclass them for your own functions, or pass any object with the same methods; 
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
-from .calling import OnExpressions
 from .far import is_zero, receding_by_bounds, recession_by_slopes, support_by_bounds
 from .hessians import Products, difference
 from .kinks import Groups, Kinks
@@ -22,6 +24,27 @@ from .rescaling import Powers, in_units, one_unit, units
 
 if TYPE_CHECKING:
     from .faces import Face
+
+
+class OnExpressions:
+    """A subclass's `__call__` answers arrays; an x with `__ipds_term__` is asked for x.__ipds_term__(self) instead."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__call__" in vars(cls):
+            cls.__call__ = _value_or_term(vars(cls)["__call__"])  # type: ignore[method-assign]
+
+
+def _value_or_term(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def __call__(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(x) is not np.ndarray and hasattr(x, "__ipds_term__"):
+            if args or kwargs:
+                raise TypeError(f"{self!r} takes one expression; of several, write concatenate([...])")
+            return x.__ipds_term__(self)
+        return call(self, x, *args, **kwargs)
+
+    return __call__
 
 
 class Domain(NamedTuple):

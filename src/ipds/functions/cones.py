@@ -1,4 +1,4 @@
-"""The second-order cone: one in a vector, or one in every row of a matrix."""
+"""What closed convex cones have in common, and the second-order cone: one in a vector, or one in every row."""
 
 from __future__ import annotations
 
@@ -9,10 +9,29 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, namespace, to_numpy, truth
-from .convex_cone import ConvexCone
+from .far import vanishes
 from .groups import row_norms
 from .jacobians import Jacobian
-from .sets import slack
+from .sets import Indicator, slack
+
+
+class ConvexCone(Indicator):
+    """A closed convex cone K: λx ∈ K for x ∈ K and λ ≥ 0; a subclass gives `contains` and `project`."""
+
+    is_convex = True
+    unit_powers = ()
+
+    def support(self, y: Array) -> float:
+        """sup ⟨y, x⟩ over the cone: 0 for y in its polar cone, where the projection is 0; else ∞."""
+        return 0.0 if vanishes(self.project(y), 1.0, y) else math.inf
+
+    def receding(self, d: Array) -> Array:
+        """The direction nearest to d in which the domain never ends: its projection."""
+        return self.project(d)
+
+    def recession(self, d: Array) -> float:
+        """0 for d in the cone, else ∞."""
+        return 0.0 if vanishes(d - self.project(d), 1.0, d) else math.inf
 
 
 class SecondOrderCone(ConvexCone):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, asarray, to_numpy
-from .convex_cone import ConvexCone
+from .cones import ConvexCone
 from .jacobians import Jacobian
 
 FARTHEST = 600.0

@@ -12,7 +12,7 @@ from .._arrays import Array, Shape, add_in_place, either, magnitude, namespace, 
 from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
-from .convex_cone import ConvexCone
+from .cones import ConvexCone
 from .faces import Frame
 from .fixed_rank import FixedRank, fixed_rank
 from .jacobians import Conjugated, Spectral

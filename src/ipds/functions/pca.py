@@ -11,10 +11,10 @@ import array_api_compat
 from .._arrays import Array, dot, namespace
 from ..operators import Matrix
 from .base import Smooth
+from .composed import Weighted
 from .covariance import Covariance, Gram
 from .rescaling import one_unit
 from .row_covariance import RowCovariance
-from .weighted import Weighted
 
 
 def _covariance(name: str, D: Any, center: bool) -> Covariance | Gram | RowCovariance:

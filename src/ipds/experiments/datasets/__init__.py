@@ -13,10 +13,9 @@ from ...io import (
 )
 from .cache import cache_folder
 from .embedded import embedded
-from .gene import GENES, gene
 from .paper import PAPER, load
+from .recorded import GENES, escalator, gene
 from .tradeoff import trade_off
-from .video import escalator
 
 __all__ = [
     "GENES",

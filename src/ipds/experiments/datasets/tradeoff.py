@@ -9,7 +9,7 @@ import numpy as np
 
 from ...io import DataError
 from ...io.limits import check_size
-from .gene import GENES, gene
+from .recorded import GENES, gene
 
 
 def trade_off(name: str, seed: int = 0, data_dir: str | Path | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Gene expression data used in the literature on sparse PCA."""
+"""Recorded data that are files of their own, and never downloaded: gene expressions, and a surveillance video."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...io import DataError, read_mat
+from ...io import DataError, read_mat, read_npz
 from .cache import Source, locate
 
 GENES = ("Leukemia", "Arabidopsis", "Lymph")
@@ -24,3 +24,15 @@ def gene(name: str, data_dir: str | Path | None = None) -> np.ndarray:
     if not isinstance(X, np.ndarray) or X.ndim != 2 or not np.isfinite(X).all():
         raise DataError(f"{path}: X is not a finite dense matrix")
     return X
+
+
+def escalator(data_dir: str | Path | None = None) -> np.ndarray:
+    """The grey frames of the escalator video, 199 x 130 x 160 unsigned bytes: array `frames` of escalator.npz.
+
+    `DataMissing` where the file is not at hand; it is never downloaded. `ipds.models.separate_video` splits it.
+    """
+    path = locate(Source(("escalator.npz",)), data_dir)
+    frames = read_npz(path, "frames")
+    if frames.ndim != 3:
+        raise DataError(f"{path}: frames have shape {frames.shape}, three axes expected")
+    return frames
