@@ -5,7 +5,7 @@ import pytest
 import scipy
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, PSD, Linf
+from ipds.functions import L1, PSD, Linf, Quadratic
 from ipds.modelling import sum_squares
 from ipds.operators import from_linear_operator
 from ipds.presolve import presolve
@@ -50,6 +50,14 @@ def test_beside_other_terms_and_constraints():
     assert result.success
     assert "became a variable" in result.presolve
     assert result.fun == pytest.approx(reference(0.05, (-0.1, 0.1)), rel=1e-6)
+
+
+def test_not_beside_a_nonconvex_f():
+    """Rows serve steps for convex problems; first-order steps are better off with the prox."""
+    convex, other = fit(), Quadratic(-1e-3 * np.eye(6))
+    assert "became a variable" in presolve(convex).report
+    problem = Problem([Block(f=other, A=-G, shape=6), convex.blocks[1]], b=-Y)
+    assert "became a variable" not in presolve(problem).report
 
 
 def test_two_of_them():
