@@ -28,9 +28,9 @@ from .lock import locked
 from .loop import run_method
 from .minima import STARTS, has_many_minima, starts_for
 from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
+from .restarts import best_of, from_convex, lowest_of
 from .run import FINAL
 from .starting import Start, require_room, starting_point
-from .starts import best_of, from_convex, lowest_of
 from .stopping import Stopwatch
 
 if TYPE_CHECKING:

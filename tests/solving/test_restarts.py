@@ -30,7 +30,7 @@ from ipds.modelling import quad_form
 from ipds.solving.flips import exchanged
 from ipds.solving.minima import starts_for
 from ipds.solving.relaxing import convex_start
-from ipds.solving.starts import Search, lowest_of
+from ipds.solving.restarts import Search, lowest_of
 from ipds.solving.stopping import Stopwatch
 
 
