@@ -1,8 +1,10 @@
 """The command line, run as a user would: demo, check, bench, errors."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -207,3 +209,14 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path):
     assert ended.exit_code == 2
     assert "\033" not in ended.output
     assert "there are" in ended.output
+
+
+def test_help_lists_the_commands_in_the_order_of_the_page_and_the_page_has_all_models():
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
+    lines = run("--help").output.splitlines()
+    commands = [line.split()[1] for line in lines if line.startswith("│ ") and line[2].isalpha()]
+    assert commands == list(dict.fromkeys(re.findall(r"^\| `ipds (\w+)", page, re.M)))
+    models = [
+        line.split()[1] for line in run("solve", "--help").output.splitlines() if re.match("│ [a-z]", line)
+    ]
+    assert set(models) - {"file"} == set(re.findall(r"^\| `([a-z-]+)` \| ", page, re.M))

@@ -21,17 +21,17 @@ app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Certified nonconvex optimisation by IPDS-ADMM.",
+    help="Optimisation with ranks, sparsity and orthogonality in it, with a certificate for every answer.",
 )
 app.command()(demo)
-app.command()(check)
-app.command()(reproduce)
 app.add_typer(solve, name="solve")
+app.command()(predict)
+app.command()(check)
+app.command()(bench)
+app.command()(reproduce)
 solve.command("file", short_help="The problem of a Python file; the suffix .py is enough.", epilog=CODES)(
     solve_file
 )
-app.command()(predict)
-app.command()(bench)
 
 
 def _print_version(wanted: bool) -> None:

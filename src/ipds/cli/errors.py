@@ -19,6 +19,11 @@ UsageError: Any = typer.BadParameter.__base__
 class Commands(TyperGroup):
     """A group whose commands report errors on one line; `--debug`, anywhere on the line, shows the traceback."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands as help lists them: `solve`, a group, which Typer would put last, comes second."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: names.index(name) if name != "solve" else 0.5)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """`--debug` belongs to the group, but may stand after the command like any other option."""
         own = args[: args.index("--")] if "--" in args else args
