@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy
 
 from ._arrays import (
@@ -25,6 +26,7 @@ from ._arrays import (
     require_real,
     subtract_in_place,
     to_caller,
+    unlabelled,
 )
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
@@ -55,9 +57,9 @@ class Block:
     ----------
     f : smooth function (`f(x)`, `f.grad(x)`), or None for zero.
     h : nonsmooth function (`h(x)`, `h.prox(v, step)`), or None for zero.
-    A : number (scaled identity), 2-D array or SciPy sparse matrix (acts on the first axis of the block), SciPy
-        LinearOperator (acts on the flattened block), or an object of `ipds.operators`. Default: the identity, or no
-        part in any equation where the block is the only one of a problem without b.
+    A : number (scaled identity), 2-D array, data frame or SciPy sparse matrix (acts on the first axis of the block),
+        SciPy LinearOperator (acts on the flattened block), or an object of `ipds.operators`. Default: the identity, or
+        no part in any equation where the block is the only one of a problem without b.
     shape : shape of the block; an int means a vector.
     name : how messages call the block.
 
@@ -83,6 +85,8 @@ class Block:
             raise TypeError(
                 f"{label}: A is the class {self.A.__name__}; pass an object, e.g. {self.A.__name__}(...)"
             )
+        A = unlabelled(self.A)
+        object.__setattr__(self, "A", np.asarray(A) if isinstance(A, list | tuple) else A)
         if isinstance(self.A, bool) or not (
             isinstance(self.A, numbers.Real | Operator | scipy.sparse.linalg.LinearOperator)
             or scipy.sparse.issparse(self.A)
@@ -329,8 +333,8 @@ def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:
         if not math.isfinite(b):
             raise ValueError(f"b must be finite, got {b}")
         return float(b), None
+    b = adopted(np.asarray(b) if isinstance(b, list | tuple) else b, "b")
     require_real("b", b)
-    b = adopted(b, "b")
     if not is_array(b):
         raise TypeError(f"b must be a number or an array, got {type(b).__name__}")
     if not all_finite(b):

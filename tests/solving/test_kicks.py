@@ -19,13 +19,15 @@ from ipds.functions import (
     LHalf,
     Quadratic,
     RowCardinality,
+    Simplex,
     SumSquares,
+    Zero,
     smooth,
 )
 from ipds.modelling import quad_form, sum_squares, term
 from ipds.solving.flips import Merit, follower
 from ipds.solving.kicks import _at_once, _bowl, _next, kicked
-from ipds.solving.minima import CHEAP, CURVED, FEW, QUICK, has_many_minima
+from ipds.solving.minima import CHEAP, CURVED, FEW, QUICK, bends_down, has_many_minima
 from ipds.solving.restarts import units_of
 
 
@@ -142,6 +144,36 @@ def test_a_place_from_its_distances(seed):
     result = solve(Problem([Block(f=f, h=Box(-1.5, 1.5), shape=2)]))
     assert result.success
     np.testing.assert_allclose(result.x[0], place, atol=1e-3)
+
+
+def test_convexity_is_looked_at_where_the_set_is():
+    """The trace of an inverse is convex for w ≥ 0 only, and w is nowhere else."""
+    V = np.random.default_rng(0).standard_normal((12, 3))
+
+    def inverse(w):
+        return np.linalg.inv(V.T @ (w[:, None] * V))
+
+    f = smooth(lambda w: float(np.trace(inverse(w))), grad=lambda w: -np.sum((V @ inverse(w)) ** 2, axis=1))
+    w = np.random.default_rng(1).dirichlet(np.ones(12))
+    assert not bends_down(f, Simplex(), w)
+    assert bends_down(f, Zero(), w)
+    problem = Problem([Block(f=f, h=Simplex(), shape=12)])
+    assert kicked(problem, (w,), lambda: pytest.fail("entries are not moved one by one")) is None
+
+
+def test_an_h_that_is_convex_by_its_prox_needs_one_start():
+    class Absolute:
+        def __call__(self, x):
+            return float(np.abs(x).sum())
+
+        def prox(self, v, step):
+            return np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
+
+    G = np.random.default_rng(0).standard_normal((20, 5))
+    problem = Problem([Block(f=LeastSquares(G, G[:, 0]), h=Absolute(), shape=5)])
+    result = solve(problem, seed=0)
+    assert result.success
+    assert result.starts == 1
 
 
 def test_a_callback_and_a_limit_belong_to_one_run():

@@ -47,6 +47,7 @@ from .namespaces import (
     to_caller,
     to_numpy,
     truth,
+    unlabelled,
     zeros,
 )
 from .real import require_real
@@ -102,5 +103,6 @@ __all__ = [
     "to_numpy",
     "transposed",
     "truth",
+    "unlabelled",
     "zeros",
 ]

@@ -164,8 +164,13 @@ def zeros(shape: Shape, like: Array) -> Array:
 
 
 def adopted(x: Any, name: str) -> Any:
-    """`x`, or, where it is a Dask array, the long array whose rows stay on the workers."""
-    return rows(x, name) if array_api_compat.is_dask_array(x) else x
+    """`x`, or, where it is a Dask array, the long array whose rows stay on the workers; of a data frame its numbers."""
+    return rows(x, name) if array_api_compat.is_dask_array(x) else unlabelled(x)
+
+
+def unlabelled(x: Any) -> Any:
+    """`x`, or, where it is a data frame or a column of one, its numbers as a NumPy array."""
+    return x.to_numpy() if callable(getattr(x, "to_numpy", None)) else x
 
 
 def to_caller(x: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, is_array, is_traced, require_real, to_numpy
+from .._arrays import Array, is_array, is_traced, require_real, to_numpy, unlabelled
 
 
 def number(owner: str, name: str, value: Any, *, above: float = -math.inf, or_equal: bool = False) -> float:
@@ -24,6 +24,7 @@ def number(owner: str, name: str, value: Any, *, above: float = -math.inf, or_eq
 
 def weight(owner: str, name: str, value: Any, *, positive: bool = False) -> float | Array:
     """`value` as a float or an array of weights, all finite and ≥ 0, or > 0 where `positive`."""
+    value = unlabelled(value)
     require_real(f"{owner}: {name}", value)
     if isinstance(value, (list, tuple)):
         value = np.asarray(value)
@@ -56,6 +57,7 @@ def count(owner: str, name: str, value: Any) -> int:
 
 def bound(owner: str, name: str, value: Any) -> float | Array:
     """`value` as a float or array of bounds; infinite ones are fine, NaN is not."""
+    value = unlabelled(value)
     require_real(f"{owner}: {name}", value)
     if isinstance(value, (list, tuple)):
         value = np.asarray(value, dtype=float)

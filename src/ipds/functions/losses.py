@@ -208,8 +208,8 @@ def data(name: str, argument: str, value: Any, G: Operator | None, parts: int = 
         raise TypeError(
             f"{name}: {argument} must be a dense array, got a sparse one; pass {argument}.toarray()"
         )
-    require_real(f"{name}: {argument}", value)
     value = adopted(value, f"{name}: {argument}")
+    require_real(f"{name}: {argument}", value)
     # lists and integers take the precision of the matrix
     dtype = G.matrix.dtype if isinstance(G, Matrix) and G.natural_shape() else float
     if not is_array(value):

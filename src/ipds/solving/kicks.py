@@ -24,6 +24,7 @@ from ..functions.scalar import ScalarPenalty
 from ..methods.faces.smooth import as_smooth
 from ..problem import Block, Problem
 from .flips import Arrays, Merit, follower
+from .minima import bends_down
 
 ENTRIES, PAIRED = 100, 30
 """Entries of a block up to which each is moved, and pairs of them are, unless one gradient tells of all."""
@@ -92,7 +93,7 @@ def _is_stuck(block: Block, x: np.ndarray) -> bool:
         off = SHORT * (float(np.max(np.abs(x))) or 1.0) * np.random.default_rng(0).standard_normal(x.shape)
         return bool(np.any(h.prox(x + off, 1.0) == h.prox(x, 1.0)))
     bounded = bool(np.all(np.isfinite(np.asarray(h.width(block.shape), float))))
-    return bounded and f is not None and f.is_convex is not True
+    return bounded and f is not None and bends_down(f, h, x)
 
 
 def _sizes(x: np.ndarray) -> list[float]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..functions import Binary, KBinary, NonNegative, Smooth, Stiefel
+from ..functions import Binary, KBinary, NonNegative, Nonsmooth, Smooth, Stiefel
 from ..methods import AcceleratedIPDS, Method
 from ..methods.faces.stretches import best_signal
 from ..problem import Problem
@@ -65,20 +65,30 @@ def has_many_minima(problem: Problem, first: Result) -> bool:
     curved = [
         x.size
         for block, x in zip(problem.blocks, first.x, strict=True)
-        if not block.h.is_convex or (block.f is not None and _bends_down(block.f, x, first.nit))
+        if not block.h.is_convex or (block.f is not None and _may_bend(block.f, block.h, x, first.nit))
     ]
     few = entries(problem) <= FEW or sum(curved) <= CURVED
     return bool(curved) and few and best_signal(problem) is None
 
 
-def _bends_down(f: Smooth, x: np.ndarray, nit: int) -> bool:
-    """Whether f is not known to be convex, or after many iterations, its gradient is not monotone around x."""
-    if f.is_convex is not None or nit <= CHEAP:
+def _may_bend(f: Smooth, h: Nonsmooth, x: np.ndarray, nit: int) -> bool:
+    """Whether f is not known to be convex, or after many iterations, bends down."""
+    return not f.is_convex if f.is_convex is not None or nit <= CHEAP else bends_down(f, h, x)
+
+
+def bends_down(f: Smooth, h: Nonsmooth, x: np.ndarray) -> bool:
+    """Whether f is known not to be convex, or its gradient is not monotone between points around x.
+
+    Where h is a set, they lie in it, halfway to the nearest points of others: beyond it f may bend as it likes.
+    """
+    if f.is_convex is not None:
         return not f.is_convex
     rng, size = np.random.default_rng(0), float(np.max(np.abs(x), initial=0.0)) or 1.0
     for width in np.repeat(WIDTHS, CHORDS):
         v = x + width * size * rng.standard_normal(x.shape)
         w = v + SHORT * width * size * rng.standard_normal(x.shape)
+        if h.is_set:
+            v, w = 0.5 * (x + h.prox(v, 1.0)), 0.5 * (x + h.prox(w, 1.0))
         if f.domain is not None:
             v, w = f.domain.inside(v), f.domain.inside(w)
         try:

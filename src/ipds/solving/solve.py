@@ -21,6 +21,7 @@ from ..presolve import Presolved, as_stated
 from ..presolve import presolve as rewrite
 from ..problem import Problem
 from ..status import Status
+from ..theory.fixed import is_convex
 from .checkpoint import Checkpoint, Journal
 from .fingerprint import identity
 from .history import joined
@@ -155,6 +156,7 @@ def solve(
         if chosen is not None:
             return result
         one_run = callback is not None or result.status is Status.MAX_ITER  # followed, or long enough
+        one_run = one_run or is_convex(done.problem)  # an h may be known to be convex by its prox alone
         if not one_run and has_many_minima(problem, result):
             return lowest_of(problem, result, STARTS["balanced"], again, time_limit, seed)
         return from_convex(problem, result, again)
