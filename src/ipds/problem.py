@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import scipy
 
 from ._arrays import (
@@ -85,8 +84,7 @@ class Block:
             raise TypeError(
                 f"{label}: A is the class {self.A.__name__}; pass an object, e.g. {self.A.__name__}(...)"
             )
-        A = unlabelled(self.A)
-        object.__setattr__(self, "A", np.asarray(A) if isinstance(A, list | tuple) else A)
+        object.__setattr__(self, "A", unlabelled(self.A))
         if isinstance(self.A, bool) or not (
             isinstance(self.A, numbers.Real | Operator | scipy.sparse.linalg.LinearOperator)
             or scipy.sparse.issparse(self.A)
@@ -333,7 +331,7 @@ def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:
         if not math.isfinite(b):
             raise ValueError(f"b must be finite, got {b}")
         return float(b), None
-    b = adopted(np.asarray(b) if isinstance(b, list | tuple) else b, "b")
+    b = adopted(b, "b")
     require_real("b", b)
     if not is_array(b):
         raise TypeError(f"b must be a number or an array, got {type(b).__name__}")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ipds import Block, Problem, Status, solve
+from ipds import Block, Problem, Status, Variable, minimize, solve
 from ipds.functions import (
     L1,
     Box,
@@ -22,6 +22,7 @@ from ipds.functions import (
     Simplex,
 )
 from ipds.methods import IPDS, AcceleratedIPDS
+from ipds.modelling import norm1
 from ipds.theory.proofs import falls, separates
 
 g = np.random.default_rng(11)
@@ -151,3 +152,17 @@ def test_what_a_nonconvex_problem_without_a_solution_looks_like():
     assert not result.success
     assert result.proof is None
     assert "the equation stays" in result.message
+
+
+def test_entries_that_no_row_holds_fall_without_end():
+    """x₁ + x₂ = 1 says nothing of the others, which are no part of any A d; beside them u stays where it is."""
+    x = Variable(6, name="x")
+    plain = Problem(
+        [Block(f=Linear(-np.ones(6)), h=NonNegative(), A=np.array([[1.0, 1.0, 0, 0, 0, 0]]), shape=6)], b=1.0
+    )
+    penalised = minimize(-x.sum() + norm1(x[:3]), [x[:2].sum() == 1, x >= 0])
+    for problem in (plain, penalised):
+        result = solve(problem)
+        assert result.status is Status.UNBOUNDED
+        assert result.nit <= 100
+        assert result.proof.margin > 0.1

@@ -51,6 +51,10 @@ class LinearModel(Smooth):
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
         """(φ(u), ∇φ(u))."""
 
+    def row_slope(self, u: Array) -> Array:
+        """∇φ(u)."""
+        return self._value_and_slope(u)[1]
+
     @abstractmethod
     def row_curvature(self, u: Array) -> Array:
         """φ''(u) of every row, for a φ that is a sum over rows: ∇²f(x) = Gᵀ diag(φ''(G x)) G."""

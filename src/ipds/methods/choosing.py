@@ -131,6 +131,8 @@ def _with_newton(problem: Problem, first: list[Method]) -> list[Method]:
 
 SEMISMOOTH = 40
 """Newton steps, twice as many as are predicted, after which others go on where a prox has a full Jacobian."""
+BRIEF = 0.25
+"""Seconds of Newton steps on few eigenvalues: they take a fifth of what is predicted where first-order steps lag."""
 RANKED = 300
 """Iterations in which problems of bounded rank without noise are long solved; tangent steps certify the others."""
 
@@ -144,8 +146,8 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
     """Iterations after which `method` hands its point on to the method that follows, None where it goes on.
 
     First-order steps before Newton's: as many as take half the time that these are predicted to take, or `MOST`. Where
-    the Jacobian of a prox is a full matrix, all of that time, and Newton's in turn are given `SEMISMOOTH` steps. Before
-    tangent steps: `RANKED`. Of reweighted eigenvectors: `STEPS`.
+    the Jacobian of a prox is a full matrix, all of that time, or a quarter of it where that is `BRIEF`, and Newton's in
+    turn are given `SEMISMOOTH` steps. Before tangent steps: `RANKED`. Of reweighted eigenvectors: `STEPS`.
     """
     if isinstance(following, TangentSteps):
         return RANKED
@@ -158,7 +160,7 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
         return None
     cost = following.cost or predicted(problem)
     fewest = FEWEST if is_convex_canonical(problem) else UNSURE
-    share = 1.0 if cost.is_full else 0.5
+    share = 0.5 if not cost.is_full else 0.25 if cost.newton <= BRIEF else 1.0
     wait = max(fewest, int(share * cost.newton / cost.iteration))
     return min(wait, MOST) if cost.newton <= AFFORDABLE else wait
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Shape, to_numpy
-from ..functions import Box, Linear, Nonsmooth, Smooth, Weighted
+from ..functions import Box, ExponentialCone, Linear, Nonsmooth, SecondOrderCone, Smooth, Weighted
 from ..functions.composed import total
 from ..operators import FlatStack, Operator, ZeroMap
 from . import refusals
@@ -29,8 +29,16 @@ def require_together(rows: Sequence[Row]) -> None:
 
 
 def merged(rows: Sequence[Row], equations: Sequence[Row]) -> list[tuple[Nonsmooth, Shape]]:
-    """The functions of u by parts; all equations and inequalities are one box."""
-    parts = [(row.function, unfolded_shape(row.expression.shape)) for row in rows]
+    """The functions of u by parts; cones of one size in a row are one array of them, all equations and inequalities one
+    box."""
+    parts: list[tuple[Nonsmooth, Shape]] = []
+    for row in rows:
+        h, shape = row.function, unfolded_shape(row.expression.shape)
+        is_cone = isinstance(h, SecondOrderCone | ExponentialCone)
+        if is_cone and parts and type(parts[-1][0]) is type(h) and parts[-1][1][-1:] == shape:
+            h, rest = parts.pop()
+            shape = (math.prod(rest) // shape[0] + 1, *shape)
+        parts.append((h, shape))
     if equations:
         sizes = [row.expression.size for row in equations]
         ends = [(row.function.lo, row.function.hi) for row in equations]  # type: ignore[attr-defined]

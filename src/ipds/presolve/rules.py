@@ -36,8 +36,6 @@ from ..functions import (
     Stacked,
     Zero,
 )
-from ..functions.losses import LinearModel
-from ..functions.rescaling import with_parts
 from ..operators import (
     Compose,
     Diagonal,
@@ -57,7 +55,8 @@ from .compose import composed
 from .draft import Draft, Group, Variable
 from .largest import largest_to_rows
 from .recovery import FromGroup, FromHost, FromLevel, FromRows, FromVariable, Recovery, innermost
-from .slack import as_map, is_nothing, multiple, thin
+from .slack import as_map, is_nothing, multiple
+from .thin import thin_smooth
 
 LARGEST = 10_000
 """Entries of a simplex whose sum becomes a row, at most: beyond, projections take less than what sees the row."""
@@ -77,11 +76,11 @@ def simplify(draft: Draft) -> None:
 
 
 def thin_losses(draft: Draft) -> None:
-    """Large dense matrices with few entries in losses φ(G x) become sparse ones, where all is convex."""
+    """Large dense matrices with few entries in smooth terms become sparse ones, where all is convex."""
     for variable in draft.variables:
         for k, f in enumerate(variable.smooth):
-            if isinstance(f, LinearModel) and (G := thin(f.G)) is not f.G and draft.convex:
-                variable.smooth[k] = with_parts(f, G=G)
+            if (found := thin_smooth(f)) is not f and draft.convex:
+                variable.smooth[k] = found
                 draft.notes.append(
                     f"a dense matrix with few entries in f of {variable.name!r} taken as sparse"
                 )

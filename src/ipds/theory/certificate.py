@@ -197,7 +197,8 @@ def _forces(
     pull: Product,
 ) -> Forces:
     """The forces on block i with what is fixed; `rest` is still to come."""
-    at_zero, curved = fixed.at_zero[i], curvature(block, q, gradient) if fixed.bare[i] else None
+    at_zero, terms = fixed.at_zero[i], fixed.summands[i]
+    curved = terms(q) if terms is not None else curvature(block, q, gradient) if fixed.bare[i] else None
     own = force_of_f(gradient, at_zero, curved) if is_one_piece(q) else None
     v, step = prox_point
     return Forces(

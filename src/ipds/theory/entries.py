@@ -72,7 +72,7 @@ class Forces(NamedTuple):
     at_zero: Array | None
     """∇f(0) of a quadratic f; then ∇f(q) - ∇f(0) is the force of f before its parts cancel."""
     curved: Array | None
-    """∇²f(q) q of another f, where it is needed."""
+    """∇²f(q) q of another f, where it is needed; of a quadratic with ∇f(0) = 0 what ∇f(q) adds up (`summands`)."""
     slopes: Slopes | None
     """∂h of a piecewise linear h: then s is the element of ∂h(q) nearest to -(∇f + Aᵀz)."""
     steep: Any
@@ -129,9 +129,9 @@ def force_of_f(g: Array | None, g0: Array | None, curved: Array | None) -> Array
     """max(|∇f|, |∇²f q|): g = ∇f(q), g0 = ∇f(0) of a quadratic f, else ∇²f(q) q where that is known."""
     if g is None:
         return None
-    if g0 is not None:
-        return maximum_in_place(abs_in_place(g - g0), abs(g))
-    return abs(g) if curved is None else maximum_in_place(abs(curved), abs(g))
+    if curved is not None:
+        return maximum_in_place(abs(curved), abs(g))
+    return abs(g) if g0 is None else maximum_in_place(abs_in_place(g - g0), abs(g))
 
 
 def parts(forces: Forces, larger: Product) -> Iterable[tuple[Forces, Product]]:

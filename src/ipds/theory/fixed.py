@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,6 +16,7 @@ from ..operators.absolute import SMALL, absolute
 from ..problem import Block, Problem
 from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
+from .summands import summands
 
 
 class Fixed(NamedTuple):
@@ -25,6 +26,8 @@ class Fixed(NamedTuple):
     """|A_i|."""
     at_zero: tuple[Array | None, ...]
     """∇f_i(0) of the quadratic f_i."""
+    summands: tuple[Callable[[Array], Array] | None, ...]
+    """What ∇f_i adds up, of the quadratic f_i with ∇f_i(0) = 0 that may act alone: energies of differences, say."""
     exact: tuple[bool, ...]
     """Whether |A_i| is exact, or an estimate that a product with A_i should be held against."""
     slopes: tuple[Slopes | None, ...]
@@ -69,14 +72,21 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         sizes = tuple(map(absolute, problem.operators))
         exact = tuple([getattr(op, "exact", True) for op in sizes])
         widths = [np.asarray(to_numpy(block.h.width(block.shape)), float) for block in problem.blocks]
+        bare = [not every or slope is None or not np.all(to_numpy(slope) > 0) for slope, every in steep]
         known[key] = Fixed(
             sizes,
             tuple(flat),
+            tuple(
+                [
+                    _terms(block, g) if alone else None
+                    for block, g, alone in zip(problem.blocks, flat, bare, strict=True)
+                ]
+            ),
             exact,
             slopes,
             tuple([slope for slope, _ in steep]),
             tuple([every for _, every in steep]),
-            tuple([not every or slope is None or not np.all(to_numpy(slope) > 0) for slope, every in steep]),
+            tuple(bare),
             alone(problem, q),
             _homogeneous(problem),
             free,
@@ -86,6 +96,13 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             _room(problem, sizes, widths, q),
         )
     return known[key]
+
+
+def _terms(block: Block, at_zero: Array | None) -> Callable[[Array], Array] | None:
+    """`summands` of an f whose gradient vanishes at 0."""
+    if block.f is None or type(at_zero) is not np.ndarray or at_zero.any():
+        return None
+    return summands(block.f)
 
 
 def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:

@@ -125,17 +125,31 @@ def unboundedness(problem: Problem, state: State) -> Proof | None:
 
 
 def falls(problem: Problem, q: Sequence[Array]) -> Proof | None:
-    """The proof by the direction of the blocks q, where it is one."""
+    """The proof by the direction of the blocks q, where it is one; or by that of blocks whose A_i d_i is 0 alone.
+
+    Blocks that have not grown with the others are no part of it.
+    """
     length = math.hypot(*map(norm, q))
     if not (0 < length < math.inf):
         return None
     d = [block.h.receding(_grown(qi / length)) for block, qi in zip(problem.blocks, q, strict=True)]
     sizes = [absolute(op).apply(abs(di)) for op, di in zip(problem.operators, d, strict=True)]
-    largest = max(map(norm, sizes))
-    # what has not grown with the others is no part of the direction
-    for i, op in enumerate(problem.operators):
-        if norm(sizes[i]) <= FLAT * largest and not op.is_zero:
-            d[i] = 0.0 * d[i]
+    added = list(map(norm, sizes))
+    grown = [size == 0 or size > FLAT * max(added) for size in added]
+    found = _falls_along(problem, *_only(grown, d, sizes), q)
+    free = [size == 0 for size in added]
+    return _falls_along(problem, *_only(free, d, sizes), q) if found is None and free != grown else found
+
+
+def _only(chosen: Sequence[bool], *lists: Sequence[Array]) -> list[list[Array]]:
+    """The lists with zeros for the blocks that are not chosen."""
+    return [[x if take else 0.0 * x for take, x in zip(chosen, held, strict=True)] for held in lists]
+
+
+def _falls_along(
+    problem: Problem, d: Sequence[Array], sizes: Sequence[Array], q: Sequence[Array]
+) -> Proof | None:
+    """The proof by the direction d, with the |A_i||d_i|, where it is one."""
     rise = fall = 0.0
     for block, di in zip(problem.blocks, d, strict=True):
         for function in (block.f, block.h):

@@ -148,3 +148,17 @@ def test_interior_points_go_on_where_the_face_was_not_enough(monkeypatch):
         assert carry.phase == INTERIOR
         gaps.append(carry.gap)
     assert gaps[3] < gaps[2] < gaps[1] < gaps[0]
+
+
+def test_a_quadratic_alone_takes_one_step_however_it_bends():
+    """Fixed entries substituted, a spline through points is one linear system, of condition 1e12."""
+    D, x = np.diff(np.eye(100), 3, axis=0), Variable(100, name="x")
+    at, values = [0, 30, 60, 99], np.array([0.0, 3.0, -2.0, 1.0])
+    result = solve(minimize(sum_squares(D @ x), [x[at] == values]))
+    assert result.success
+    assert result.nit <= 3
+    free = np.delete(np.arange(100), at)
+    best = np.zeros(100)
+    best[at] = values
+    best[free] = np.linalg.lstsq(D[:, free], -D[:, at] @ values, rcond=None)[0]
+    assert result.fun == pytest.approx(np.sum((D @ best) ** 2), rel=1e-5)

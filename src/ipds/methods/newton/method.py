@@ -54,6 +54,9 @@ CENTRE = 0.01
 PATIENCE = 12
 """Interior-point steps without progress before the semismooth ones take over."""
 
+STIFF = 1e-5
+"""ε of steps on a face, in its units, where f is quadratic and the face is known, or such steps were not enough:
+energies of second and third differences bend by less than a part of 1e-10 in some directions."""
 ROUNDING = 1e-13
 """Relative residuals below which a further step on predicted faces would only move by rounding."""
 NONE_LEFT = 1e-24
@@ -179,7 +182,9 @@ class NewtonALM(Method):
         goal = min(ARRIVED, FURTHER * carry.left)
         found = None
         if carry.left > ROUNDING:
-            found = returning.settle(form, setup.system, carry.v, carry.y, beta, setup.curvature, goal)
+            stiff = _is_linear(setup) or (math.isfinite(carry.left) and form.smooth.is_quadratic)
+            curvature = setup.curvature * (STIFF if stiff else 1.0)
+            found = returning.settle(form, setup.system, carry.v, carry.y, beta, curvature, goal)
         if found is None and (carry.taken or math.isfinite(carry.gap)):
             return self._interior(setup, carry._replace(phase=INTERIOR, v=carry.centre))
         if found is None:

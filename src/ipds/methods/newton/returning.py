@@ -122,8 +122,14 @@ def held(jacobian: Weights, beta: float) -> Weights:
 
 
 def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
-    """Relative residuals of the equation and of stationarity, and the size that the latter is relative to."""
+    """Relative residuals of the equation and of stationarity, and the size that the latter is relative to.
+
+    Where H has no force, ∇f vanishes at the solution, and is compared with what it has changed by since 0.
+    """
     product, gradient, pulled = form.apply(v), form.smooth.gradient(v), form.adjoint(y)
-    size = max(norm(gradient), norm(y)) or 1.0  # ‖M‖ = 1
+    size = max(norm(gradient), norm(y))  # ‖M‖ = 1
+    if not y.any():
+        size = max(size, norm(gradient - form.smooth.gradient(np.zeros(form.n))))
+    size = size or 1.0
     equation = norm(product + form.c - u) / (max(norm(product), norm(u), norm(form.c)) or 1.0)
     return equation, norm(gradient + pulled) / size, size

@@ -1,0 +1,37 @@
+"""What a gradient adds up, before anything cancels: at rest the sum is zero, and its terms are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._arrays import Array
+from ..functions import Composed, Smooth, SmoothSum, Weighted
+from ..functions.losses import LinearModel
+from ..operators.absolute import absolute
+
+
+def summands(f: Smooth) -> Callable[[Array], Array]:
+    """x ↦ Σ_k |G_k|ᵀ|∇φ_k(G_k x)| for f = Σ_k φ_k(G_k x); |∇f(x)| where f is not known to be of this kind.
+
+    The tension of a string, ½‖D x‖² of differences D, pulls at every point from both sides:
+
+    >>> import numpy as np
+    >>> from ipds.functions import LeastSquares
+    >>> f = LeastSquares(np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]]), 0.0)
+    >>> x = np.array([0.0, 2.0, 4.0])
+    >>> f.grad(x), summands(f)(x)
+    (array([-2.,  0.,  2.]), array([2., 4., 2.]))
+    """
+    if isinstance(f, Weighted):
+        inner, weight = summands(f.f), abs(f.weight)
+        return lambda x: weight * inner(x)
+    if isinstance(f, SmoothSum):
+        first, *others = map(summands, f.terms)
+        return lambda x: sum((term(x) for term in others), first(x))
+    if isinstance(f, LinearModel):
+        rows, of_columns = f, absolute(f.G)
+        return lambda x: of_columns.adjoint(abs(rows.row_slope(rows.G.apply(x))))
+    if isinstance(f, Composed):
+        own, of_entries = f, absolute(f.A)
+        return lambda x: of_entries.adjoint(abs(own.f.grad(own.inner(x))))
+    return lambda x: abs(f.grad(x))
