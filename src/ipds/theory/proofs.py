@@ -136,14 +136,16 @@ def falls(problem: Problem, q: Sequence[Array]) -> Proof | None:
     sizes = [absolute(op).apply(abs(di)) for op, di in zip(problem.operators, d, strict=True)]
     added = list(map(norm, sizes))
     grown = [size == 0 or size > FLAT * max(added) for size in added]
-    found = _falls_along(problem, *_only(grown, d, sizes), q)
+    found = _falls_along(problem, _only(grown, d), _only(grown, sizes), q)
     free = [size == 0 for size in added]
-    return _falls_along(problem, *_only(free, d, sizes), q) if found is None and free != grown else found
+    if found is not None or free == grown:
+        return found
+    return _falls_along(problem, _only(free, d), _only(free, sizes), q)
 
 
-def _only(chosen: Sequence[bool], *lists: Sequence[Array]) -> list[list[Array]]:
-    """The lists with zeros for the blocks that are not chosen."""
-    return [[x if take else 0.0 * x for take, x in zip(chosen, held, strict=True)] for held in lists]
+def _only(chosen: Sequence[bool], x: Sequence[Array]) -> list[Array]:
+    """The blocks, with zeros for those that are not chosen."""
+    return [xi if take else 0.0 * xi for take, xi in zip(chosen, x, strict=True)]
 
 
 def _falls_along(
