@@ -24,6 +24,7 @@ from ipds.functions import (
     Precomposed,
     Quadratic,
     Rank,
+    SecondOrderCone,
     Simplex,
     SmoothSum,
     Stiefel,
@@ -33,6 +34,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.modelling import (
+    concatenate,
     diff,
     huber,
     logistic,
@@ -392,3 +394,16 @@ def test_violations_of_constraints_and_of_a_point_that_meets_all():
     blocks = Problem([Block(f=LeastSquares(1.0, 1.0), A=-1.0, shape=2), Block(h=L1(1.0), shape=2)])
     with pytest.raises(TypeError, match="violations: this is the result of a problem of blocks"):
         _ = solve(blocks).violations
+
+
+def test_cones_of_one_size_are_one_array_of_them():
+    rng = np.random.default_rng(0)
+    x, cone = Variable(3, name="x"), SecondOrderCone()
+    maps = [rng.standard_normal((3, 3)) for _ in range(3)] + [rng.standard_normal((2, 3)) for _ in range(2)]
+    terms = [cone(concatenate([np.ones(1) + 0 * x[:1], M @ x])) for M in maps]
+    problem = minimize(x.sum() + sum(terms[1:], terms[0]))
+    h = problem.blocks[-1].h
+    assert [shape for part, shape in h.parts if isinstance(part, SecondOrderCone)] == [(3, 4), (2, 3)]
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    assert max(np.linalg.norm(M @ result.value(x)) for M in maps) == pytest.approx(1.0, abs=1e-4)

@@ -20,7 +20,8 @@ from ipds.methods import AcceleratedIPDS, NewtonALM, candidates
 from ipds.methods.choosing import handover
 from ipds.methods.newton import Cost, cost, predicted
 from ipds.methods.newton.factors import Gram
-from ipds.modelling import norm1, nuclear
+from ipds.modelling import log_det, norm1, nuclear
+from ipds.presolve import presolve
 
 
 def test_costs_grow_with_the_problem():
@@ -86,6 +87,16 @@ def test_full_jacobians_are_counted(h):
     assert 60 < handover(first, second, problem(h)) < math.inf
     assert 0 < handover(second, third, problem(h)) < 100
     assert candidates(problem(L1()))[0].name == "NewtonALM"
+
+
+def test_few_eigenvalues_go_to_newton_steps_soon():
+    """Predicted to take 0.06 s and 5 s: a quarter of the time, and all of it, is given to first-order steps."""
+    for n, share in ((4, 0.25), (30, 1.0)):
+        K = Variable((n, n), name="K")
+        given = presolve(minimize((np.eye(n) * K).sum() - log_det(K) + norm1(K))).problem
+        known, (first, second, *_) = predicted(given), candidates(given)
+        assert known.is_full
+        assert handover(first, second, given) == max(30, int(share * known.newton / known.iteration))
 
 
 def test_newton_steps_have_their_turn_before_the_iterations_end():
