@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import problems
-from ipds import AssumptionError, Block, Problem, iterate, solve
+from ipds import AssumptionError, Block, Parameters, Problem, iterate, solve
 from ipds.functions import L0, L1, Box, Cardinality, LeastSquares, Quadratic, Stiefel, smooth
 from ipds.methods import FixedPenaltyADMM
-from ipds.methods.baselines.fixed_penalty import OutsideTheoremWarning
+from ipds.methods.baselines.fixed_penalty import THETA, OutsideTheoremWarning
 from ipds.theory.certificate import certify
 from ipds.theory.theorems import PRESETS
 
@@ -156,6 +156,19 @@ def test_a_local_gradient_is_outside_every_theorem():
     problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(f=f, shape=3)])
     with pytest.raises(AssumptionError, match="∇f_i Lipschitz"):
         solve(problem, method=FixedPenaltyADMM("bot-2020"))
+
+
+def test_penalty_and_weights_are_those_of_the_decrease_inequality():
+    """β = L_n/(δλ̄), w_n = θ_n(L_n + β‖A_n‖²) by `Parameters.sound`; a block without f and with an isometry is exact."""
+    problem, _, _ = lasso_over_the_data()
+    setup, _ = FixedPenaltyADMM("li-pong-2015").init(problem, (np.zeros(12), np.zeros(30)), np.zeros(30))
+    found, sound = setup.constants, Parameters.sound("BI", 1.0, 1.0, 0.0)
+    assert found.beta == pytest.approx(1 / sound.delta)
+    assert found.weights[1] == pytest.approx(sound.theta2 * (1 + found.beta))
+    assert found.weights[0] == pytest.approx(THETA * found.beta * problem.operators[0].norm() ** 2)
+    exact = Problem([Block(h=L1(0.1), A=-2.0, shape=30), problem.blocks[1]])
+    setup, _ = FixedPenaltyADMM("li-pong-2015").init(exact, (np.zeros(30), np.zeros(30)), np.zeros(30))
+    assert setup.constants.weights[0] == pytest.approx(4 * found.beta)
 
 
 def test_settings_are_checked():
