@@ -58,7 +58,7 @@ class Point(NamedTuple):
     """s of groups."""
 
 
-class Look(NamedTuple):
+class Residuals(NamedTuple):
     """What is left of the equations at a point."""
 
     u: np.ndarray
@@ -105,7 +105,7 @@ class Interior:
         self.none = Point(np.zeros(b), np.zeros((2, b)), np.zeros(free), np.zeros(len(self.radius)))
         """A point before there is one."""
         self.form = form
-        self._at: tuple[Any, Any, Look | None] = None, None, None
+        self._at: tuple[Any, Any, Residuals | None] = None, None, None
 
     def start(self, v: np.ndarray, y: np.ndarray, weight: float) -> Point:
         """A point well inside, near (v, y): every variable and partner at least as large as they are on average.
@@ -114,18 +114,18 @@ class Interior:
         steps are short where these are small beside residuals.
         """
         p = self._inside(v, y, weight, 1.0)
-        at = self.look(v, p)
+        at = self.residuals(v, p)
         rp = at.u[self.row] - self._arguments(p)
         work = float(np.abs(rp) @ np.abs(self._own(p)) + np.abs(at.rd) @ np.abs(v))
         ratio = work / (self.products(p) or 1.0)
         return p if ratio <= 1 else self._inside(v, y, weight, min(math.sqrt(ratio), 100.0))
 
-    def look(self, v: np.ndarray, p: Point) -> Look:
+    def residuals(self, v: np.ndarray, p: Point) -> Residuals:
         """The equations at a point; those of the last point are kept, as a step begins where another has ended."""
         last_v, last_p, found = self._at
         if found is None or last_v is not v or last_p is not p:
             gradient, y = self.form.smooth.gradient(v), self._multipliers(p)
-            found = Look(self.form.apply(v) + self.form.c, y, gradient, gradient + self.form.adjoint(y))
+            found = Residuals(self.form.apply(v) + self.form.c, y, gradient, gradient + self.form.adjoint(y))
             self._at = v, p, found
         return found
 
@@ -214,7 +214,7 @@ class Interior:
     ) -> tuple[np.ndarray, Point, float]:
         """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f."""
         form, is_kink, is_bound = self.form, self.is_kink, self.is_bound
-        at = self.look(v, p)
+        at = self.residuals(v, p)
         rp, rd = at.u[self.row] - self._arguments(p), at.rd
         room, slack, Z = self._rooms(p), self._slack(p), p.free[self.equations :]
         ratio = p.force / room
@@ -248,14 +248,14 @@ class Interior:
 
         dv, d, inner = direction(0.0, 0.0, 0)  # the predictor: all products to 0
         length = min(1.0, self._length(p, d, room, slack))
-        ahead = max(self.products(moved(p, length, d)), 0.0) / max(self.pairs, 1)
+        ahead = max(self.products(plus_step(p, length, d)), 0.0) / max(self.pairs, 1)
         sigma = max(min(ahead / mu, 1.0) ** 3, CENTRE) if mu > 0 else 0.0
         goal = sigma * mu
         dv, d, _ = direction(goal - SIGN * d.x * d.force, 2 * (goal + d.stretch * inner), 3)
         length = min(1.0, TO_BOUNDARY * self._length(p, d, room, slack))
         if not form.smooth.is_quadratic:
             length = self._damped(factor, v, dv, at.gradient, rd, length)
-        return v + length * dv, moved(p, length, d), length
+        return v + length * dv, plus_step(p, length, d), length
 
     def _weights(
         self, psi: np.ndarray, Z: np.ndarray, slack: np.ndarray, stretch: np.ndarray, weight: float
@@ -327,6 +327,6 @@ class Interior:
         return length
 
 
-def moved(p: Point, length: float, d: Point) -> Point:
+def plus_step(p: Point, length: float, d: Point) -> Point:
     """p + length·d."""
     return Point(*(a + length * b for a, b in zip(p, d, strict=True)))

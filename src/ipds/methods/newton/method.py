@@ -36,7 +36,7 @@ from .algebra import Factor, System
 from .cost import Cost
 from .form import Form, read
 from .interior import Interior, Point
-from .passage import Pair, placed, state_of
+from .passage import Pair, point_of, state_of
 from .returning import residuals
 
 WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
@@ -139,7 +139,7 @@ class NewtonALM(Method):
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""
         form = read(problem, x0)
-        v, y = placed(problem, form, x0, z0)
+        v, y = point_of(problem, form, x0, z0)
         curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
         beta = rounds.first_weight(form, v, curvature)
         weights = form.terms.weights(form.apply(v) + form.c, beta)
@@ -228,7 +228,7 @@ class NewtonALM(Method):
             carry = carry._replace(stalled=carry.stalled + 1)
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
         v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
-        u, y, gradient, rd = interior.look(v, point)
+        u, y, gradient, rd = interior.residuals(v, point)
         left = norm(rd) / (max(norm(gradient), norm(y)) or 1.0)
         gap = interior.products(point) / _energy(setup.slope, gradient, v, u, y)
         if not (math.isfinite(left + gap) and length >= SHORTEST):
@@ -265,13 +265,13 @@ class NewtonALM(Method):
     def _semismooth(self, setup: Setup, carry: Carry) -> Carry:
         form = setup.form
         s = semismooth.Subproblem(carry.v, carry.centre, carry.multiplier, carry.beta, carry.eps, carry.taken)
-        at = semismooth.look(form, s)
+        at = semismooth.evaluate(form, s)
         equation, stationarity, size = residuals(form, s.v, at.u, at.y)
         if semismooth.is_solved(s, at, size) or s.taken >= semismooth.MOST:
             s = semismooth.following(s, at, equation, stationarity)
-            at = semismooth.look(form, s)
+            at = semismooth.evaluate(form, s)
         s = semismooth.newton(form, setup.system, s, at)
-        at = semismooth.look(form, s)
+        at = semismooth.evaluate(form, s)
         left = max(residuals(form, s.v, at.u, at.y)[:2])
         return carry._replace(u=at.u, y=at.y, left=left, **s._asdict())
 

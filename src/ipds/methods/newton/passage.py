@@ -29,7 +29,7 @@ def _last_slope(problem: Problem, u: np.ndarray) -> Any:
     return 0.0 if last.f is None else np.ravel(to_numpy(last.f.grad(u.reshape(last.shape))))
 
 
-def placed(problem: Problem, form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
+def point_of(problem: Problem, form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
     """(v, y) of a starting point, in the units of the form; a given z also says what a block's own h has for y."""
     v = form.inward(np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]))
     for part in form.smooth.parts:

@@ -50,7 +50,7 @@ class Subproblem(NamedTuple):
     """Newton steps so far."""
 
 
-class Look(NamedTuple):
+class Evaluation(NamedTuple):
     """φ at a point."""
 
     w: np.ndarray
@@ -60,20 +60,20 @@ class Look(NamedTuple):
     """∇φ."""
 
 
-def look(form: Form, s: Subproblem) -> Look:
+def evaluate(form: Form, s: Subproblem) -> Evaluation:
     """Evaluate ∇φ."""
     w = form.apply(s.v) + form.c + s.multiplier / s.beta
     u = form.terms.prox(w, s.beta)
     y = s.beta * (w - u)
-    return Look(w, u, y, form.smooth.gradient(s.v) + form.adjoint(y) + s.eps * (s.v - s.centre))
+    return Evaluation(w, u, y, form.smooth.gradient(s.v) + form.adjoint(y) + s.eps * (s.v - s.centre))
 
 
-def is_noise(s: Subproblem, at: Look) -> bool:
+def is_noise(s: Subproblem, at: Evaluation) -> bool:
     """Whether ∇φ is what rounding leaves of y = β(w - u), a small difference times a large number."""
     return s.taken > 1 and float(np.linalg.norm(at.slope)) <= NOISE * s.beta * float(np.linalg.norm(at.w))
 
 
-def is_solved(s: Subproblem, at: Look, size: float) -> bool:
+def is_solved(s: Subproblem, at: Evaluation, size: float) -> bool:
     """Whether φ is minimised well enough; `size` is what ∇φ is compared with for rounding."""
     left = float(np.linalg.norm(at.slope))
     if is_noise(s, at):
@@ -82,7 +82,7 @@ def is_solved(s: Subproblem, at: Look, size: float) -> bool:
     return left <= 1e-14 * size or (s.taken > 0 and left <= ENOUGH * np.sqrt(s.eps * moved))
 
 
-def following(s: Subproblem, at: Look, infeasible: float, unbalanced: float) -> Subproblem:
+def following(s: Subproblem, at: Evaluation, infeasible: float, unbalanced: float) -> Subproblem:
     """The next subproblem, from the relative residuals of the equation and of stationarity."""
     factor = next((f for most, f in GROWTH if s.taken <= most), 1.0)
     beta, eps = s.beta, s.eps
@@ -98,7 +98,7 @@ def following(s: Subproblem, at: Look, infeasible: float, unbalanced: float) -> 
     return Subproblem(s.v, s.v, at.y, beta, eps, 0)
 
 
-def newton(form: Form, system: System, s: Subproblem, at: Look) -> Subproblem:
+def newton(form: Form, system: System, s: Subproblem, at: Evaluation) -> Subproblem:
     """One step with K = ∇²f + εI + βMᵀ(I - J)M and a search along it."""
     W = form.terms.weights(at.w, s.beta)
     assert W is not None
