@@ -11,41 +11,24 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ..functions import (
-    L0,
-    L1,
-    L2,
-    L21,
-    MCP,
-    SCAD,
-    CappedL1,
-    ElasticNet,
-    GroupL2,
-    Huber,
     HuberLoss,
     LeastSquares,
-    LHalf,
-    Linf,
     Logistic,
-    LogSum,
-    LTwoThirds,
     Nonsmooth,
-    Nuclear,
     PCAReconstruction,
     PhaseRetrieval,
     Smooth,
-    TotalVariation1D,
     Zero,
 )
+from ..functions.norms import Norm
+from ..functions.scalar import ScalarPenalty
 from ..parameters import Parameters
 from ..problem import Problem
 from .descent import Constants, constants, decreases
 from .state import State
 
 NONNEGATIVE_SMOOTH = (LeastSquares, HuberLoss, Logistic, PhaseRetrieval, PCAReconstruction)
-NONNEGATIVE = (
-    *(L0, L1, L2, L21, MCP, SCAD, CappedL1, ElasticNet, GroupL2, Huber, LHalf, Linf, LogSum, LTwoThirds),
-    *(Nuclear, TotalVariation1D, Zero),
-)
+NONNEGATIVE = (ScalarPenalty, Norm, Zero)
 
 
 @dataclass(frozen=True)
