@@ -65,7 +65,7 @@ class Run:
     @classmethod
     def begin(cls, problem: Problem, x0: tuple[Array, ...], z0: Array, may_smooth: bool) -> Run:
         """The run at t = 0."""
-        start, smooths = start_of(x0, z0), may_smooth and problem.restorable is not None
+        start, smooths = start_of(problem, x0, z0), may_smooth and problem.restorable is not None
         check = Check(0, uncertified(problem, start), float(objective(problem, start)))
         return cls(smooths, check, Point.of(start, check))
 

@@ -162,10 +162,11 @@ def _room(
     problem: Problem, sizes: Sequence[Operator], widths: Sequence[np.ndarray], q: Sequence[Array]
 ) -> Array | None:
     """How far apart the two sides of every row can be while all blocks stay in their sets."""
+    pairs = zip(sizes, widths, strict=True)
+    if any(np.all(np.isinf(width)) and not isinstance(op, ZeroMap) for op, width in pairs):
+        return None
     total: Any = 0.0
     for block, op, width, qi in zip(problem.blocks, sizes, widths, q, strict=True):
-        if np.all(np.isinf(width)) and not isinstance(op, ZeroMap):
-            return None
         wide = np.broadcast_to(width, block.shape)
         sides = op.apply(asarray(np.where(np.isfinite(wide), wide, 0.0), qi))
         open_ended = op.apply(asarray(np.where(np.isfinite(wide), 0.0, 1.0), qi))

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._arrays import Array, is_jax, norm
 from .._arrays.compiling import pure, register_record
-from ..operators import Operator
+from ..operators import Identity, Operator
 from ..problem import Problem, sum_products
 
 
@@ -59,9 +59,11 @@ class State:
         return (*self.x[:j], self.x_breve, *self.x[j + 1 :])
 
 
-def start_of(x0: tuple[Array, ...], z0: Array) -> State:
+def start_of(problem: Problem, x0: tuple[Array, ...], z0: Array) -> State:
     """The State at t = 0: there are no prox points yet, so `certify` refuses it."""
-    return State(0, x0, x0[-1], z0, 0.0, 0.0, (None,) * len(x0), ())
+    pairs = zip(problem.operators, x0, strict=True)
+    products = tuple([None if isinstance(op, Identity) else op.apply(x) for op, x in pairs])
+    return State(0, x0, x0[-1], z0, 0.0, 0.0, products, ())
 
 
 def product_of(op: Operator, x: Array, known: Array | None) -> Array:
