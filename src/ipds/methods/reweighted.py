@@ -48,7 +48,7 @@ ROWS = 4096
 class Setup(NamedTuple):
     """A V + c U = 0, and the weight of the norms."""
 
-    A: np.ndarray
+    A: Matrix
     c: float
     lam: float
 
@@ -86,8 +86,10 @@ class ReweightedEigenvectors(Method):
             raise AssumptionError(
                 "ReweightedEigenvectors needs A V + c U = 0 with V in Stiefel() and L21 of U"
             )
-        A, c, V = problem.operators[0].matrix, problem.operators[1].scale, x0[0]  # type: ignore[attr-defined]
-        sizes = row_norms(A @ V) / abs(c)
+        (A, last), V = problem.operators, x0[0]
+        assert isinstance(A, Matrix)
+        c: float = last.scale  # type: ignore[attr-defined]
+        sizes = row_norms(A.apply(V)) / abs(c)
         largest = float(sizes.max())
         if not 0 < largest < np.inf:
             raise AssumptionError("ReweightedEigenvectors: all of U is 0")
@@ -104,8 +106,8 @@ class ReweightedEigenvectors(Method):
         (A, c, _), carry = setup, held.pop()
         while True:
             t, weights = carry.t + 1, 1 / carry.e
-            V = bottom_eigenvectors(weighted_gram(A, weights), carry.V.shape[1])
-            product = A @ V
+            V = bottom_eigenvectors(weighted_gram(A.matrix, weights), carry.V.shape[1])
+            product = A.apply(V)
             sizes = row_norms(product) / abs(c)
             parts, value = sizes * weights, float(sizes.sum())
             gain = carry.value - value

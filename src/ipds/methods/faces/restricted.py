@@ -23,6 +23,7 @@ from ...problem import Block, Problem
 from ...theory.certificate import certify, subgradients
 from ...theory.objective import objective
 from ...theory.state import State, prox_step
+from ..base import product_unless_identity
 from ..newton import NewtonALM
 from .bounded import within_bounds
 from .free import WRITTEN_OUT, columns, function_of
@@ -293,4 +294,5 @@ def assembled(
         if found is None:
             return None
         points.append(found)
-    return State(t, x, x[-1], z, beta, 0.0, (None,) * len(x), tuple(points))
+    products = tuple([product_unless_identity(op, xi) for op, xi in zip(problem.operators, x, strict=True)])
+    return State(t, x, x[-1], z, beta, 0.0, products, tuple(points))
