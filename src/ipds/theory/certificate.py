@@ -20,7 +20,7 @@ from .._arrays import (
     norm,
     precision,
 )
-from ..operators import Identity
+from ..operators import Identity, Operator
 from ..problem import Block, Problem
 from .entries import (
     Forces,
@@ -143,24 +143,25 @@ def uncertified(problem: Problem, state: State) -> Certificate:
 
 
 def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
-    """The s_i ∈ ∂h_i(q_i) that the certificate of a state uses.
+    """The s_i ∈ ∂h_i(q_i) that the certificate of a state uses."""
+    each = zip(problem.blocks, problem.operators, state.q, state.prox_points, strict=True)
+    return tuple([subgradient(block, op, q, state.z, point) for block, op, q, point in each])
+
+
+def subgradient(
+    block: Block, op: Operator, q: Array, z: Array, prox_point: tuple[Array | None, Any]
+) -> Array:
+    """That of one block, q being the prox of `prox_point`.
 
     The element nearest to -(∇f_i + A_iᵀz) where ∂h_i is known: of piecewise linear h_i, on manifolds. For any other h_i
     the prox residual divided by its step, s_i = (v_i - q_i)/step_i, or -A_iᵀz where the state has no v_i.
     """
-    found = []
-    for block, op, q, (v, step) in zip(
-        problem.blocks, problem.operators, state.q, state.prox_points, strict=True
-    ):
-        g = op.adjoint(state.z) if block.f is None else op.adjoint(state.z) + block.f.grad(q)
-        slopes = slopes_of(block, q)
-        if slopes is not None:
-            found.append(nearest(slopes, q, -g))
-        elif block.h.is_manifold:
-            found.append(block.h.tangent(q, g) - g)
-        else:
-            found.append(-op.adjoint(state.z) if v is None else (v - q) * (1 / step))
-    return tuple(found)
+    v, step = prox_point
+    slopes = slopes_of(block, q)
+    if slopes is None and not block.h.is_manifold:
+        return -op.adjoint(z) if v is None else (v - q) * (1 / step)
+    g = op.adjoint(z) if block.f is None else op.adjoint(z) + block.f.grad(q)
+    return block.h.tangent(q, g) - g if slopes is None else nearest(slopes, q, -g)
 
 
 def _numbers_at(problem: Problem, state: State) -> list[Any]:

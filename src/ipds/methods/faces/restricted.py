@@ -20,7 +20,7 @@ from ...functions import Zero
 from ...functions.composed import total
 from ...functions.faces import Coordinates, Support, prox_point
 from ...problem import Block, Problem
-from ...theory.certificate import certify, subgradients
+from ...theory.certificate import certify, subgradient
 from ...theory.objective import objective
 from ...theory.state import State, prox_step
 from ..base import product_unless_identity
@@ -94,6 +94,8 @@ class Restricted:
 
     def reached(self, found: State) -> float:
         """The objective at a solution of `problem`, every block in its set."""
+        if self._deviations is not None:
+            return self.value(found.q)
         return float(objective(self.problem, replace(found, x=found.q))) + self.price
 
     @property
@@ -254,7 +256,6 @@ class Restricted:
     def state(self, t: int, found: State) -> State | None:
         """A State of `problem` as one of the whole problem; None where a point lies on another face."""
         x = [xi if i not in self.faces else self.faces[i].embed(xi) for i, xi in enumerate(found.q)]
-        slopes = subgradients(self.problem, found)
         witnesses = []
         for i, face in self.faces.items():
             now = self.whole.blocks[i].h.face(x[i])
@@ -262,14 +263,15 @@ class Restricted:
                 return None
         for i, (block, op) in enumerate(zip(self.whole.blocks, self.whole.operators, strict=True)):
             if i not in self.faces:
-                witnesses.append(slopes[i])
+                witnesses.append(subgradient(block, op, x[i], found.z, found.prox_points[i]))
                 continue
             g = op.adjoint(found.z) + (0.0 if block.f is None else block.f.grad(x[i]))
             now = block.h.face(x[i])
             assert isinstance(now, Coordinates)
             s = now.subgradient(-g)
             if now.inner() is not None:
-                s.flat[now.free] = slopes[i]
+                own = self.problem.blocks[i], self.problem.operators[i]
+                s.flat[now.free] = subgradient(*own, found.q[i], found.z, found.prox_points[i])
             witnesses.append(s)
         return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z)
 
