@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import array_api_strict as strict
@@ -32,9 +33,11 @@ from ipds.operators import (
     TwoSided,
     Wavelet,
     ZeroMap,
+    base,
     check_adjoint,
     from_linear_operator,
 )
+from ipds.solving.fingerprint import digest
 
 rng = np.random.default_rng(7)
 M = rng.standard_normal((4, 6))
@@ -297,3 +300,20 @@ def test_other_array_libraries_agree_with_numpy(make, shape):
     np.testing.assert_allclose(np.asarray(forward), ours.apply(x), atol=1e-13)
     np.testing.assert_allclose(np.asarray(back), ours.adjoint(y), atol=1e-13)
     assert theirs.norm() >= ours.norm() * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    "A", [FiniteDifference(), SumOver((3, 4), axis=0), Matrix(np.ones((2, 3)))], ids=repr
+)
+def test_small_matrices_are_made_once(A, monkeypatch):
+    """They belong to a shape, are no part of what identifies the map, and long ones are not kept."""
+    shape, twin = (3, 4), copy.deepcopy(A)
+    found = A.as_matrix(shape)
+    assert A.as_matrix(shape) is found
+    assert digest(A) == digest(twin)
+    monkeypatch.setattr(base, "KEPT", found.nnz - 1)
+    assert twin.as_matrix(shape) is not twin.as_matrix(shape)
+    x = np.arange(12.0).reshape(shape)
+    np.testing.assert_allclose(found @ x.reshape(-1), np.ravel(A.apply(x)))
+    if not isinstance(A, SumOver):
+        assert A.as_matrix((3, 2)).shape[1] == 6

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape, namespace, picking
-from .base import Operator, as_shape
+from .base import Operator, as_shape, made_once
 from .one_shape import OfOneShape
 
 
@@ -104,6 +104,7 @@ class SumOver(OfOneShape):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return (float(self.count),) * 2 if math.prod(self.shape) else (0.0, 0.0)
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         rows = np.arange(math.prod(self.output), dtype=float)
         columns = self.adjoint(rows.reshape(self.output)).reshape(-1).astype(int)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,25 @@ import numpy as np
 from .._arrays import Array, Shape
 from ..distributed import Rows
 from . import spectrum
+
+KEPT = 100_000
+"""Entries of a matrix up to which it is kept once it was made: to make a small one takes as long as fifty products."""
+
+
+def made_once(make: Callable[[Any, Shape], Any]) -> Callable[[Any, Shape], Any]:
+    """An `as_matrix` of a map that does not change, whose small matrices are kept: a solve asks for them often."""
+
+    @wraps(make)
+    def as_matrix(self: Any, shape: Shape) -> Any:
+        kept = self.kept_matrices
+        if shape in kept:
+            return kept[shape]
+        matrix = make(self, shape)
+        if matrix is None or (matrix.size if isinstance(matrix, np.ndarray) else matrix.nnz) <= KEPT:
+            kept[shape] = matrix
+        return matrix
+
+    return as_matrix
 
 
 class Operator(ABC):
@@ -69,6 +88,11 @@ class Operator(ABC):
     def natural_shape(self) -> Shape | None:
         """A NumPy input shape on which ‖A‖ is attained, None where A acts on blocks of any size."""
         return None
+
+    @cached_property
+    def kept_matrices(self) -> dict[Shape, Any]:
+        """Those of `as_matrix`, where it is `made_once`."""
+        return {}
 
     def as_matrix(self, shape: Shape) -> Any:
         """The matrix of A on blocks of `shape`, both sides flattened row by row: SciPy sparse or a 2-D NumPy array.

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape, namespace
-from .base import Operator
+from .base import Operator, made_once
 from .maps import Matrix
 
 
@@ -133,6 +133,7 @@ class FiniteDifference(Operator):
         lower = 0.0 if self.several else 4 * math.sin(math.pi / (2 * shape[self.axes[0]])) ** 2
         return lower, upper
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         self.output_shape(shape)
         if not self.several:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._arrays import Array, Shape, namespace
 from .arranging import Permute
-from .base import as_shape
+from .base import as_shape, made_once
 from .differences import FiniteDifference
 from .one_shape import OfOneShape
 
@@ -57,6 +57,7 @@ class Gradient(OfOneShape):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return self._differences.extremes(self.shape)
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         whole = self._differences.output_shape(self.shape)
         return Permute(self._order).as_matrix(whole) @ self._differences.as_matrix(self.shape)

@@ -23,7 +23,7 @@ from .._arrays import (
     transposed,
 )
 from . import spectrum
-from .base import Operator
+from .base import Operator, made_once
 
 LARGEST, SMALLEST = 1e152, 1e-152
 """Sizes whose squares, summed, are numbers still."""
@@ -70,6 +70,7 @@ class Identity(Operator):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return (self.scale**2, self.scale**2) if math.prod(shape) else (0.0, 0.0)
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         return diagonal_matrix(np.full(math.prod(shape), self.scale))
 
@@ -190,6 +191,7 @@ class Matrix(Operator):
     def extremes(self, shape: Shape) -> tuple[float, float]:
         return self._extremes
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         if self.natural_shape() is None:
             return None

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape, all_finite, asarray, namespace, to_numpy
-from .base import Operator
+from .base import Operator, made_once
 from .maps import Matrix
 from .wrapping import as_operator
 
@@ -199,6 +199,7 @@ class Toeplitz(Operator):
     def adjoint(self, y: Array) -> Array:
         return self._filtered(y, self._response.conj(), self.row.size)
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         """The matrix while it has at most DENSE entries: the point of the map is not to form it."""
         if self.column.size * self.row.size > DENSE:

@@ -32,6 +32,7 @@ from ..operators import (
     Sampling,
     Scaled,
     Segment,
+    SumOver,
     ZeroMap,
 )
 
@@ -120,7 +121,10 @@ def square_sums(A: Operator, shape: Shape) -> tuple[Array, Array]:
     if isinstance(A, Scaled):
         rows, columns = square_sums(A.inner, shape)
         return A.scale**2 * rows, A.scale**2 * columns
-    matrix = A.as_matrix(shape) if isinstance(A, FiniteDifference | Gradient) else None
+    if isinstance(A, FlatStack):
+        along, down = zip(*[square_sums(part, shape) for part in A.parts], strict=True)
+        return np.concatenate([np.ravel(sums) for sums in along]), sum(down[1:], start=down[0])
+    matrix = A.as_matrix(shape) if isinstance(A, FiniteDifference | Gradient | SumOver) else None
     if matrix is not None:
         rows, columns = sums_of_squares(matrix)
         return rows.reshape(output), columns.reshape(shape)

@@ -17,7 +17,7 @@ from .squares import barrier, curvature, square_sums, squared
 
 PASSES = 10
 """Passes at most: each takes the square root of what is left to do."""
-EVEN = 1.1
+EVEN = 1.4
 """Largest factor of a pass that is the last: the units are rounded to powers of two."""
 SPREAD = 16.0
 """Units are left alone where the largest is no more than this many times the smallest, of columns and of rows."""

@@ -80,7 +80,7 @@ class Form:
         rows = begin + np.flatnonzero(free & (np.isfinite(e.lower[:count]) | np.isfinite(e.upper[:count])))
         if not rows.size or isinstance(G, scipy.sparse.linalg.LinearOperator):
             return np.empty(0, int), np.zeros((0, self.n))
-        return rows, abs(G[rows])
+        return rows, abs(G if rows.size == self.general else G[rows])
 
     @property
     def n(self) -> int:

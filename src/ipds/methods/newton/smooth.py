@@ -12,6 +12,7 @@ import scipy
 
 from ..._arrays import Array, Shape, asarray, to_numpy, zeros
 from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, SmoothSum, Weighted
+from ...operators import Identity
 from .algebra import is_product
 
 EXPLICIT = 400
@@ -88,6 +89,8 @@ def _described(f: Any, shape: Shape, like: Array | None) -> tuple[list[Any], lis
         found = [describe(term, shape, like) for term in f.terms]
         return tuple([item for part in parts for item in part] for parts in zip(*found, strict=True))  # type: ignore[return-value]
     if isinstance(f, Quadratic):
+        if isinstance(f.Q, Identity):
+            return [np.full(math.prod(shape), f.Q.scale)], [], []
         Q = f.Q.as_matrix(shape)
         return ([], [], [f]) if Q is None else ([_diagonal_or(Q)], [], [])
     if isinstance(f, Composed):

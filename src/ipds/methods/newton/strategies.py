@@ -245,14 +245,14 @@ class Woodbury:
         B = R / np.sqrt(diagonal)
         S = B @ B.T
         S.flat[:: len(S) + 1] += 1 / w[active]
-        return around(lambda g: g / diagonal, R, dense_cholesky(S), active, len(w))
+        return around(lambda g: g / diagonal, R, R.T, dense_cholesky(S), active, len(w))
 
 
 class SparseWoodbury:
     """The same for sparse R."""
 
     def __init__(self, R: Any, gram: Gram):
-        self.R, self.gram = R, gram
+        self.R, self.transposed, self.gram = R, R.T, gram
         self.is_dense = R.shape[0] <= DENSE and len(gram.row) > 0.05 * R.shape[0] ** 2
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
@@ -269,8 +269,11 @@ class SparseWoodbury:
             full[active] = g
             return whole(full)[active]
 
-        R = self.R[active] if off.any() else self.R
-        return around(lambda g: g / diagonal, R, small, active, len(w))
+        R, transposed = self.R, self.transposed
+        if off.any():
+            R = self.R[active]
+            transposed = R.T
+        return around(lambda g: g / diagonal, R, transposed, small, active, len(w))
 
 
 class Beside:
@@ -278,6 +281,7 @@ class Beside:
 
     def __init__(self, inner: Strategy, single: Any, is_single: np.ndarray):
         self.inner, self.single, self.is_single = inner, single, is_single
+        self.transposed = single.T
         self.squares = scipy.sparse.csr_array(single.multiply(single)).T.tocsr()
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
@@ -285,7 +289,7 @@ class Beside:
         solve, inner = self.inner.factorise(w[~is_single], diagonal + self.squares @ own, rest, W)
 
         def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            t, right = np.zeros(len(w)), a + single.T @ (own * b[is_single])
+            t, right = np.zeros(len(w)), a + self.transposed @ (own * b[is_single])
             x, t[~is_single] = (solve(right), 0.0) if inner is None else inner(right, b[~is_single])
             t[is_single] = own * (single @ x - b[is_single])
             return x, t
@@ -329,12 +333,13 @@ class Bordered:
         R = self.thin[active]
         S = R @ np.stack([base(r) for r in R], axis=1) if active.size else np.zeros((0, 0))
         S.flat[:: len(S) + 1] += 1 / wt[active]
-        return around(base, R, dense_cholesky(S), active, len(wt))[0], None
+        return around(base, R, R.T, dense_cholesky(S), active, len(wt))[0], None
 
 
-def around(base: Solve, R: Any, small: Solve, active: np.ndarray, count: int) -> tuple[Solve, Augmented]:
-    """Woodbury's formula, and the augmented system that it comes from."""
-    transposed = R.T
+def around(
+    base: Solve, R: Any, transposed: Any, small: Solve, active: np.ndarray, count: int
+) -> tuple[Solve, Augmented]:
+    """Woodbury's formula, and the augmented system that it comes from; `transposed` is Rᵀ."""
 
     def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         t = np.zeros(count)
