@@ -25,7 +25,7 @@ result = solve(minimize(logistic(-y * (X @ w)) + 0.5 * sum_squares(w) + Cardinal
 ESTIMATOR = """\
 model = SparsePCA(n_components=2, sparsity=4).fit(load_wine().data)"""
 PLAIN_WORDS = """\
-Is it a solution? At one, the loss, the penalty and the limit of four balance. Here they do, up to {relative:.0e} of their size.
+Is it a solution? There loss, penalty and limit balance. Here they do, up to {relative:.0e} of their size.
 ipds measures this for every answer, and `result.success` is True only if it is below the tolerance, 1e-4."""
 
 
