@@ -11,13 +11,21 @@ import scipy.sparse as sp
 from scipy.interpolate import make_interp_spline
 
 from ipds.models import FusedLasso, TrendFilter, load_model, save_model
-from ipds.models._divided import chain, derivatives, dual, integrated, interpolated, nearest
+from ipds.models._divided import chain, dual, integrated, interpolated, nearest
 
 cp = pytest.importorskip("cvxpy")
 
 RNG = np.random.default_rng(0)
 EQUAL = np.arange(80.0)
 RANDOM = np.cumsum(RNG.lognormal(0.0, 1.0, 80))
+
+
+def derivatives(t, x, order):
+    """[x, v_1, …, v_k], v_j = diag(j/(t_{i+j} - t_i)) D¹ v_{j-1}."""
+    found = [x]
+    for j in range(1, order + 1):
+        found.append(j / (t[j:] - t[:-j]) * np.diff(found[-1]))
+    return found
 
 
 def noisy(t: np.ndarray, seed: int = 0) -> np.ndarray:

@@ -45,19 +45,6 @@ def chain(t: np.ndarray, order: int) -> Any:
     return sp.csr_array(sp.block_array(rows))
 
 
-def derivatives(t: np.ndarray, x: np.ndarray, order: int) -> list[np.ndarray]:
-    """[x, v_1, …, v_k].
-
-    >>> t = np.array([0.0, 1.0, 3.0, 4.0])
-    >>> [v.tolist() for v in derivatives(t, t**2, 2)[1:]]
-    [[1.0, 4.0, 7.0], [2.0, 2.0]]
-    """
-    found = [x]
-    for j in range(1, order + 1):
-        found.append(slopes(t, j) * np.diff(found[-1]))
-    return found
-
-
 def integrated(t: np.ndarray, jumps: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
     """[x, v_1, …, v_k] with D¹v_k = jumps and v_j[0] = first[j]: k + 1 running sums.
 
@@ -98,7 +85,8 @@ def interpolated(t: np.ndarray, values: list[np.ndarray], at: np.ndarray) -> np.
     before t_k and beyond the last position the nearest polynomial goes on.
 
     >>> t = np.array([0.0, 1.0, 3.0, 4.0])
-    >>> interpolated(t, derivatives(t, t**2, 2), np.array([2.0, 3.0, 5.0])).tolist()
+    >>> v = [t**2, np.array([1.0, 4.0, 7.0]), np.array([2.0, 2.0])]
+    >>> interpolated(t, v, np.array([2.0, 3.0, 5.0])).tolist()
     [4.0, 9.0, 25.0]
     """
     order = len(values) - 1
