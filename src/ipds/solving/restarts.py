@@ -28,6 +28,7 @@ from ..theory.certificate import certify, subgradients
 from ..theory.fixed import is_convex
 from ..theory.objective import objective
 from ..theory.state import State
+from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
 from .inventing import drawn, prototype
 from .kicks import kicked
@@ -223,8 +224,20 @@ def best_of(
             best = search.answer()
             best.message += "; nothing is lower: the convex relaxation has the same value"
             return best
+    fixed_at = discrete(problem)
+    if answer is not None and found[-1].success and fixed_at and is_mixed(problem, fixed_at):
+        others = list(found[-1].x)
+
+        def solved_at(y: list[Array]) -> Result | None:
+            for i, yi in zip(fixed_at, y, strict=True):
+                others[i] = yi
+            return _held(search, others, tol)
+
+        found += search_by_cuts(problem, fixed_at, [answer, found[-1]], solved_at, late)
+        return search.answer()
     like, rng = prototype(problem), np.random.default_rng(seed)
-    merit, ended, values = Merit(problem, follower(problem)), list[tuple[Array, ...]](), list[Any]()
+    merit = Merit(problem, None if problem.unconstrained else follower(problem))
+    ended, values = list[tuple[Array, ...]](), list[Any]()
     for _ in range(count - len(found)):
         if search.over() or values.count(min(values, default=None)) >= AGREEING:
             break
