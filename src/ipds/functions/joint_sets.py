@@ -198,15 +198,11 @@ def _after(outer: Indicator, cone: Any, v: Array) -> Any:
     return masked(last, inner) if not hasattr(inner, "apply") else last @ inner
 
 
-def _is_cone(h: Any, kinds: tuple[type, ...]) -> bool:
-    return isinstance(h, kinds) or getattr(h, "is_cone", False)
-
-
 @pair(L2Ball, (*CONES, FewOf))
 def _in_ball(ball: Any, cone: Any) -> Nonsmooth | None:
-    return InBall(cone, ball) if _is_cone(cone, CONES) else None
+    return InBall(cone, ball) if not isinstance(cone, FewOf) or cone.is_cone else None
 
 
 @pair(Sphere, (NonNegative, PSD, FewPositive, *SPARSE, FewOf))
 def _on_sphere(sphere: Any, cone: Any) -> Nonsmooth | None:
-    return OnSphere(cone, sphere) if _is_cone(cone, CONES) else None
+    return OnSphere(cone, sphere) if not isinstance(cone, FewOf) or cone.is_cone else None
