@@ -1,7 +1,7 @@
 """The one place that knows about array libraries: their differences, arithmetic on whole arrays, compiled functions.
 
 `namespaces` says which library an array belongs to, `kernels` is arithmetic that NumPy has a leaner spelling for,
-`compiling` is JAX's, `threads` limits BLAS, `real` refuses what are no real numbers.
+`compiling` is JAX's, `sparse` makes sparse matrices, `threads` limits BLAS, `real` refuses what are no real numbers.
 """
 
 from .kernels import (

@@ -1,8 +1,9 @@
 """Beyond one machine: Dask arrays cut by rows stay on their workers.
 
 `solve` and the models take Dask arrays where they take NumPy arrays; see docs/scaling.md. What a caller may want to
-call directly is `rows`, which says whether data is kept in memory or read anew in every pass. Nothing here imports Dask
-before a Dask array is given.
+call directly is `rows`, which says whether data is kept in memory or read anew in every pass. Nothing here imports
+Dask before a Dask array is given. `lazy` writes NumPy calls on such arrays down as `nodes`, `plan` carries them out,
+`cluster` says by whom, `layout` how rows are cut, `waiting` and `answers` how results come back.
 """
 
 from .lazy import Later, Rows

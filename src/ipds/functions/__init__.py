@@ -1,12 +1,13 @@
 """Functions: nonsmooth h_i, known by their prox, and smooth f_i, known by their gradient.
 
-`base` says what both must offer and may offer; `adapters` brings users' own objects to that. Penalties are in
-`penalties`, `thresholding`, `folded`, `groups`, `structured`, losses with a prox in `squares`, `piecewise_linear`,
-`exponential`, `logarithmic`, sets in `sets`, `simplexes`, `sparse_sets`, `matrix_sets`, `cones`, `affine`; smooth
-functions in `losses`, `quadratic`, `pca`, `phase`. New ones from old ones: `calculus`, `separable`, `composed`,
-`sums` (with the rules of `joint_entrywise` and `joint_sets`). `jacobians` and `hessians` hold second-order
-information, `faces` what is decided at a point of a nonconvex h, `kinks` and `far` what interior-point steps and
-proofs ask. `checking` and `derivatives` verify all of it.
+`base` says what both must offer and may offer; `adapters` brings users' own objects to that. `scalar` and `entrywise`
+are the bases of sums over entries, even ones and others. Penalties are in `penalties`, `thresholding`, `folded`,
+`groups`, `structured`, losses with a prox in `squares`, `piecewise_linear`, `exponential`, `logarithmic`, sets in
+`sets`, `simplexes`, `sparse_sets`, `matrix_sets`, `cones`, `affine`; smooth functions in `losses`, `quadratic`,
+`pca`, `phase`, and `smooth` in `wrap`. New ones from old ones: `calculus`, `separable`, `composed`, `sums` (with the
+rules of `joint_entrywise` and `joint_sets`). `jacobians` and `hessians` hold second-order information, `faces` what
+is decided at a point of a nonconvex h, `kinks` and `far` what interior-point steps and proofs ask. `checking` and
+`derivatives` verify all of it.
 """
 
 from .affine import Affine, HalfSpace
