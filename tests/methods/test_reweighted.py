@@ -94,6 +94,16 @@ def test_where_steps_do_not_certify_others_go_on():
     assert "AcceleratedIPDS" in result.method
 
 
+def test_a_start_that_is_better_than_random_ones_is_not_smoothed_away():
+    G, V = points(0)
+    bottom = np.linalg.eigh(G.T @ G)[1][:, :2]
+    floors = []
+    for start in (V, bottom):
+        _, carry = ReweightedEigenvectors().init(pursuit(G, V), (start, G @ start), np.zeros((len(G), 2)))
+        floors.append(carry.floor / np.linalg.norm(G @ start, axis=1).max())
+    assert floors == pytest.approx([0.5, 0.1])
+
+
 def test_other_problems_are_left_to_others():
     G, V = points(0)
     f, zero = LeastSquares(np.eye(10), np.zeros((10, 2))), np.zeros((len(G), 2))

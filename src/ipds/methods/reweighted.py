@@ -16,6 +16,7 @@ Lerman & Maunu, Fast, robust and non-convex subspace recovery, Information and I
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ STEPS = 20
 """Steps after which others go on: where rows are nearly 0, these converge slowly."""
 FLOOR, SHRINK, LOWEST = 0.5, 0.2, 1e-8
 """First ε in units of the largest norm, its factor from step to step, and its last: below, d_i would be rounding."""
+BETTER = 0.75
+"""Where ‖G V0‖ is at most this part of what is usual for random ones, the first ε is the second."""
 VANISHES = 0.9
 """p_i up to which a row is taken as 0."""
 NEAR, NEARER = 1e-3, 1e-11
@@ -93,8 +96,10 @@ class ReweightedEigenvectors(Method):
         largest = float(sizes.max())
         if not 0 < largest < np.inf:
             raise AssumptionError("ReweightedEigenvectors: all of U is 0")
-        e, value = np.maximum(sizes, FLOOR * largest), float(sizes.sum())
-        carry = Carry(0, V, e, FLOOR * largest, LOWEST * largest, value, 0.0, NEAR)
+        usual = float(np.linalg.norm(A.matrix)) / abs(c) * math.sqrt(V.shape[1] / V.shape[0])
+        floor = FLOOR * largest * (SHRINK if np.linalg.norm(sizes) <= BETTER * usual else 1.0)
+        e, value = np.maximum(sizes, floor), float(sizes.sum())
+        carry = Carry(0, V, e, floor, LOWEST * largest, value, 0.0, NEAR)
         return Setup(A, c, problem.blocks[1].h.lam), carry  # type: ignore[attr-defined]
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
