@@ -231,13 +231,13 @@ def reweighted(
     array([3.])
     """
     m, k = M.shape
-    bend, tilt = (right - left) / 2, M.T @ ((right + left) / 2)
+    bend, tilt, weighted = (right - left) / 2, M.T @ ((right + left) / 2), np.empty(M.T.shape)
     for _ in range(steps if k < m else 0):
         size = np.abs(M @ v + c)
         floor = np.partition(size, k)[k]
         if not floor > 0:
             break
-        weighted = M.T * (bend / np.maximum(size, floor))
+        np.multiply(M.T, bend / np.maximum(size, floor), out=weighted)
         _, new, failed = scipy.linalg.lapack.dposv(weighted @ M, -(weighted @ c + tilt))
         if failed or not np.all(np.isfinite(new)):
             break

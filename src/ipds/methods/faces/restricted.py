@@ -145,7 +145,8 @@ class Restricted:
             columns.append(own)
         left, right, place = (np.ravel(a) for a in kinks.filled(last.shape)[:3])
         c = (np.zeros(len(left)) + np.ravel(self.whole.b)) / self.scale - place
-        return Deviations(np.hstack(columns) * (-1 / self.scale), c, left, right, place)
+        joined = columns[0] if len(columns) == 1 else np.hstack(columns)
+        return Deviations(joined * (-1 / self.scale), c, left, right, place)
 
     def rows(self) -> tuple[np.ndarray | None, np.ndarray]:
         """M and c of u = M y + c, M dense or None."""
@@ -256,22 +257,21 @@ class Restricted:
     def state(self, t: int, found: State) -> State | None:
         """A State of `problem` as one of the whole problem; None where a point lies on another face."""
         x = [xi if i not in self.faces else self.faces[i].embed(xi) for i, xi in enumerate(found.q)]
+        now = {i: self.whole.blocks[i].h.face(x[i]) for i in self.faces}
+        if any(own is None or not np.array_equal(own.label, self.faces[i].label) for i, own in now.items()):
+            return None
         witnesses = []
-        for i, face in self.faces.items():
-            now = self.whole.blocks[i].h.face(x[i])
-            if now is None or not np.array_equal(now.label, face.label):
-                return None
         for i, (block, op) in enumerate(zip(self.whole.blocks, self.whole.operators, strict=True)):
             if i not in self.faces:
                 witnesses.append(subgradient(block, op, x[i], found.z, found.prox_points[i]))
                 continue
             g = op.adjoint(found.z) + (0.0 if block.f is None else block.f.grad(x[i]))
-            now = block.h.face(x[i])
-            assert isinstance(now, Coordinates)
-            s = now.subgradient(-g)
-            if now.inner() is not None:
-                own = self.problem.blocks[i], self.problem.operators[i]
-                s.flat[now.free] = subgradient(*own, found.q[i], found.z, found.prox_points[i])
+            face = now[i]
+            assert isinstance(face, Coordinates)
+            s = face.subgradient(-g)
+            if face.inner() is not None:
+                part = self.problem.blocks[i], self.problem.operators[i]
+                s.flat[face.free] = subgradient(*part, found.q[i], found.z, found.prox_points[i])
             witnesses.append(s)
         return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z)
 
