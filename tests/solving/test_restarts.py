@@ -15,6 +15,7 @@ from ipds.functions import (
     L1,
     Binary,
     Box,
+    CappedL1,
     Cardinality,
     KBinary,
     LeastSquares,
@@ -26,7 +27,7 @@ from ipds.functions import (
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS
-from ipds.modelling import quad_form
+from ipds.modelling import quad_form, term
 from ipds.solving.flips import exchanged
 from ipds.solving.minima import starts_for
 from ipds.solving.relaxing import convex_start
@@ -191,6 +192,45 @@ def test_concave_penalties_under_an_equation_start_from_the_convex_one(penalty, 
     assert result.success
     np.testing.assert_allclose(result.x[0], x, atol=1e-3)
     assert convex_start(Problem([Block(f=LeastSquares(A, A @ x), h=penalty, shape=40)])) is None
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_residuals_of_which_some_count_for_nothing(seed):
+    """Capped absolute values of a residual: first-order steps from zero fail, those from least deviations do not."""
+    rng = np.random.default_rng(seed)
+    G, x = rng.standard_normal((40, 4)), 2 * rng.standard_normal(4)
+    y = G @ x + 0.02 * rng.standard_normal(40)
+    y[:12] += 10 * rng.standard_normal(12)
+    result = solve(Problem([Block(A=G, shape=4), Block(h=CappedL1(1.0, 1.0), A=-1.0, shape=40)], b=y), seed=0)
+    assert result.success
+    np.testing.assert_allclose(result.x[0], x, atol=0.05)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_shares_that_are_none_or_at_least_so_large(seed):
+    """A failure of the first start is not the last word where others are cheap; a short limit of the caller is."""
+    rng = np.random.default_rng(seed)
+    factors = 0.5 * rng.standard_normal((8, 3))
+    Q, gain = factors @ factors.T + np.diag(rng.uniform(0.2, 1, 8)), rng.uniform(0, 1, 8)
+
+    class NoneOrSome:
+        is_convex = False
+
+        def __call__(self, x):
+            return 0.0 if np.all((x == 0) | ((x >= 0.15) & (x <= 0.5))) else np.inf
+
+        def prox(self, v, step):
+            some = np.clip(v, 0.15, 0.5)
+            return np.where((some - v) ** 2 < v**2, some, 0.0)
+
+    share = Variable(8)
+    problem = minimize(
+        0.5 * quad_form(share, Q) - gain @ share + term(NoneOrSome(), share), [share.sum() == 1]
+    )
+    result = solve(problem, seed=0)
+    assert result.success
+    assert result.starts > 1
+    assert solve(problem, seed=0, max_iter=20).starts == 1
 
 
 def test_vertices_between_bounds_are_tried():

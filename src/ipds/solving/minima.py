@@ -55,12 +55,13 @@ def has_many_minima(problem: Problem, first: Result) -> bool:
     """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
 
     An f that does not say whether it is convex may bend, and is looked at around the answer `first` where that took
-    long. Orthonormal columns are left to annealing, a first run that was very long is enough, and the best signal with
-    few jumps may be known.
+    long. Orthonormal columns are left to annealing, a first answer that took very long is enough, and the best signal
+    with few jumps may be known.
     """
     if any(isinstance(block.h, Stiefel) for block in problem.blocks):
         return False
-    if entries(problem) > ROWS or first.nit > QUICK or type(prototype(problem)) is not np.ndarray:
+    long = first.success and first.nit > QUICK
+    if long or entries(problem) > ROWS or type(prototype(problem)) is not np.ndarray:
         return False
     curved = [
         x.size

@@ -71,7 +71,6 @@ def convex_start(problem: Problem) -> Problem | None:
 
     Where an equation has to hold, first-order steps on such a penalty hardly leave the first support that they find.
     """
-    free = problem.unconstrained or problem.restorable is not None
-    if free or type(prototype(problem)) is not np.ndarray or entries(problem) > SMALL:
+    if problem.unconstrained or type(prototype(problem)) is not np.ndarray or entries(problem) > SMALL:
         return None
     return convex(problem, as_l1)

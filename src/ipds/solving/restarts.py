@@ -148,7 +148,8 @@ def lowest_of(
     The first of them is the answer of the problem with convex functions in the place of others; the next are drawn, in
     units of the entries of `first`, and changed in single entries (`kicks`); so is the best of all, at last.
     """
-    most, left = max(LONGER * first.nit, SHORT), max(ALL * first.nit, ENOUGH)
+    nit = first.nit if first.success else LONG
+    most, left = max(LONGER * nit, SHORT), max(ALL * nit, ENOUGH)
     search = Search(problem, [first], again, Stopwatch(first.seconds, limit), most, left)
     if first.status in STOPPED or search.over():
         return first

@@ -19,6 +19,7 @@ from ...errors import AssumptionError
 from ...functions import Zero
 from ...functions.composed import total
 from ...functions.faces import Coordinates, Support, prox_point
+from ...operators import Operator
 from ...problem import Block, Problem
 from ...theory.certificate import certify, subgradient
 from ...theory.objective import objective
@@ -176,6 +177,8 @@ class Restricted:
         found = []
         for block, yi in zip(self.problem.blocks, self.split(y), strict=False):
             H: Any = np.zeros(yi.size) if block.f is None else block.f.hessian(yi)
+            if isinstance(H, Operator) and yi.size**2 <= WRITTEN_OUT:
+                H = H.as_matrix(yi.shape)
             H = H.toarray() if scipy.sparse.issparse(H) else H
             if not isinstance(H, np.ndarray):
                 return None
