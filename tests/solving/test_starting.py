@@ -17,6 +17,7 @@ from ipds.functions import (
 )
 from ipds.methods import AcceleratedIPDS
 from ipds.solving.inventing import downhill, drawn
+from ipds.solving.starting import starting_point
 
 
 def test_a_start_whose_last_block_is_rounding_does_not_set_the_scale():
@@ -152,3 +153,22 @@ def test_other_draws_are_not_turned():
     assert abs(draws[0] @ draws[1]) < 0.99 * np.linalg.norm(draws[0]) * np.linalg.norm(draws[1])
     concave = Block(f=Quadratic(-1.0), shape=3)  # falls for ever: as drawn
     assert downhill(concave, v) is v
+
+
+def test_convex_functions_are_not_asked_where_they_are_flat():
+    """The start of a convex problem takes one pass over the data, to see that they fit."""
+    calls = []
+
+    class Counted(LeastSquares):
+        def value_and_grad(self, x):
+            calls.append("both")
+            return super().value_and_grad(x)
+
+        def grad(self, x):
+            calls.append("gradient")
+            return super().grad(x)
+
+    f = Counted(np.ones((3, 2)), np.ones(3))
+    problem = Problem([Block(f=f, A=-1.0, shape=2), Block(h=L1(1.0), shape=2)])
+    starting_point(problem, None, None, 0)
+    assert calls == ["both"]

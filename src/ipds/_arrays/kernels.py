@@ -26,7 +26,7 @@ def magnitude(x: Array) -> Any:
         square = float(np.vdot(x, x))
         if 1e-280 < square < 1e280:
             return math.sqrt(square)
-        if square == 0.0 and not x.any():
+        if square == 0.0 and not np.count_nonzero(x):
             return 0.0
         top = float(np.abs(x).max())
         if top == 0.0 or not math.isfinite(top):
