@@ -78,6 +78,8 @@ CLEAR, SOONER = 16.0, 10.0
 face is then tried, where f bends. Where it does not, corners are told from others by the number of rows."""
 VANISHING = 1e-6
 """Gap at which it may be any face."""
+MIXED = 0.1
+"""Gap above which rows that will be held are not told from others."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
@@ -281,7 +283,7 @@ def _trials(setup: Setup, carry: Carry) -> list[float]:
     gap falls that of the rounds; faces of norms bend, and are not tried."""
     form, interior = setup.form, setup.interior
     assert interior is not None
-    if form.terms.label.size:
+    if form.terms.label.size or carry.gap > MIXED:
         return []
     trials = [carry.beta] if carry.gap <= carry.trusted else []
     if setup.curvature > 0:  # sparse rows, and curves, divide by degrees
