@@ -60,8 +60,8 @@ def invented(
     def at_random(block: Block, zero: Array) -> bool:
         if block.h.is_manifold:
             return True
-        if block.f is None or (block.h.is_convex and block.f.is_convex):  # which does not fall from where it is flat
-            return False
+        if block.f is None or (block.h.is_convex and block.f.is_convex):
+            return False  # where it is flat, a convex f is least
         return _flat(block, zero) and (not block.h.is_convex or _goes_down(block, zero))
 
     return drawn(problem, like, np.random.default_rng(seed), at_random, centre, downhill)
