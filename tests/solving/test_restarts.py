@@ -30,7 +30,7 @@ from ipds.methods import AcceleratedIPDS
 from ipds.modelling import quad_form, term
 from ipds.solving.flips import exchanged
 from ipds.solving.minima import starts_for
-from ipds.solving.relaxing import convex_start
+from ipds.solving.relaxing import convex_start, reweighted
 from ipds.solving.restarts import Search, lowest_of
 from ipds.solving.stopping import Stopwatch
 
@@ -192,6 +192,22 @@ def test_concave_penalties_under_an_equation_start_from_the_convex_one(penalty, 
     assert result.success
     np.testing.assert_allclose(result.x[0], x, atol=1e-3)
     assert convex_start(Problem([Block(f=LeastSquares(A, A @ x), h=penalty, shape=40)])) is None
+
+
+def test_weights_follow_from_the_last_answer():
+    """The fewest entries under an equation, where neither first-order steps nor ℓ1 alone find them."""
+    rng = np.random.default_rng([4242, 5])
+    A, x = rng.standard_normal((14, 30)), np.zeros(30)
+    x[rng.choice(30, 4, replace=False)] = 2 * rng.standard_normal(4)
+    unknown = Variable(30)
+    problem = minimize(L0(2.0)(unknown), [A @ unknown == A @ x])
+    large = np.zeros(30)
+    large[3] = -5.0
+    weights = reweighted(problem, (large, np.zeros(14))).blocks[0].h.lam
+    np.testing.assert_allclose(weights[[3, 4]], [2.0 * 0.5 / 5.5, 2.0])
+    result = solve(problem, seed=0)
+    assert result.success
+    np.testing.assert_allclose(result.value(unknown), x, atol=1e-4)
 
 
 @pytest.mark.parametrize("seed", [1, 3])

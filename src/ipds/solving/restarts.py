@@ -33,7 +33,7 @@ from .flips import Merit, exchanged, follower
 from .inventing import drawn, prototype
 from .kicks import kicked
 from .minima import discrete
-from .relaxing import convex, convex_start, eased, hull, relaxed
+from .relaxing import as_l1, convex, convex_start, eased, hull, relaxed, reweighted
 from .remarks import certified
 from .stopping import Stopwatch
 from .walks import walked
@@ -55,6 +55,8 @@ AGREEING, AGREED = 3, 1e-6
 """Starts that end at the lowest value, relative differences up to this, after which no other is tried."""
 ROUNDED = 1e-12
 """Objectives as near as this, in units of the largest of the first run, differ by rounding alone."""
+REWEIGHTED = 4
+"""Convex problems, each with weights from the answer to the last, before a start under an equation."""
 KICKS = 3
 """Rounds of changes of single entries at most."""
 BENT = 100
@@ -157,6 +159,12 @@ def lowest_of(
     answer = None if near is None else search.answer_of(near)
     if answer is not None and answer.success:
         search.attempt(answer.x)
+        if (
+            problem.restorable is None
+            and not problem.unconstrained
+            and any(as_l1(b.h) for b in problem.blocks)
+        ):
+            search.attempt(_faded(search, answer))
     like, rng = prototype(problem), np.random.default_rng([1, 0 if seed is None else seed])
     units = {id(block): units_of(problem, i, first.x[i]) for i, block in enumerate(problem.blocks)}
     for _ in range(count - len(search.found)):
@@ -174,6 +182,17 @@ def lowest_of(
             break
         search.attempt(point)
     return search.answer()
+
+
+def _faded(search: Search, answer: Result) -> Sequence[Array]:
+    """Where convex problems end whose weights follow from the answer to the one before."""
+    for _ in range(REWEIGHTED):
+        near = reweighted(search.problem, answer.x)
+        following = None if near is None else search.answer_of(near)
+        if following is None or not following.success:
+            break
+        answer = following
+    return answer.x
 
 
 def _is_drawn(block: Block, zero: Array) -> bool:
