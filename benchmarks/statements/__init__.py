@@ -3,12 +3,13 @@
 from .fits import STATEMENTS as FITS
 from .matrices import STATEMENTS as MATRICES
 from .nonconvex import STATEMENTS as NONCONVEX
+from .ordinary import STATEMENTS as ORDINARY
 from .programs import STATEMENTS as PROGRAMS
 from .regression import STATEMENTS as REGRESSION
 from .shares import STATEMENTS as SHARES
 from .signals import STATEMENTS as SIGNALS
 from .statement import Statement
 
-ALL: list[Statement] = [*REGRESSION, *FITS, *SIGNALS, *PROGRAMS, *SHARES, *MATRICES, *NONCONVEX]
+ALL: list[Statement] = [*REGRESSION, *FITS, *SIGNALS, *PROGRAMS, *SHARES, *MATRICES, *ORDINARY, *NONCONVEX]
 
 __all__ = ["ALL", "Statement"]

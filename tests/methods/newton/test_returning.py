@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ipds import Variable, minimize, solve
-from ipds.functions import Nuclear
+from ipds.functions import Linf, Nuclear
 from ipds.methods import NewtonALM
 from ipds.methods.newton import returning
 from ipds.methods.newton.method import ARRIVED, INTERIOR, RETURNING
@@ -162,3 +162,25 @@ def test_a_quadratic_alone_takes_one_step_however_it_bends():
     best[at] = values
     best[free] = np.linalg.lstsq(D[:, free], -D[:, at] @ values, rcond=None)[0]
     assert result.fun == pytest.approx(np.sum((D @ best) ** 2), rel=1e-5)
+
+
+def test_faces_are_certified_whatever_tells_their_rows_apart():
+    """A polynomial of degree 12: rows part at 1e-5 beside values of 1, so β is 1e8 and rounds y = β(w - u)."""
+    t = np.linspace(-1, 1, 200)
+    A, x = np.vander(t, 13), Variable(13, name="x")
+    result = solve(minimize(Linf(1.0)(A @ x - np.exp(t) * np.sin(5 * t))), tol=1e-5)
+    assert result.success
+    assert result.nit <= 60
+    assert result.fun == pytest.approx(2.953339e-5, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_slanted_columns_under_a_linear_objective(seed):
+    """The largest residual of rows with condition 1e6: the level that bounds it is a linear term."""
+    rng = np.random.default_rng(seed)
+    left, right = (np.linalg.qr(rng.standard_normal((m, 20)))[0] for m in (100, 20))
+    A = left @ np.diag(np.logspace(0, -6, 20)) @ right.T
+    y, x = A @ rng.standard_normal(20) + 0.1 * rng.standard_normal(100), Variable(20, name="x")
+    result = solve(minimize(Linf(1.0)(A @ x - y)))
+    assert result.success
+    assert result.nit <= 60

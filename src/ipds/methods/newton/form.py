@@ -22,7 +22,7 @@ import scipy
 
 from ..._arrays import Array, Shape, is_array, on_device, scaled_matrix, to_numpy
 from ...errors import AssumptionError
-from ...functions import Composed, Kinks, Nonsmooth, Stacked, Zero
+from ...functions import Composed, Kinks, Linear, Nonsmooth, Stacked, Zero
 from ...operators import Identity, Reshape
 from ...problem import Problem
 from .algebra import Rows
@@ -220,13 +220,15 @@ def _scaled(
     if members.size:  # rows of one group have one unit, too
         together += np.split(np.arange(len(members)) + sum(map(len, together)), _breaks(label))
     smooth = SmoothPart(parts, np.ones(n))
-    E_general, C = equilibrated(G, n, smooth.curvature(start), together)
+    curvature = smooth.curvature(start)
+    E_general, C = equilibrated(G, n, curvature, together)
     E = np.concatenate([E_general, 1 / (coefficient[entries[is_picked]] * C[index])])
     mix = None
     if G is not None:
         if not isinstance(G, scipy.sparse.linalg.LinearOperator):
             G = scaled_matrix(E_general, G, C)
-        if not index.size and all(part.f is None for part in parts) and all(own is None for _, own in blocks):
+        is_linear = smooth.is_quadratic and not curvature.any()
+        if not index.size and is_linear and all(own is None for _, own in blocks):
             G, mix = orthonormal(G)
         unit = float(powers_of_two(np.array(rough_norm(G, n) or 1.0)))
         E[: len(general)] /= unit
@@ -244,9 +246,17 @@ def _scaled(
         Entries(k.left, k.right, k.place, k.lower, k.upper),  # type: ignore[arg-type]
         len(general),
     )
-    return Form(
-        smooth.rescaled(C), terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a, mix
-    )
+    smooth = smooth.rescaled(C) if mix is None else _mixed(smooth.rescaled(C), mix)
+    return Form(smooth, terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a, mix)
+
+
+def _mixed(smooth: SmoothPart, T: np.ndarray) -> SmoothPart:
+    """⟨c, v⟩ as a function of v' = T v: ⟨T⁻ᵀc, v'⟩."""
+    slope = smooth.gradient(np.zeros(smooth.n))
+    if not slope.any():
+        return smooth
+    f = Linear(scipy.linalg.solve_triangular(T, slope, trans="T", check_finite=False))
+    return SmoothPart([Part(f, slice(0, smooth.n), (smooth.n,), slope)], np.ones(smooth.n))
 
 
 def _groups(grouped: list[_Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -185,14 +185,13 @@ class NewtonALM(Method):
         found = None
         if carry.left > ROUNDING:
             stiff = _is_linear(setup) or (math.isfinite(carry.left) and form.smooth.is_quadratic)
-            curvature = setup.curvature * (STIFF if stiff else 1.0)
+            curvature = (setup.curvature or beta) * (STIFF if stiff else 1.0)
             found = returning.settle(form, setup.system, carry.v, carry.y, beta, curvature, goal)
         if found is None and (carry.taken or math.isfinite(carry.gap)):
             return self._interior(setup, carry._replace(phase=INTERIOR, v=carry.centre))
         if found is None:
             return self._warm(setup, carry._replace(phase=WARM, left=math.inf))
-        v, u, y = found
-        return carry._replace(v=v, u=u, y=y, left=max(residuals(form, v, u, y)[:2]))
+        return carry._replace(**found._asdict(), left=max(residuals(form, found.v, found.u, found.y)[:2]))
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
         left, before, factor, beta = math.inf, math.inf, None, math.nan
@@ -256,9 +255,8 @@ class NewtonALM(Method):
         found = returning.settle(form, setup.system, v, y, beta, setup.curvature, ARRIVED, returning.FOUND)
         if found is None:
             return carry
-        v, u, y = found
-        left = max(residuals(form, v, u, y)[:2])
-        return carry._replace(phase=RETURNING, centre=carry.v, v=v, u=u, y=y, beta=beta, left=left)
+        left = max(residuals(form, found.v, found.u, found.y)[:2])
+        return carry._replace(phase=RETURNING, centre=carry.v, **found._asdict(), left=left)
 
     def _to_semismooth(self, setup: Setup, carry: Carry) -> Carry:
         eps = min(carry.beta, CENTRE * setup.curvature) if setup.curvature > 0 else carry.beta

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +26,13 @@ from ..._arrays import norm
 from ..deadline import raise_if_late
 from .algebra import System
 from .form import Form
+from .passage import Pair
 from .weights import Weights
 
 REGULAR = 1e8
 """1/δ, and the ratio of the curvature to ε: half of the digits, which refinement gives back."""
+ENOUGH = 1e-12
+"""Relative residuals below which rounding in a pair is not looked for."""
 REFINEMENTS = 3
 """Of the saddle-point system, at most: they take the effect of δ and ε away."""
 
@@ -61,8 +65,12 @@ def settle(
     curvature: float,
     goal: float,
     trust: Trust = GIVEN,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(v, u, y) with relative residuals of at most `goal` after a few steps from (v, y); None where they lead away."""
+) -> Pair | None:
+    """A pair with relative residuals of at most `goal` after a few steps from (v, y); None where they lead away.
+
+    With a large β, which tells rows apart, y = β(w - u) is rounded to β|w|: where that is too much, the pair is made
+    anew with the β that ‖u‖, ‖c‖ and ‖y‖ say, which has the same rows on the right face.
+    """
     last = trust.near
     u, y = pair(form, v, y, beta)
     for taken in range(1, trust.most + 1):
@@ -70,11 +78,16 @@ def settle(
         weights = form.terms.weights(u + y / beta, beta)
         if weights is None or weights.low or weights.blocks:  # W would be a full matrix
             return None
-        v, y = step(form, system, v, u, y, held(weights, beta), curvature or beta)
-        u, y = pair(form, v, y, beta)
+        v, free = step(form, system, v, u, y, held(weights, beta), curvature or beta)
+        u, y = pair(form, v, free, beta)
         left = max(residuals(form, v, u, y)[:2])
-        if left <= goal:
-            return v, u, y
+        found = Pair(v, u, y, beta), left
+        gentle = norm(y) / (max(norm(u), norm(form.c)) or math.inf)
+        if left > ENOUGH and 0 < gentle < beta:
+            other = Pair(v, *pair(form, v, free, gentle), gentle)
+            found = min(found, (other, max(residuals(form, v, other.u, other.y)[:2])), key=itemgetter(1))
+        if found[1] <= goal:
+            return found[0]
         if not (left < last or (left < 1 and taken <= trust.tries and curvature > 0)):
             return None
         last = trust.shrink * left
