@@ -72,3 +72,14 @@ def test_steps_by_entry_round_as_one_step_does():
     one, many = (certify(problem, state).stationarity[0] for state in states)
     assert many == pytest.approx(one, rel=1e-12)
     assert one > np.linalg.norm((v - x) / step)  # rounding is in it
+
+
+def test_rounding_of_a_prox_is_added_to_what_is_left_of_the_forces():
+    """A prox of numbers near 1e12 with a short step knows nothing of a subgradient below 1: no point is certified."""
+    problem = Problem([Block(h=Huber(2.0, 0.1), A=-1.0, shape=3), Block(h=L1(1.0), shape=3)])
+    for size, least, most in ((1e12, 1.0, np.inf), (1.0, 0.0, 1e-9)):
+        v, step = size * np.array([1.0, -2.0, 3.0]), 1e-3
+        x = problem.blocks[0].h.prox(v, step)
+        s = np.sign(v) * 0.2  # λδ: what (v - x)/step is without rounding
+        state = State(1, (x, x), x, s, 1.0, 0.0, (None, None), ((x + step * s, step), (None, 1.0)))
+        assert least <= certify(problem, state).blocks[0] <= most
