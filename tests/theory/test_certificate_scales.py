@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
-from ipds.functions import L1, Box, Huber, LeastSquares
+from ipds.functions import L1, Box, Huber, LeastSquares, Quadratic
 from ipds.theory.certificate import certificate, certify
 from ipds.theory.state import State
 
@@ -82,4 +82,38 @@ def test_rounding_of_a_prox_is_added_to_what_is_left_of_the_forces():
         x = problem.blocks[0].h.prox(v, step)
         s = np.sign(v) * 0.2  # λδ: what (v - x)/step is without rounding
         state = State(1, (x, x), x, s, 1.0, 0.0, (None, None), ((x + step * s, step), (None, 1.0)))
-        assert least <= certify(problem, state).blocks[0] <= most
+        found = certify(problem, state)
+        assert least <= found.blocks[0] <= most
+        assert found.work >= 2 * least
+
+
+def at_rest(dtype=float):
+    """A lasso in numbers without rounding, its solution x, and the multiplier: every force and every row cancels."""
+    x = np.array([1.0, -2.0, 4.0], dtype)
+    slope = 0.5 * np.sign(x)
+    problem = Problem([Block(f=Quadratic(1.0, -x - slope), A=-1.0, shape=3), Block(h=L1(0.5), shape=3)])
+    return problem, x, -slope
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_is_counted_where_nothing_is_left(dtype):
+    """Rows and blocks by four units; the work by four units of |z|ᵀR and of the forces times the entries."""
+    problem, x, z = at_rest(dtype)
+    state = State(1, (x, x), x, z, 1.0, 0.0, (None, None), ((None, 1.0), (None, 1.0)))
+    found, units = certify(problem, state), 4 * np.finfo(dtype).eps
+    assert found.rows == pytest.approx(units, rel=1e-6)
+    assert all(units * (1 - 1e-6) <= share <= 10 * units for share in found.blocks)
+    prices = [abs(problem.blocks[0].f(x)), problem.blocks[1].h(x)]
+    held = np.abs(z) @ (2 * np.abs(x))
+    forces = np.maximum(np.abs(x), 0.5) @ np.abs(x), 0.5 * np.abs(x).sum()  # at least: ∇f - ∇f(0), and s
+    assert found.work >= units * (held + sum(forces)) / (1.01 * sum(prices))
+    assert found.work <= 2 * units * (held + sum(forces)) / sum(prices)
+
+
+def test_what_the_residual_of_the_equation_could_change_is_work():
+    problem, x, z = at_rest()
+    d = 1e-3 * np.array([1.0, 2.0, -3.0])
+    found = certificate(problem, (x, x + d), z, (np.zeros(3), -z))
+    prices = [abs(problem.blocks[0].f(x)), problem.blocks[1].h(x + d)]
+    assert found.stationarity == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert found.work == pytest.approx(np.abs(z) @ np.abs(d) / sum(prices), rel=1e-2)
