@@ -70,7 +70,8 @@ def __getattr__(name: str) -> Any:
             found = getattr(import_module(f".{home}", __name__), name)
             globals()[name] = found
             return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    remedy = "; write minimize(-objective)" if name in ("maximize", "Maximize") else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
 
 
 def __dir__() -> list[str]:

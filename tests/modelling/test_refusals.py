@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg as spl
 
+import ipds
 from ipds import Variable, minimize, solve
 from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Rank
 from ipds.modelling import entropy, kl_div, log_det, norm1, norm2, quad_form, sum_squares, term
@@ -75,6 +76,11 @@ REFUSED = [
     ),
     (lambda: minimize(norm1(v), [Cardinality(2)(v)]), TypeError, ["Cardinality(s=2)(v)", "objective"]),
     (lambda: minimize(norm1(v), [1 <= 2]), TypeError, ["without variables"]),
+    (lambda: minimize(norm1(v), [norm2(v) == 1]), TypeError, ["Sphere(r)(x)"]),
+    (lambda: V.T @ V, TypeError, ["product of variables", "Stiefel()(X)"]),
+    (lambda: (1j * A) @ v, TypeError, ["complex", "real and imaginary parts"]),
+    (lambda: v - 1j * np.ones(6), TypeError, ["complex", "real and imaginary parts"]),
+    (lambda: ipds.maximize(v.sum()), AttributeError, ["minimize(-objective)"]),
     (lambda: minimize(norm1(v), [A.T @ np.ones(4) == 4]), TypeError, ["without variables"]),
     (
         lambda: minimize(norm1(v), [np.ones((8, 6)) @ v == np.arange(8.0)]),

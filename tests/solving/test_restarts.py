@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 
 import ipds.solving.solve as solving
-from ipds import Block, Problem, Variable, minimize, solve
+from ipds import Block, DivergenceError, Problem, Status, Variable, minimize, solve
 from ipds.functions import (
     L0,
     L1,
@@ -27,7 +27,7 @@ from ipds.functions import (
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS
-from ipds.modelling import quad_form, term
+from ipds.modelling import quad_form, sum_squares, term
 from ipds.solving.flips import exchanged
 from ipds.solving.minima import starts_for
 from ipds.solving.relaxing import convex_start, reweighted
@@ -208,6 +208,19 @@ def test_weights_follow_from_the_last_answer():
     result = solve(problem, seed=0)
     assert result.success
     np.testing.assert_allclose(result.value(unknown), x, atol=1e-4)
+
+
+def test_a_saddle_is_no_answer_where_another_start_falls_without_end():
+    x = Variable(5)
+    result = solve(minimize(quad_form(x, np.diag([1.0, -1.0, 1.0, 1.0, 1.0]))), seed=0)
+    assert not result.success
+    assert result.status is Status.DIVERGED
+    assert "without end" in result.message
+    with pytest.raises(DivergenceError):  # a concave quadratic: not by Newton steps to its maximum, either
+        solve(minimize(-1.0 * sum_squares(x)), seed=0)
+    bounded = solve(minimize(quad_form(x, np.diag([1.0, -1.0, 1.0, 1.0, 1.0])), [x <= 2, x >= -1]), seed=0)
+    assert bounded.success
+    assert bounded.fun == pytest.approx(-4.0, abs=1e-3)
 
 
 @pytest.mark.parametrize("seed", [1, 3])

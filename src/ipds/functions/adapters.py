@@ -159,7 +159,8 @@ def as_nonsmooth(h: Any, label: str) -> Nonsmooth:
     if isinstance(h, type):
         raise TypeError(f"{label}: h is the class {h.__name__}; pass an object, e.g. {h.__name__}(...)")
     if not callable(h) or not callable(getattr(h, "prox", None)):
-        raise TypeError(f"{label}: h must be callable and have prox(v, step), got {type(h).__name__}")
+        smooth = "; it has a gradient: pass it as f" if callable(getattr(h, "grad", None)) else ""
+        raise TypeError(f"{label}: h must be callable and have prox(v, step), got {type(h).__name__}{smooth}")
     return UserNonsmooth(h)
 
 
@@ -187,5 +188,7 @@ def as_smooth(f: Any, label: str) -> Smooth | None:
     if not callable(f):
         raise TypeError(f"{label}: f must be callable and have grad(x), got {type(f).__name__}")
     if not callable(getattr(f, "grad", None)):
-        raise TypeError(f"{label}: f has no gradient; wrap it as ipds.functions.smooth(fun, grad)")
+        remedy = "it has a prox: pass it as h" if callable(getattr(f, "prox", None)) else ""
+        remedy = remedy or "wrap it as ipds.functions.smooth(fun, grad)"
+        raise TypeError(f"{label}: f has no gradient; {remedy}")
     return UserSmooth(f)

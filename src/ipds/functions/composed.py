@@ -205,8 +205,10 @@ class Weighted(Smooth):
 
     @property
     def is_convex(self) -> bool | None:  # type: ignore[override]
-        """Whether f is, where the weight is ≥ 0; what is concave is not known."""
-        return True if self.weight == 0 else self.f.is_convex if self.weight > 0 else None
+        """Whether f is, where the weight is ≥ 0; of a quadratic that is turned over, that it is not; else not known."""
+        if self.weight >= 0:
+            return True if self.weight == 0 else self.f.is_convex
+        return False if self.f.is_convex and self.f.is_quadratic and self.f.lipschitz else None
 
     @cached_property
     def lipschitz(self) -> float | None:  # type: ignore[override]

@@ -24,7 +24,9 @@ def as_matrix(M: Any) -> Any:
     if not scipy.sparse.issparse(M) and not isinstance(M, np.ndarray):
         return None
     if M.dtype.kind not in "biuf":
-        raise TypeError(f"a matrix must hold real numbers, got dtype {M.dtype}")
+        raise TypeError(
+            f"a matrix must hold real numbers, got dtype {M.dtype}; stack real and imaginary parts"
+        )
     M = M if M.dtype.kind == "f" else M.astype(float)
     if not all_finite(M.data if scipy.sparse.issparse(M) else M):
         raise ValueError(f"{shown(M)} contains NaN or infinity")

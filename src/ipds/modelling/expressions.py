@@ -334,7 +334,9 @@ def as_expression(value: Any) -> Expression | None:
         return None
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biuf":
-            raise TypeError(f"constants must be real numbers, got {text} of dtype {value.dtype}")
+            raise TypeError(
+                f"constants must be real numbers, got {text} of dtype {value.dtype}; stack real and imaginary parts"
+            )
         value = value.astype(float) if value.dtype.kind != "f" else value
     if not all_finite(value):
         raise ValueError(f"{text}: constants must be finite, this one contains NaN or infinity")

@@ -24,7 +24,7 @@ def product(left: Any, sign: str, right: Any) -> str:
     return (
         f"`{written}` is a product of variables ({_where(left, right)}), and expressions must be affine. "
         "For xᵀQx write quad_form(x, Q), for ‖x‖² sum_squares(x), for a product X Y of two factors one variable Z "
-        "with Rank(r)(Z); a smooth function of your own is smooth(fun)(x)"
+        "with Rank(r)(Z), for XᵀX = I Stiefel()(X); a smooth function of your own is smooth(fun)(x)"
     )
 
 
@@ -324,6 +324,7 @@ def no_constraint(value: Any) -> str:
     if isinstance(value, bool | np.bool_ | np.ndarray):
         return (
             "minimize: a constraint without variables: comparing numbers or arrays gave "
-            f"{value if np.ndim(value) == 0 else 'an array of truth values'}; at least one side must be an expression"
+            f"{value if np.ndim(value) == 0 else 'an array of truth values'}; at least one side must be an expression. "
+            "A term is no expression: for norm2(x) == r write Sphere(r)(x), for Rank or Cardinality the set itself"
         )
     return f"minimize: constraints must be written with ==, <= or >= between expressions, got {type(value).__name__}"

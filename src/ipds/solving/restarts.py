@@ -55,6 +55,8 @@ AGREEING, AGREED = 3, 1e-6
 """Starts that end at the lowest value, relative differences up to this, after which no other is tried."""
 ROUNDED = 1e-12
 """Objectives as near as this, in units of the largest of the first run, differ by rounding alone."""
+BOTTOMLESS = 1e6
+"""How much lower a start that diverges has to come than all that the first one saw, for a problem without a minimum."""
 REWEIGHTED = 4
 """Convex problems, each with weights from the answer to the last, before a start under an equation."""
 KICKS = 3
@@ -84,6 +86,8 @@ class Search:
     """Points that kicks may still look at."""
     others: int = 0
     """Starts that were left before a run."""
+    fell: bool = False
+    """Whether the objective fell without end from one of them."""
 
     def over(self) -> bool:
         """Whether no other start is made."""
@@ -105,10 +109,23 @@ class Search:
         """One run from there."""
         try:
             result = self.again(self.problem, start, self.clock.seconds(), self.most)
+        except DivergenceError as error:
+            self.fell = self.fell or self._is_far_below(error.result)
+            return
         except FRUITLESS:
             return
         self.left = 0 if result.status in STOPPED else self.left - result.nit
+        self.fell = self.fell or (not result.success and self._is_far_below(result))
         self.found.append(result)
+
+    def _is_far_below(self, result: Result | None) -> bool:
+        """Whether a point is feasible, and lower than the first answer by many times all that was seen there."""
+        if result is None or not math.isfinite(result.fun):
+            return False
+        seen = self.found[0].history["objective"]
+        size = float(np.max(np.abs(seen[np.isfinite(seen)]), initial=abs(self.found[0].fun)))
+        far = max(float(np.linalg.norm(x)) for x in result.x)
+        return bool(result.fun < -BOTTOMLESS * (1 + size) and result.certificate.feasibility <= 1e-3 * far)
 
     def lowest(self) -> list[Result]:
         """Those that end at the lowest value, the first of them first."""
@@ -122,6 +139,9 @@ class Search:
         """The first of the lowest, with what all took."""
         best = self.lowest()[0]
         best.starts, best.seconds = len(self.found) + self.others, self.clock.seconds()
+        if self.fell:
+            best.update(success=False, status=Status.DIVERGED)
+            best.message = f"{Status.DIVERGED.value}; from another start the objective falls without end"
         return best
 
 
