@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from .._arrays import Array
+from .._arrays import Array, add_scaled, divide_in_place
 from ..errors import AssumptionError
 from ..functions import L21, Stiefel
 from ..functions.groups import row_norms
@@ -142,8 +142,8 @@ def state_of(
     s = U * (lam * np.where(vanish, parts, 1.0) / np.where(sizes > 0, sizes, 1.0))[:, None]
     U[vanish] = 0.0
     step = prox_step(U, s)
-    points = (None, 1.0), (U + step * s, step)
-    return State(t, (V, U), U, s / -c, 0.0, 0.0, (product, None), points, due=is_due)
+    points = (None, 1.0), (add_scaled(U, step, s), step)
+    return State(t, (V, U), U, divide_in_place(s, -c), 0.0, 0.0, (product, None), points, due=is_due)
 
 
 def is_sum_of_norms(problem: Problem) -> bool:

@@ -222,6 +222,7 @@ def _first_answer(
         if result.proof is not None:
             return after(handed, result), choices
         if result.status is Status.MAX_ITER and result.nit == patience:
+            result.state = None  # of many arrays, of which the next method needs x and z
             handed.append(result)
             start = start.moved(result.x, result.z)
         elif result.status not in FINAL:

@@ -10,8 +10,8 @@ from ..functions.losses import LinearModel
 from ..operators.absolute import absolute
 
 
-def summands(f: Smooth) -> Callable[[Array], Array]:
-    """x ↦ Σ_k |G_k|ᵀ|∇φ_k(G_k x)| for f = Σ_k φ_k(G_k x); |∇f(x)| where f is not known to be of this kind.
+def summands(f: Smooth) -> Callable[[Array], Array] | None:
+    """x ↦ Σ_k |G_k|ᵀ|∇φ_k(G_k x)| for f = Σ_k φ_k(G_k x); None where f is not known to be of this kind.
 
     The tension of a string, ½‖D x‖² of differences D, pulls at every point from both sides:
 
@@ -24,14 +24,20 @@ def summands(f: Smooth) -> Callable[[Array], Array]:
     """
     if isinstance(f, Weighted):
         inner, weight = summands(f.f), abs(f.weight)
-        return lambda x: weight * inner(x)
+        return None if inner is None else lambda x: weight * inner(x)
     if isinstance(f, SmoothSum):
-        first, *others = map(summands, f.terms)
-        return lambda x: sum((term(x) for term in others), first(x))
+        found = [summands(term) for term in f.terms]
+        first, *others = [own or _magnitude(term) for own, term in zip(found, f.terms, strict=True)]
+        return (lambda x: sum((term(x) for term in others), first(x))) if any(found) else None
     if isinstance(f, LinearModel):
         rows, of_columns = f, absolute(f.G)
         return lambda x: of_columns.adjoint(abs(rows.row_slope(rows.G.apply(x))))
     if isinstance(f, Composed):
         own, of_entries = f, absolute(f.A)
         return lambda x: of_entries.adjoint(abs(own.f.grad(own.inner(x))))
+    return None
+
+
+def _magnitude(f: Smooth) -> Callable[[Array], Array]:
+    """x ↦ |∇f(x)|."""
     return lambda x: abs(f.grad(x))
