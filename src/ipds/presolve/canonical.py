@@ -18,6 +18,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, asarray, namespace, zeros
+from ..functions import Smooth
 from ..problem import Problem
 from ..theory.state import State
 from .draft import Group, read
@@ -95,6 +96,7 @@ class Canonical:
             for recovery, block in zip(draft.blocks, self.stated.blocks, strict=True)
         ]
         q = tuple(one.q for one in found)
+        gradients, values = self._slopes(state)
         return replace(
             state,
             x=q,
@@ -103,10 +105,27 @@ class Canonical:
             last=-1,
             products=self._products(view),
             prox_points=tuple(one.point for one in found),
-            gradients=None,
+            gradients=gradients,
             adjoints=None,
-            values=None,
+            values=values,
         )
+
+    def _slopes(self, state: State) -> tuple[tuple[Array | None, ...], tuple[float | None, ...]]:
+        """∇f_i and f_i of the blocks that are variables with the f as stated, where the state has them."""
+        count, variables = len(state.x), self._draft.variables
+        known = zip(state.gradients or (None,) * count, state.values or (None,) * count, strict=True)
+        by_variable = dict(zip(variables, known, strict=False))
+
+        def slope(recovery: Recovery, f: Smooth | None) -> tuple[Array | None, float | None]:
+            if not isinstance(recovery, FromVariable) or recovery.place is not None:
+                return None, None
+            smooth = recovery.variable.smooth
+            is_same = len(smooth) == 1 and smooth[0] is f
+            return by_variable.get(recovery.variable, (None, None)) if is_same else (None, None)
+
+        pairs = zip(self._draft.blocks, self.stated.blocks, strict=True)
+        found = [slope(recovery, block.f) for recovery, block in pairs]
+        return tuple([gradient for gradient, _ in found]), tuple([value for _, value in found])
 
     def _view(self, state: State) -> View:
         """The state by variables and groups."""

@@ -82,7 +82,8 @@ class Equilibrated:
             z=state.z * self._e,
             products=each(state.products, [1 / self._e] * n),
             prox_points=tuple((None if p is None else p * k, step * k**2) for (p, step), k in points),
-            gradients=each(state.gradients, inverse),
+            gradients=None,  # those of f in other units: a certificate takes f as stated
+            values=None,
             adjoints=each(state.adjoints, inverse),
         )
 
