@@ -104,6 +104,27 @@ def test_a_start_that_is_better_than_random_ones_is_not_smoothed_away():
     assert floors == pytest.approx([0.5, 0.1])
 
 
+def test_a_single_column_is_smoothed_for_longer():
+    rng = np.random.default_rng(3)
+    road = np.column_stack(
+        [rng.uniform(0, 40, 600), rng.uniform(-15, 15, 600), -1.7 + 0.02 * rng.standard_normal(600)]
+    )
+    rest = np.column_stack([rng.uniform(0, 40, 900), rng.uniform(-15, 15, 900), rng.uniform(-1.6, 3, 900)])
+    G = np.vstack([road, rest])
+    G /= np.linalg.norm(G, axis=1, keepdims=True)
+    V = np.linalg.eigh(G.T @ G)[1][:, :1]
+    problem = Problem([Block(h=Stiefel(), A=-G, shape=(3, 1)), Block(h=L21(1.0), shape=(1500, 1))])
+    method = ReweightedEigenvectors()
+    setup, carry = method.init(problem, (V, G @ V), np.zeros((1500, 1)))
+    floors = [carry.floor]
+    for _ in range(8):
+        carry, state = method.step(setup, carry)
+        floors.append(carry.floor)
+    assert np.array(floors[1:]) / floors[:-1] == pytest.approx([0.5] * 6 + [0.2] * 2)
+    best = solve(problem, [V, G @ V], tol=1e-7).fun
+    assert np.abs(G @ state.x[0]).sum() <= best * (1 + 1e-3)
+
+
 def test_other_problems_are_left_to_others():
     G, V = points(0)
     f, zero = LeastSquares(np.eye(10), np.zeros((10, 2))), np.zeros((len(G), 2))

@@ -6,7 +6,7 @@ With e_i = max(‖g_iᵀV‖, ε), the norms lie below ‖g_iᵀV'‖²/(2e_i) +
 bottom eigenvectors of Σ_i g_i g_iᵀ/e_i are the least of that over V', so that the objective falls but for ε:
 
     V ← bottom eigenvectors of Σ_i g_i g_iᵀ/e_i,   u_i = g_iᵀV,   p_i = ‖u_i‖/e_i
-    e_i ← max(‖u_i‖ min(1, p_i)², ε),   ε ← ε/5
+    e_i ← max(‖u_i‖ min(1, p_i)², ε),   ε ← ε/5, at first ε/2 for a single column
 
 The square is there for rows that vanish: p_i is the factor by which they do, and would do again. Once nothing moves,
 the d_i = λu_i/e_i, which make V stationary, are slopes of the norms. At a check rows with p_i well below 1 are taken as
@@ -36,6 +36,8 @@ STEPS = 20
 """Steps after which others go on: where rows are nearly 0, these converge slowly."""
 FLOOR, SHRINK, LOWEST = 0.5, 0.2, 1e-8
 """First ε in units of the largest norm, its factor from step to step, and its last: below, d_i would be rounding."""
+SLOWLY, SLOW = 0.5, 6
+"""Its factor for a single column, where many |u_i| are small by chance and would be held there, and steps with it."""
 BETTER = 0.75
 """Where ‖G V0‖ is at most this part of what is usual for random ones, the first ε is the second."""
 VANISHES = 0.9
@@ -119,7 +121,9 @@ class ReweightedEigenvectors(Method):
             # a geometric series
             left = gain * gain / (carry.gain - gain) if 0 <= gain < carry.gain else np.inf
             is_due = left <= carry.due * value
-            floor, due = max(SHRINK * carry.floor, carry.lowest), NEARER * carry.due if is_due else carry.due
+            factor = SLOWLY if V.shape[1] == 1 and t <= SLOW else SHRINK
+            floor = max(factor * carry.floor, carry.lowest)
+            due = NEARER * carry.due if is_due else carry.due
             ahead = np.minimum(parts, 1.0) ** 2 if t > 1 else 1.0  # at first all weights are those of ε
             e = np.maximum(sizes * ahead, floor)
             carry = Carry(t, V, e, floor, carry.lowest, value, gain, due)
