@@ -194,6 +194,16 @@ def test_concave_penalties_under_an_equation_start_from_the_convex_one(penalty, 
     assert convex_start(Problem([Block(f=LeastSquares(A, A @ x), h=penalty, shape=40)])) is None
 
 
+def test_many_unknowns_under_an_equation_start_from_the_convex_problem():
+    """Any point that meets the equation is critical for ℓ0: the first answer has twenty times as many entries."""
+    rng = np.random.default_rng(0)
+    A, x = rng.standard_normal((80, 300)), np.zeros(300)
+    x[:8] = rng.standard_normal(8) + 2
+    result = solve(Problem([Block(h=L0(1.0), A=A, shape=300)], b=A @ x), seed=0)
+    assert result.success
+    assert np.count_nonzero(np.abs(result.x[0]) > 1e-6) == 8
+
+
 def test_weights_follow_from_the_last_answer():
     """The fewest entries under an equation, where neither first-order steps nor ℓ1 alone find them."""
     rng = np.random.default_rng([4242, 5])

@@ -150,8 +150,12 @@ def _rank(result: Result) -> tuple[bool, bool, float]:
 
 
 def from_convex(problem: Problem, first: Result, again: Again) -> Result:
-    """`first`, or where it failed and this is better, what is found from the answer of a convex problem."""
-    near = None if first.success or first.nit < LONG else convex_start(problem)
+    """`first`, or where this is better, what is found from the answer of a convex problem.
+
+    For what failed after many iterations; under an equation for answers too, which are feasible and no more.
+    """
+    tried = problem.restorable is None if first.success else first.nit >= LONG
+    near = convex_start(problem) if tried and first.status not in STOPPED else None
     if near is None:
         return first
     search = Search(problem, [first], again, Stopwatch(first.seconds))

@@ -24,7 +24,7 @@ from ..methods.faces.smooth import as_smooth
 from ..problem import Problem
 from .flips import Arrays, Merit, follower
 
-ENTRIES, ROWS = 500, 500
+ENTRIES, ROWS = 1000, 500
 """Entries of x and of u up to which all flips are looked at."""
 STEPS, MOST, STALE = 20, 2000, 6
 """Flips of a walk, in units of the entries, and at most; flips since its best point after which it ends, in these."""
