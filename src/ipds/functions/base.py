@@ -226,6 +226,25 @@ class Smooth(OnExpressions, ABC):
         """(f(x), ∇f(x)), sharing work where the function can."""
         return self(x), self.grad(x)
 
+    @property
+    def bounds_values(self) -> bool:
+        """Whether a value costs more than the gradient alone, and `bound_and_grad` may stand for it."""
+        known = self.lipschitz is not None and self.domain is None
+        return known and type(self).value_and_grad is Smooth.value_and_grad
+
+    def bound_and_grad(self, y: Array, x: Array, value: Any, slope: Array) -> tuple[Any, Array]:
+        """(a bound of f(y) from above, ∇f(y)) from f(x), or a bound of it, and ∇f(x), by the gradient alone:
+
+            f(y) ≤ f(x) + ½⟨∇f(x) + ∇f(y), y - x⟩ + L/4 ‖y - x‖²
+
+        φ(t) = f(x + t(y - x)) has φ'(t) ≤ φ'(0) + Mt and φ'(t) ≤ φ'(1) + M(1 - t) with M = L‖y - x‖², and the integral
+        of the smaller of both exceeds that of the straight line between φ'(0) and φ'(1) by M/4 at most.
+        """
+        assert self.lipschitz is not None
+        gradient, move = self.grad(y), y - x
+        along = 0.5 * (dot(slope, move) + dot(gradient, move))
+        return value + along + (self.lipschitz / 4) * dot(move, move), gradient
+
     def curvature(self, x: Array, d: Array) -> Array:
         """∇²f(x) d, of the shape of x; here by a central difference of the gradient."""
         return difference(self.grad, x, d)

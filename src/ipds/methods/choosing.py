@@ -147,11 +147,11 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
 
     First-order steps before Newton's: as many as take half the time that these are predicted to take, or `MOST`. Where
     the Jacobian of a prox is a full matrix, all of that time, or a quarter of it where that is `BRIEF`, and Newton's in
-    turn are given `SEMISMOOTH` steps. Before tangent steps: `RANKED`. Of reweighted eigenvectors: `STEPS`.
+    turn are given `SEMISMOOTH` steps. Before tangent steps: `RANKED`. Of eigenvectors and selections: `STEPS`.
     """
     if isinstance(following, TangentSteps):
         return RANKED
-    if isinstance(method, ReweightedEigenvectors):
+    if isinstance(method, ReweightedEigenvectors | SignedSelections):
         return STEPS
     if isinstance(method, NewtonALM):
         is_full = following is not None and method.cost is not None and method.cost.is_full

@@ -100,7 +100,7 @@ class Loop:
         while run.status is None:
             before, state = (held[0], state) if options.time_limit is not None else (None, None)
             try:
-                carry, state = advance(held, options.next_check(held[0].t, self.first))
+                carry, state = advance(held, options.next_check(held[0].t, self.first, run.last.transient))
                 run.end = None
             except OutOfTime:  # in the middle of a step, which then did not happen
                 carry = before

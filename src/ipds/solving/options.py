@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Callback = Callable[[Any], object]
 
+RARER = 4
+"""Factor of `check_every` while points are smoothed on purpose, where a check costs two iterations in vain."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -34,11 +37,15 @@ class Options:
     before: int = 0
     """Iterations of the methods that handed their point on: what callers are shown counts them."""
 
-    def next_check(self, t: int, first: bool = True) -> int:
-        """The next iteration after t with a check: the `first` one, multiples of `check_every`, and the last one."""
+    def next_check(self, t: int, first: bool = True, transient: bool = False) -> int:
+        """The next iteration after t with a check: the `first` one, multiples of `check_every`, and the last one.
+
+        While a point is smoothed on purpose (`transient`), and no answer, checks are `RARER` times rarer.
+        """
         if first and t == 0:
             return 1
-        return min((t // self.check_every + 1) * self.check_every, max(self.max_iter, t + 1))
+        every = RARER * self.check_every if transient else self.check_every
+        return min((t // every + 1) * every, max(self.max_iter, t + 1))
 
     def less(self, tried: Sequence[Result]) -> Options:
         """What is left of the limits after earlier tries."""

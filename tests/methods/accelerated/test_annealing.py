@@ -97,7 +97,7 @@ def test_sharpening_ends_a_cooling_with_the_same_smoothing_in_the_penalty_alone(
 
 def test_a_run_through_all_stages():
     """From dual steps through every cycle to the end: hot first, then monotonically colder, then sharp."""
-    effort = Effort(1.05, 50, 50, (MILD, Cycle(2.0, 0.5, 7)))
+    effort = Effort(1.05, 50, 50, 50, (MILD, Cycle(2.0, 0.5, 7)))
     plan = schedule(effort)
     now, t, path = stage(), 0, []
     while len(path) < 400 and not (now.cycle == 2 and now.rounds == 3):
@@ -212,3 +212,10 @@ def test_a_hot_start_finds_lower_objectives():
         start = np.linalg.qr(rng.standard_normal(shape))[0]
         above.append(solve(problem, [start, start], method=AcceleratedIPDS("fast")).fun - best)
     assert np.mean(above) < 0.4
+
+
+@pytest.mark.parametrize(("left", "begin"), [(0.0005, 200), (0.01, 100), (0.2, 60)])
+def test_annealing_waits_for_dual_steps_as_long_as_they_promise(left, begin):
+    plan, now = schedule(), stage(relative=left, rounds=5)
+    assert plan.turn(now, begin - 1) is Turn.SHARPEN
+    assert plan.turn(now, begin) is Turn.ANNEAL

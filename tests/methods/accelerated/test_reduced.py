@@ -18,14 +18,17 @@ from ipds.methods.accelerated.reduced import (
     dual_step_norms,
     eliminate,
     evaluate,
+    exact,
     feasible_value,
     insert,
     kink_width,
+    known_at,
+    locate,
     resmooth,
-    snapshot,
     total,
     without,
 )
+from ipds.methods.accelerated.states import restored, snapshot
 from ipds.operators import DCT, Identity
 from ipds.theory.structure import eliminable
 
@@ -265,3 +268,53 @@ def test_a_free_block_is_passed_over(A):
         np.testing.assert_allclose(mine, theirs, atol=1e-13)
     assert [a is None for a in quick.adjoints_z] == [a is None for a in long.adjoints_z]
     assert not R.softened.is_free
+
+
+def test_a_restored_point_has_the_zeros_of_x_breve_nearly_and_values_of_its_own():
+    rng = np.random.default_rng(5)
+    A = np.diag(np.arange(1.0, 9.0))
+    f = smooth(lambda V: -0.5 * float(np.vdot(V, A @ V)), lambda V: -A @ V, lipschitz=8.0)
+    for own, other in ((f, None), (None, f)):
+        blocks = [
+            Block(f=own, h=Stiefel(), A=-2.0, shape=(8, 2)),
+            Block(f=other, h=L1(0.5), A=1.0, shape=(8, 2)),
+        ]
+        R = eliminate(Problem(blocks, 0.0), 1)
+        x = Stiefel().prox(rng.standard_normal((8, 2)), 1.0)
+        point = evaluate(R, (x,), np.zeros((8, 2)), 0.5)
+        found = restored(R, point)
+        (y,) = found.x
+        np.testing.assert_allclose(y.T @ y, np.eye(2), atol=1e-12)
+        np.testing.assert_allclose(y, Stiefel().prox(point.x_breve, 1.0))
+        assert np.linalg.norm(2 * y - point.x_breve) < np.linalg.norm(2 * x - point.x_breve)
+        assert sum(found.place.f) + found.place.f_j == pytest.approx(f(y) if other is None else f(2 * y))
+        np.testing.assert_allclose(
+            found.z - point.z, 0.0 if other is None else found.place.force - point.place.force
+        )
+
+
+def test_points_of_other_sets_are_not_restored():
+    R = eliminate(Problem([Block(h=Box(-1.0, 1.0), A=-1.0, shape=3), Block(h=L1(0.5), shape=3)]), 1)
+    point = evaluate(R, (np.ones(3),), np.zeros(3), 0.5)
+    assert restored(R, point) is point
+
+
+def test_values_near_a_point_are_bounded_and_made_exact_where_asked():
+    rng = np.random.default_rng(6)
+    f = smooth(lambda V: float(np.cos(V).sum()), lambda V: -np.sin(V), lipschitz=1.0)
+    R = eliminate(Problem([Block(f=f, A=-1.0, shape=4), Block(h=L1(0.5), shape=4)]), 1)
+    for scale in (1e-3, 0.1, 1.0, 10.0):
+        x, y = rng.standard_normal(4), rng.standard_normal(4)
+        y = x + scale * y
+        known = known_at(R, locate(R, (x,)))
+        assert known.slopes[0] is not None
+        point = evaluate(R, (y,), np.zeros(4), 1.0, near=known)
+        exactly = evaluate(R, (y,), np.zeros(4), 1.0)
+        assert exactly.value <= point.value + 1e-12
+        assert point.value - exactly.value <= 0.5 * np.sum((y - x) ** 2) + 1e-12
+        assert exact(R, point).value == pytest.approx(exactly.value)
+        assert exact(R, point).place.f == exactly.place.f
+        np.testing.assert_array_equal(point.gradient[0], exactly.gradient[0])
+    state = snapshot(1, R, point, ((y, 1.0),), 1.0, 1.0, 0.0, bounded=True)
+    assert state.values[0] is None  # a bound is no value
+    assert snapshot(1, R, exactly, ((y, 1.0),), 1.0, 1.0, 0.0).values[0] == exactly.place.f[0]

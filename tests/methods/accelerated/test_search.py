@@ -9,7 +9,7 @@ import pytest
 
 from ipds import Block, Problem
 from ipds.functions import L1, LeastSquares, Stiefel
-from ipds.methods.accelerated.reduced import eliminate, evaluate
+from ipds.methods.accelerated.reduced import eliminate, evaluate, known_at
 from ipds.methods.accelerated.search import (
     SHORTEST,
     TRIES,
@@ -116,7 +116,7 @@ def test_what_a_tried_step_measures_is_what_its_arrays_say(weight):
     weights, steps, target, s = (weight, 1.0), tuple(alpha * t for t in tau), y - z / beta, 1 / beta
     old = evaluate(R, x, target, s, weights)
     measures, point, v, warm = try_step(
-        R, steps, tau, 2e-16, x, old.gradient, target, s, weights, (None, None)
+        R, steps, tau, 2e-16, known_at(R, old.place), old.gradient, target, s, weights, (None, None)
     )
     np.testing.assert_array_equal(v[0], x[0] - steps[0] * old.gradient[0])
     np.testing.assert_array_equal(point.x[0], L1(0.3 * weight).prox(v[0], steps[0]))

@@ -17,8 +17,9 @@ from ipds.methods import AcceleratedIPDS
 from ipds.methods.accelerated import annealing
 from ipds.methods.accelerated import method as accelerated
 from ipds.methods.accelerated.annealing import LENIENT, Stage
-from ipds.methods.accelerated.method import CEILING, DECREASE, LAG, ROUNDING, TIGHTEST, grow
+from ipds.methods.accelerated.method import CEILING, LAG, TIGHTEST, grow
 from ipds.methods.accelerated.reduced import DualStepNorms
+from ipds.methods.accelerated.search import DECREASE, ROUNDING
 from ipds.modelling import norm1
 from ipds.solving.starting import starting_point
 from ipds.theory.certificate import certify
@@ -221,7 +222,7 @@ def test_a_search_without_decrease_goes_on_from_where_it_began():
     def cliff(x):
         return 0.0 if np.all(x == 5.0) else 1e3
 
-    f = smooth(cliff, lambda x: 1.0 * x, lipschitz=1.0)
+    f = smooth(cliff, lipschitz=1.0, value_and_grad=lambda x: (cliff(x), 1.0 * x))
     problem = Problem([Block(f=f, A=-1.0, shape=3), Block(h=L1(0.1), shape=3)])
     method = AcceleratedIPDS("fast")
     x0, z0 = starting_point(problem, [np.full(3, 5.0)] * 2, None, 0)

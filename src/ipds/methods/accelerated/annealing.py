@@ -42,8 +42,10 @@ class Effort(NamedTuple):
     """Factor of β at a dual step after which the constraint still lags."""
     patience: float
     """Iterations before annealing starts (where it applies)."""
+    slow: float
+    """The same where dual steps leave more than `OFF` of the equation."""
     hopeless: float
-    """The same where dual steps leave more than `FAR_OFF` of the equation."""
+    """The same where they leave more than `FAR_OFF`."""
     cycles: tuple[Cycle, ...]
     exhaustive: bool = False
     """Whether all cycles are run even where a point is certified before."""
@@ -57,12 +59,12 @@ DEEP, HIGH, WARM, MILD = (
 )
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
 EFFORTS = {
-    "fast": Effort(1.05, math.inf, math.inf, ()),
-    "balanced": Effort(1.05, 200, 60, CYCLES),
-    "thorough": Effort(1.05, 100, 100, CYCLES * 2, exhaustive=True),
+    "fast": Effort(1.05, math.inf, math.inf, math.inf, ()),
+    "balanced": Effort(1.05, 200, 100, 60, CYCLES),
+    "thorough": Effort(1.05, 100, 100, 100, CYCLES * 2, exhaustive=True),
 }
-FAR_OFF = 0.05
-"""Relative residual of the equation from which on dual steps are far from settling a run."""
+OFF, FAR_OFF = 0.001, 0.05
+"""Relative residuals of the equation from which on dual steps are slow to settle a run, and far from it."""
 INNER, STRETCHED = 10, 400
 """Steps at most between two dual steps, at first and after all stretching."""
 LENIENT = 1000
@@ -183,7 +185,8 @@ class Schedule:
             cold = self.smoothing(stage) * cycle.factor <= cycle.cold * self.unit
             return Turn.SHARPEN if cold else Turn.COOL
         if self.may_anneal and stage.cycle < len(self.effort.cycles):
-            patience = self.effort.hopeless if stage.relative > FAR_OFF else self.effort.patience
+            effort, left = self.effort, stage.relative
+            patience = effort.hopeless if left > FAR_OFF else effort.slow if left > OFF else effort.patience
             waits = t < patience if stage.cycle < 0 else stage.rounds < ROUNDS
             return Turn.SHARPEN if waits else Turn.ANNEAL
         return Turn.SHARPEN

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..._arrays import Array, fetch, magnitude, norm, precision
 from ..._arrays.compiling import pure
 from ...errors import AssumptionError
-from ...problem import Problem
+from ...problem import Block, Problem
 from ...theory.state import State
 from ...theory.structure import eliminable
 from ..base import Method, lipschitz_at, require_positive
@@ -35,46 +35,33 @@ from .annealing import (
 from .reduced import (
     Arrays,
     DualStepNorms,
+    Known,
     Place,
-    Point,
     ReducedProblem,
     adjoints,
     curvatures,
     dual_step_norms,
     eliminate,
     evaluate,
+    exact,
     feasible_value,
-    into_domain,
-    is_spread,
     kink_width,
+    known_at,
     locate,
     resmooth,
-    snapshot,
     value_at,
     without,
 )
-from .search import (
-    SHORTEST,
-    Measures,
-    Reference,
-    Search,
-    backtrack,
-    barzilai_borwein,
-    next_length,
-    shorter,
-    span,
-    try_step,
-)
+from .search import ROUNDING, SHORTEST, Reference, Search, reduced_step, span
+from .states import restored, snapshot
 
-DECREASE = 1e-4
-"""A step is accepted where the value falls by this fraction of ‖Δx‖²/α below the reference."""
-ROUNDING = 50
-"""Relative differences up to this many units of the dtype's precision count as none."""
 SHARP_START, SHARP_GROWTH, SHARP_FAR = 5.0, 2.0, 0.05
 """First penalty (in units of C_h/‖x_j‖), growth, and the residual above which it grows at every dual step, where no
 smooth f competes with h_j: its kinks decide at once."""
 SMOOTHER, TRANSITION = 0.4, (0.7, 20)
 """First penalty in units of the natural one where h_j outweighs f; factor and steps of the way between the two."""
+SPREAD = 0.5
+"""Share of its largest slope with which h_j must count at a start for a hot one; .8 at a Gaussian one, for ℓ1."""
 LAG, HASTE = 0.8, 100
 """β grows where a dual step leaves more than LAG of the residual; in HASTE dual steps although stationarity lags."""
 SHARPEN, CEILING = 1.1, 1e9
@@ -122,8 +109,8 @@ class Carry(NamedTuple):
     """Where the next step starts."""
 
     t: int
-    x: Arrays
-    """The blocks that remain."""
+    known: Known
+    """The blocks that remain, and the f_i there."""
     gradient: Arrays
     """∇_iΦ(x); its tangent part on manifolds."""
     target: Array
@@ -133,6 +120,11 @@ class Carry(NamedTuple):
     search: Search
     stage: Stage
     incumbent: Incumbent
+
+    @property
+    def x(self) -> Arrays:
+        """The blocks that remain."""
+        return self.known.x
 
 
 class AcceleratedIPDS(Method):
@@ -182,7 +174,7 @@ class AcceleratedIPDS(Method):
             )
         R, effort = eliminate(problem, j), EFFORTS[self.effort]
         if norm(z0) > 0:  # a start with a multiplier is no random one: dual steps are given their time
-            effort = effort._replace(hopeless=effort.patience)
+            effort = effort._replace(slow=effort.patience, hopeless=effort.patience)
         x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
         gentle = any(block.f is not None for block in problem.blocks)
         unit = kink_width(problem, j, x0)
@@ -202,7 +194,7 @@ class AcceleratedIPDS(Method):
         slope = math.hypot(*fetch([magnitude(g) for g in point.gradient]))
         # near a solution little is left of the gradient: the forces that cancel are its unit
         if norm(z0) > 0:
-            forces = adjoints(R, point.z, point.adjoints_z)
+            forces = adjoints(R, z0 if point.z is None else point.z, point.adjoints_z)
             slope = max(slope, math.hypot(*fetch([magnitude(force) for force in forces])))
         may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, bend)]
@@ -214,7 +206,7 @@ class AcceleratedIPDS(Method):
                 effort, R.c, unit, slope, may_anneal, transition or Cycle(math.nan, *TRANSITION)
             ),
             tau=tuple(largest / curvature for curvature in curved),
-            eps=precision(point.z),
+            eps=precision(target),
             growth=effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
             far=math.inf if gentle else SHARP_FAR,
             beta0=beta,
@@ -223,7 +215,7 @@ class AcceleratedIPDS(Method):
         )
         carry = Carry(
             t=0,
-            x=x,
+            known=known_at(R, point.place),
             gradient=point.gradient,
             target=target,
             warm=tuple([block.h.warm_start(xi) for block, xi in zip(R.blocks, x, strict=True)]),
@@ -276,21 +268,36 @@ class AcceleratedIPDS(Method):
 
         # x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i)
         point, prox_points, warm, search, stationarity_norm = reduced_step(setup, carry)
-        # a search that has found no decrease goes on from where it began, with what is left of it
-        start = (carry.x, carry.gradient) if search.refused else (point.x, point.gradient)
+        goes_on = stationarity_norm > stage.tolerance and search.inner < schedule.most_steps(stage)
+        start = None
+        if goes_on:  # after a search that has found no decrease from where it began, with what is left of it
+            start = (
+                (carry.known, carry.gradient)
+                if search.refused
+                else (known_at(R, point.place), point.gradient)
+            )
         del carry  # where the caller has let go of it, its arrays make room for what follows
+        turn = None if goes_on else schedule.turn(stage, t)
+        leaves = turn is Turn.ANNEAL  # what is found here is checked first
+        is_shown = until is None or t >= until or leaves or late()
+        if point.x_breve is None and (is_shown or turn is Turn.SHARPEN):
+            point = resmooth(R, point.place, target, s, stage.weights)._replace(gradient=())
         state = None
-        if until is None or t >= until or late():
-            flags = schedule.is_settled(stage), schedule.is_transient(stage), stage.exhausted
-            state = snapshot(t, R, point, prox_points, s, stage.beta, stage.mu, *flags)
+        if is_shown:
+            flags = schedule.is_settled(stage), schedule.is_transient(stage), stage.exhausted, leaves
+            shown = restored(R, point) if schedule.is_transient(stage) else point
+            state = snapshot(
+                t, R, shown, prox_points, s, stage.beta, stage.mu, *flags, bounded=shown is point
+            )
+            del shown
         if math.isinf(incumbent.value) and not stage.heavy:
             incumbent = Incumbent(math.inf, point.x)
-        if stationarity_norm > stage.tolerance and search.inner < schedule.most_steps(stage):
+        if start is not None:
             return Carry(t, *start, target, warm, search, stage, incumbent), state
 
         place = point.place
         stage, vanished = lighten(stage, point.x)
-        turn = Turn.RESTART if vanished else schedule.turn(stage, t)
+        turn = Turn.RESTART if vanished else turn
         if turn is Turn.SHARPEN:  # z ← -d/c, β ← growth·β
             z = point.reduced_multiplier
             stage = schedule.sharpen(stage.ended(stationarity_norm))
@@ -300,14 +307,16 @@ class AcceleratedIPDS(Method):
         else:  # z ← 0, x ← the incumbent
             z = 0.0 * target
             if turn is Turn.ANNEAL:
+                place = exact(R, point).place
                 stage, value = schedule.anneal(stage), feasible_value(R, place)
                 incumbent = Incumbent(value, place.x) if value < incumbent.value else incumbent
-            place = locate(R, incumbent.x)
+            place = place if place.x is incumbent.x else locate(R, incumbent.x)
         del point, prox_points, target, start
         value, gradient = begin(setup, stage, place, z)
         alpha = search.usual * min(1.0, schedule.smoothing(stage) / s)  # the curvature grows as s shrinks
         search = Search(alpha, alpha, Reference(value), 0)
-        return Carry(t, place.x, gradient, R.target(z, stage.beta), warm, search, stage, incumbent), state
+        known, target = known_at(R, place), R.target(z, stage.beta)
+        return Carry(t, known, gradient, target, warm, search, stage, incumbent), state
 
     def may_smooth(self, setup: Setup) -> bool:
         """Whether it may anneal."""
@@ -318,46 +327,15 @@ class AcceleratedIPDS(Method):
         return setup.schedule.effort
 
 
-class Move(NamedTuple):
-    """A reduced step."""
-
-    point: Point
-    prox_points: tuple[tuple[Array | None, float], ...]
-    """(v_i, step_i) with x_i = prox_{h_i}(v_i, step_i); no v_i on manifolds, whose normals are known without."""
-    warm: tuple[Any, ...]
-    search: Search
-    """Where the next one starts."""
-    stationarity_norm: float
-    """‖∇Φ + Σ ω_i s_i‖ with the s_i ∈ ∂h_i of the proxes: what is left of the gradient."""
+def into_domain(block: Block, x: Array) -> Array:
+    """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
+    return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
 
 
-def reduced_step(setup: Setup, carry: Carry) -> Move:
-    """x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i), α by a nonmonotone search from the Barzilai-Borwein length.
-
-    Where no length that was tried brings decrease, the move is that of the last one, and the search is to be continued.
-    """
-    phi, tau, weights = setup.phi(carry.stage), setup.tau, carry.stage.weights
-    s, (first, usual, reference, inner) = setup.schedule.smoothing(carry.stage), carry.search
-    level = reference.value + ROUNDING * setup.eps * abs(reference.value)
-
-    def attempt(alpha: float) -> tuple[bool, Any]:
-        steps = tuple([alpha * ti for ti in tau])
-        start = carry.x, carry.gradient, carry.target, s, weights, carry.warm
-        numbers, *arrays = fetch(*pure(try_step, phi, steps, tau, setup.eps, *start, like=carry.x[0]))
-        measures = Measures(*numbers)
-        falls = measures.value <= level - DECREASE * measures.dx_dx / alpha
-        return falls, (falls, measures, steps, *arrays)
-
-    alpha, (falls, measures, steps, point, v, warm) = backtrack(attempt, first)
-    if falls and (measures.dx_dx > 0 or first == usual):
-        spectral = barzilai_borwein(measures.dx_dx, measures.dx_dg, measures.dg_dg, long=carry.t % 2 == 1)
-        least, most = setup.lengths
-        following = min(max(next_length(alpha, spectral), least), most)
-        search = Search(following, following, reference.after(measures.value), inner + 1)
-    else:  # nor is one that rounding has made none a decrease
-        search = Search(shorter(alpha), usual, reference, inner + 1)
-    prox_points = tuple([(vi, step * weight) for vi, step, weight in zip(v, steps, weights, strict=True)])
-    return Move(point, prox_points, warm, search, math.sqrt(measures.stationarity_square))
+def is_spread(R: ReducedProblem, x_j: Array) -> bool:
+    """Whether h_j(x_j) is at least `SPREAD` of C_h‖x_j‖, so that few entries are at its kinks: no start to keep."""
+    steepest = R.h.lipschitz(tuple(x_j.shape)) * norm(x_j)
+    return 0 < steepest < math.inf and float(R.h(x_j)) >= SPREAD * steepest
 
 
 def begin(setup: Setup, stage: Stage, place: Place, z: Array) -> tuple[float, Arrays]:

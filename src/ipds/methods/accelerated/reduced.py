@@ -41,13 +41,9 @@ from ...functions import Box, Nonsmooth, Smooth, Zero
 from ...operators import Identity, Operator
 from ...operators.absolute import absolute
 from ...problem import Block, Problem, sum_products
-from ...theory.state import State
 from ..base import product_unless_identity, size_of_block
 
 Arrays = tuple[Array, ...]
-
-SPREAD = 0.5
-"""Share of its largest slope with which h_j must count at a start for a hot one; .8 at a Gaussian one, for ℓ1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +115,7 @@ class Place(NamedTuple):
     products: tuple[Array | None, ...]
     """A_i x_i; None where A_i = c·I: such a product takes less time than its memory is worth."""
     f: tuple[Any, ...]
-    """f_i(x_i)."""
+    """f_i(x_i), or a bound from above: see `Known`."""
     gradients: tuple[Array | None, ...]
     """∇f_i(x_i), None where f_i = 0."""
     f_j: Any
@@ -128,16 +124,26 @@ class Place(NamedTuple):
     """-A_j⁻ᵀ∇f_j(y(x)), None where f_j = 0."""
 
 
+class Known(NamedTuple):
+    """What is known of the f_i at x: where their values cost extra, those nearby are bounded by `f.bound_and_grad`."""
+
+    x: Arrays
+    f: tuple[Any, ...]
+    """f_i(x_i), or bounds from above."""
+    slopes: tuple[Array | None, ...]
+    """∇f_i(x_i); None where the value of f_i comes with its gradient."""
+
+
 class Point(NamedTuple):
-    """Φ at a place: all that depends on the smoothing."""
+    """Φ at a place: all that depends on the smoothing. x̆ and the multipliers are None where h_j is softened."""
 
     place: Place
     value: Any
     """Φ(x) + Σ ω_i h_i(x_i)."""
-    x_breve: Array
-    reduced_multiplier: Array
+    x_breve: Any
+    reduced_multiplier: Any
     """z⁺ = -A_j⁻ᵀd, the multiplier of the reduced problem."""
-    z: Array
+    z: Any
     """The multiplier of the problem as stated: the same unless f_j has moved."""
     adjoints_z: tuple[Array | None, ...]
     """A_iᵀz; None where A_i = c·I, unless it is the gradient itself, and where h_j is softened."""
@@ -165,15 +171,28 @@ def eliminate(problem: Problem, j: int) -> ReducedProblem:
     return known[j]
 
 
-def evaluate(R: ReducedProblem, x: Arrays, target: Array, s: float, weights: tuple[float, ...] = ()) -> Point:
+def evaluate(
+    R: ReducedProblem,
+    x: Arrays,
+    target: Array,
+    s: float,
+    weights: tuple[float, ...] = (),
+    near: Known | None = None,
+) -> Point:
     """Φ and its gradient at x: each A_i, A_iᵀ and f_i once; `target` is b - z/β, `weights` as in `smooth_at`."""
-    return resmooth(R, locate(R, x), target, s, weights)
+    return resmooth(R, locate(R, x, near), target, s, weights)
 
 
-def locate(R: ReducedProblem, x: Arrays) -> Place:
-    """All A_i x_i, f_i(x_i) and ∇f_i(x_i)."""
+def locate(R: ReducedProblem, x: Arrays, near: Known | None = None) -> Place:
+    """All A_i x_i, f_i(x_i) and ∇f_i(x_i); bounds of those f_i whose slopes are known at a point nearby."""
     products = tuple([product_unless_identity(op, xi) for op, xi in zip(R.operators, x, strict=True)])
-    pairs = [value_and_gradient(block.f, xi) for block, xi in zip(R.blocks, x, strict=True)]
+    if near is None:
+        pairs = [value_and_gradient(block.f, xi) for block, xi in zip(R.blocks, x, strict=True)]
+    else:
+        pairs = [
+            value_and_gradient(f, xi) if slope is None else f.bound_and_grad(xi, at, value, slope)  # type: ignore[union-attr]
+            for f, xi, at, value, slope in zip([block.f for block in R.blocks], x, *near, strict=True)
+        ]
     place = Place(x, products, tuple([f for f, _ in pairs]), tuple([df for _, df in pairs]), 0.0, None)
     if R.f is None:
         return place
@@ -195,15 +214,17 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
     """
     if R.is_free:
         return _free(R, place, u, weights)
-    envelope, slope = R.h.soften(u, s) if R.soft else (0.0, None)
-    x_breve = R.h.prox(u, s)
-    reduced_multiplier = R.multiplier(x_breve, u, s)
-    if slope is None:
+    if R.soft:
+        envelope, slope = R.h.soften(u, s)
+        x_breve = reduced_multiplier = z = None
+        behind = full_multiplier(R.force(slope), place.force)
+        del slope
+    else:
+        x_breve = R.h.prox(u, s)
+        reduced_multiplier = R.multiplier(x_breve, u, s)
         curved = (s * R.c * R.c / 2) * dot(reduced_multiplier, reduced_multiplier)
         envelope = curved + (0.0 if R.h.is_set else R.h(x_breve))
-    z = _sum(reduced_multiplier, place.force)
-    # the multiplier behind the gradient; that of x̆, which the certificate takes, is another where h_j is softened
-    behind = z if slope is None else _sum(R.force(slope), place.force)
+        behind = z = full_multiplier(reduced_multiplier, place.force)
     value = _counted(R, place, sum(place.f) + place.f_j + envelope, weights)
     adjoints_z: list[Array | None] = []
     slopes = []
@@ -212,7 +233,7 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
         adjoint_z = None if more and isinstance(op, Identity) else op.adjoint(behind)
         slopes.append(_gradient(op, behind, adjoint_z, df))
         adjoints_z.append(None if R.soft else adjoint_z)
-    del slope, behind, adjoint_z  # not needed while the tangent parts are made
+    del behind, adjoint_z  # not needed while the tangent parts are made
     gradient = tuple([tangent(block, xi, slopes.pop(0)) for block, xi in zip(R.blocks, place.x, strict=True)])
     return Point(place, value, x_breve, reduced_multiplier, z, tuple(adjoints_z), gradient)
 
@@ -245,18 +266,8 @@ def value_at(
     return point.value, point.gradient
 
 
-def into_domain(block: Block, x: Array) -> Array:
-    """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
-    return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
-
-
-def is_spread(R: ReducedProblem, x_j: Array) -> bool:
-    """Whether h_j(x_j) is at least `SPREAD` of C_h‖x_j‖, so that few entries are at its kinks: no start to keep."""
-    steepest = R.h.lipschitz(tuple(x_j.shape)) * norm(x_j)
-    return 0 < steepest < math.inf and float(R.h(x_j)) >= SPREAD * steepest
-
-
-def _sum(multiplier: Array, force: Array | None) -> Array:
+def full_multiplier(multiplier: Array, force: Array | None) -> Array:
+    """That of the problem as stated: z⁺ with the force of an f_j that has moved."""
     return multiplier if force is None else multiplier + force
 
 
@@ -271,6 +282,27 @@ def _gradient(op: Operator, z: Array, adjoint_z: Array | None, df: Array | None)
 def value_and_gradient(f: Smooth | None, x: Array) -> tuple[Any, Array | None]:
     """(f(x), ∇f(x)); (0, None) for no f."""
     return (0.0, None) if f is None else f.value_and_grad(x)
+
+
+def known_at(R: ReducedProblem, place: Place) -> Known:
+    """What a place tells of values nearby."""
+    slopes = [
+        df if block.f is not None and block.f.bounds_values else None
+        for block, df in zip(R.blocks, place.gradients, strict=True)
+    ]
+    return Known(place.x, place.f, tuple(slopes))
+
+
+def exact(R: ReducedProblem, point: Point) -> Point:
+    """The point with the values of the f_i in place of their bounds."""
+    place = point.place
+    values = [
+        block.f(xi) if block.f is not None and block.f.bounds_values else fi
+        for block, xi, fi in zip(R.blocks, place.x, place.f, strict=True)
+    ]
+    return point._replace(
+        place=place._replace(f=tuple(values)), value=point.value + sum(values) - sum(place.f)
+    )
 
 
 def tangent(block: Block, x: Array, g: Array) -> Array:
@@ -296,7 +328,7 @@ def adjoints(R: ReducedProblem, z: Array, known: Sequence[Array | None]) -> Arra
 
 
 def feasible_value(R: ReducedProblem, place: Place) -> float:
-    """The objective at the feasible point with x_j = y(x)."""
+    """The objective at the feasible point with x_j = y(x), where the f_i are values."""
     others = [block.h(xi) for block, xi in zip(R.blocks, place.x, strict=True) if not block.h.is_set]
     return float(sum(place.f) + place.f_j + sum(others) + R.h(block_from_equation(R, place)))
 
@@ -355,58 +387,6 @@ def kink_width(problem: Problem, j: int, x0: Arrays) -> float:
     block = problem.blocks[j]
     size, steepest = size_of_block(problem, j, x0), block.h.lipschitz(block.shape)
     return size / steepest if 0 < steepest < math.inf and size > 0 else math.inf
-
-
-def snapshot(
-    t: int,
-    R: ReducedProblem,
-    point: Point,
-    prox_points: Sequence[tuple[Array | None, Any]],
-    s: float,
-    beta: float,
-    mu: float,
-    settled: bool = True,
-    transient: bool = False,
-    exhausted: bool = False,
-) -> State:
-    """The State of a point of the reduced problem, block j put back; x̆ is a prox with step `s`."""
-    place = point.place
-    if R.moved is not None:
-        return _with_force(t, R, point, prox_points, s, beta, mu)
-    # z was made from x̆ and its prox point, which can be made from them again, unless f_j has moved
-    u = None
-    if place.force is not None:
-        u = add_scaled(point.x_breve, -s, R.A.adjoint(point.reduced_multiplier))
-    return State(
-        t,
-        insert(place.x, R.j, point.x_breve),
-        point.x_breve,
-        point.z,
-        beta,
-        mu,
-        insert(place.products, R.j, None),
-        insert(tuple(prox_points), R.j, (u, s)),
-        last=R.j,
-        gradients=insert(place.gradients, R.j, None),
-        adjoints=insert(point.adjoints_z, R.j, None),
-        values=insert(place.f, R.j, 0.0 if R.f is None else None),
-        settled=settled,
-        transient=transient,
-        exhausted=exhausted,
-    )
-
-
-def _with_force(
-    t: int, R: ReducedProblem, point: Point, prox_points: Sequence[Any], s: float, beta: float, mu: float
-) -> State:
-    """The State where f_j was counted to the other block: z = z⁺ - A_j⁻ᵀ∇f_j(y), and no gradient is that of an f_i."""
-    assert R.moved is not None
-    y = block_from_equation(R, point.place)
-    z = point.z + R.force(1.0 * R.moved.grad(y))  # of a copy: the gradient is f_j's own
-    u = add_scaled(point.x_breve, -s, R.A.adjoint(point.reduced_multiplier))
-    blocks, points = insert(point.x, R.j, point.x_breve), insert(tuple(prox_points), R.j, (u, s))
-    products = insert(point.place.products, R.j, None)
-    return State(t, blocks, point.x_breve, z, beta, mu, products, points, last=R.j)
 
 
 def without(items: tuple[Any, ...], j: int) -> tuple[Any, ...]:

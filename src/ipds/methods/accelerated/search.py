@@ -1,14 +1,23 @@
-"""Step lengths and searches that gradient methods share, and the step that accelerated IPDS tries in one."""
+"""Step lengths and searches that gradient methods share, and the reduced step of accelerated IPDS, found by one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..._arrays import Array, add_scaled, dot, greatest, products_of_differences
+from ..._arrays import Array, add_scaled, dot, fetch, greatest, products_of_differences
+from ..._arrays.compiling import pure
 from ..deadline import raise_if_late
-from .reduced import Arrays, Point, ReducedProblem, evaluate
+from .reduced import Arrays, Known, Point, ReducedProblem, evaluate, exact
 
+if TYPE_CHECKING:
+    from .method import Carry, Setup
+
+DECREASE = 1e-4
+"""A step is accepted where the value falls by this fraction of ‖Δx‖²/α below the reference."""
+ROUNDING = 50
+"""Relative differences up to this many units of the dtype's precision count as none."""
 TRIES = 20
 """Lengths that a search tries at most."""
 SHORTER = 0.25
@@ -131,7 +140,7 @@ def try_step(
     steps: tuple[float, ...],
     tau: tuple[float, ...],
     eps: float,
-    x: Arrays,
+    near: Known,
     gradient: Arrays,
     target: Array,
     s: float,
@@ -139,11 +148,12 @@ def try_step(
     warm: tuple[Any, ...],
 ) -> tuple[Measures, Point, tuple[Array | None, ...], tuple[Any, ...]]:
     """The step of the given lengths: its measures, the point, the v_i and warm starts; without a look at a number."""
+    x = near.x
     v = [add_scaled(xi, -step, gi) for xi, gi, step in zip(x, gradient, steps, strict=True)]
     scaled = [step * weight for step, weight in zip(steps, weights, strict=True)]
     pairs = [block.h.prox_warm(*given) for block, *given in zip(phi.blocks, v, scaled, warm, strict=True)]
     v = [None if block.h.is_manifold else vi for block, vi in zip(phi.blocks, v, strict=True)]
-    point = evaluate(phi, tuple([xi for xi, _ in pairs]), target, s, weights)
+    point = evaluate(phi, tuple([xi for xi, _ in pairs]), target, s, weights, near)
     sums: list[Any] = [0, 0, 0, 0.0]
     for block, ti, step, *four in zip(
         phi.blocks, tau, steps, point.x, x, point.gradient, gradient, strict=True
@@ -156,3 +166,50 @@ def try_step(
             left = greatest(dg_dg - 2 * dx_dg / step + own, 4 * eps * (dg_dg + own))
         sums = [a + b for a, b in zip(sums, (dx_dx / ti, dx_dg, dg_dg * ti, left), strict=True)]
     return Measures(point.value, *sums), point, tuple(v), tuple([following for _, following in pairs])
+
+
+class Move(NamedTuple):
+    """A reduced step."""
+
+    point: Point
+    prox_points: tuple[tuple[Array | None, float], ...]
+    """(v_i, step_i) with x_i = prox_{h_i}(v_i, step_i); no v_i on manifolds, whose normals are known without."""
+    warm: tuple[Any, ...]
+    search: Search
+    """Where the next one starts."""
+    stationarity_norm: float
+    """‖∇Φ + Σ ω_i s_i‖ with the s_i ∈ ∂h_i of the proxes: what is left of the gradient."""
+
+
+def reduced_step(setup: Setup, carry: Carry) -> Move:
+    """x_i ← prox_{ω_i h_i}(x_i - ατ_i∇_iΦ, ατ_i), α by a nonmonotone search from the Barzilai-Borwein length.
+
+    Where no length that was tried brings decrease, the move is that of the last one, and the search is to be continued.
+    """
+    phi, tau, weights = setup.phi(carry.stage), setup.tau, carry.stage.weights
+    s, (first, usual, reference, inner) = setup.schedule.smoothing(carry.stage), carry.search
+    bounded = any(slope is not None for slope in carry.known.slopes)
+    level = reference.value + ROUNDING * setup.eps * abs(reference.value)
+
+    def attempt(alpha: float) -> tuple[bool, Any]:
+        steps = tuple([alpha * ti for ti in tau])
+        start = carry.known, carry.gradient, carry.target, s, weights, carry.warm
+        numbers, point, *arrays = fetch(*pure(try_step, phi, steps, tau, setup.eps, *start, like=carry.x[0]))
+        measures = Measures(*numbers)
+        enough = level - DECREASE * measures.dx_dx / alpha
+        if not measures.value <= enough and bounded:  # a bound that does not tell
+            point = exact(phi, point)
+            measures = measures._replace(value=float(point.value))
+        falls = measures.value <= enough
+        return falls, (falls, measures, steps, point, *arrays)
+
+    alpha, (falls, measures, steps, point, v, warm) = backtrack(attempt, first)
+    if falls and (measures.dx_dx > 0 or first == usual):
+        spectral = barzilai_borwein(measures.dx_dx, measures.dx_dg, measures.dg_dg, long=carry.t % 2 == 1)
+        least, most = setup.lengths
+        following = min(max(next_length(alpha, spectral), least), most)
+        search = Search(following, following, reference.after(measures.value), inner + 1)
+    else:  # nor is one that rounding has made none a decrease
+        search = Search(shorter(alpha), usual, reference, inner + 1)
+    prox_points = tuple([(vi, step * weight) for vi, step, weight in zip(v, steps, weights, strict=True)])
+    return Move(point, prox_points, warm, search, math.sqrt(measures.stationarity_square))

@@ -29,14 +29,13 @@ from ...theory.state import State
 from ..accelerated.annealing import INNER, STRETCHED
 from ..accelerated.method import (
     CEILING,
-    DECREASE,
     HASTE,
     LAG,
     ROUNDING,
     SHARP_FAR,
     SHARP_START,
 )
-from ..accelerated.search import Reference, backtrack, barzilai_borwein, next_length
+from ..accelerated.search import DECREASE, Reference, backtrack, barzilai_borwein, next_length
 from ..base import Method
 from ..deadline import raise_if_late
 from . import inexact, interior
