@@ -59,6 +59,18 @@ def test_what_flips_come_to(name, problem):
         assert rise[k] == pytest.approx(expected[1] - before[1], abs=1e-9)
 
 
+@pytest.mark.parametrize(("name", "problem"), list(cases()))
+def test_the_best_of_few_points(name, problem):
+    block = problem.blocks[0]
+    merit = Merit(problem, follower(problem) if len(problem.blocks) > 1 else None)
+    start = (block.h.prox(np.zeros(5), 1.0), np.zeros(6))[: len(problem.blocks)]
+    found = walked(problem, start, lambda: False)
+    low = -1.0 if isinstance(block.h, Binary) else 0.0
+    points = [np.array(p) for p in itertools.product([low, 1.0], repeat=5)]
+    every = [merit((p, *start[1:])) for p in points if block.h(p) == 0]
+    assert merit(found) == pytest.approx(min(every), abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_knapsacks_of_several_rows_are_the_best_ones(seed):
     problem, best = knapsack(seed, 25, 3)

@@ -26,6 +26,8 @@ from .flips import Arrays, Merit, follower
 
 ENTRIES, ROWS = 1000, 500
 """Entries of x and of u up to which all flips are looked at."""
+LISTED = 12
+"""Entries up to which all points are looked at."""
 STEPS, MOST, STALE = 20, 2000, 6
 """Flips of a walk, in units of the entries, and at most; flips since its best point after which it ends, in these."""
 TENURE = 7
@@ -90,8 +92,9 @@ def walked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
     >>> from ipds.functions import Quadratic
     >>> W = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.5], [1.0, 0.5, 0.0]])
     >>> problem = Problem([Block(f=Quadratic(W), h=Binary(-1.0, 1.0), shape=3)])
-    >>> walked(problem, (np.ones(3),), lambda: False)[0]
-    array([-1.,  1.,  1.])
+    >>> (x,) = walked(problem, (np.ones(3),), lambda: False)
+    >>> x[0] * x
+    array([ 1., -1., -1.])
     """
     k = None if problem.unconstrained else follower(problem)
     at = [i for i, block in enumerate(problem.blocks) if isinstance(block.h, Binary | KBinary)]
@@ -105,8 +108,20 @@ def walked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
         return None
     ground, g = found
     u = np.zeros(0) if k is None else full[k].ravel()
-    own = _best(ground, full[i].ravel(), u, g, late).reshape(full[i].shape)
+    few = not ground.is_choice and full[i].size <= LISTED
+    best = _listed(ground, full[i].ravel(), u, g) if few else _best(ground, full[i].ravel(), u, g, late)
+    own = best.reshape(full[i].shape)
     return Merit(problem, k).restored((*full[:i], own, *full[i + 1 :]))
+
+
+def _listed(ground: Ground, x: np.ndarray, u: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """The best of all points, where these are few."""
+    low, high = ground.values
+    points = low + (high - low) * (np.arange(2**x.size)[:, None] >> np.arange(x.size) & 1)
+    d = points - x
+    columns = u[:, None] + ground.M @ d.T
+    value = d @ g + 0.5 * np.sum((d @ ground.H) * d, axis=1) + ground.price(columns)
+    return points[np.lexsort((value, ground.left(columns)))[0]]
 
 
 def _best(
