@@ -20,6 +20,7 @@ from ._arrays import (
     add_in_place,
     adopted,
     all_finite,
+    divide_in_place,
     is_array,
     norm,
     require_real,
@@ -267,7 +268,7 @@ class Problem:
         for other in others[1:]:
             rest = subtract_in_place(rest, other)
         if op.scale != 1.0:
-            rest = rest / op.scale
+            rest = divide_in_place(rest, op.scale)
         return tuple(rest if i == j else xi for i, xi in enumerate(x))
 
     def answer(self, result: Result) -> Result:

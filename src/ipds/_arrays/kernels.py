@@ -82,6 +82,8 @@ def divide_in_place(own: Array, number: Any) -> Array:
     return np.divide(own, number, out=own) if _fits(own, number) else own / number
 
 
+SHORT = 2048
+"""Entries up to which the price of a call counts more than that of an entry."""
 PIECE = 8192
 """Entries that stay in the cache between one pass and the next."""
 WHOLE = 4 * PIECE
@@ -156,13 +158,21 @@ def kth_largest(x: Array, k: int) -> Any:
 
 
 def at_least(xp: Any, x: Array, low: float) -> Array:
-    """max(x_i, low): in NumPy in a fifth of the time of `clip` where arrays are small."""
-    return np.maximum(x, low) if xp is np else xp.clip(x, low, None)
+    """max(x_i, low): NumPy's `maximum` takes a fifth of the time of `clip` where arrays are small, else twice that."""
+    if xp is not np:
+        return xp.clip(x, low, None)
+    return x.clip(low, np.inf) if type(x) is np.ndarray and x.size > SHORT else np.maximum(x, low)
 
 
 def at_most(xp: Any, x: Array, high: float) -> Array:
     """min(x_i, high)."""
     return np.minimum(x, high) if xp is np else xp.clip(x, None, high)
+
+
+def between(xp: Any, x: Array, low: Any, high: Any) -> Array:
+    """min(max(x_i, low), high), as `at_least` and `at_most` where arrays are small."""
+    short = xp is np and x.size <= SHORT
+    return np.minimum(np.maximum(x, low), high) if short else xp.clip(x, low, high)
 
 
 def maximum_in_place(own: Array, x: Any) -> Array:
@@ -179,5 +189,5 @@ def put_in_place(own: Array, here: Array, x: Any) -> Array:
     """x in the places `here`, else `own`, where `own` is a temporary of the caller's: in place in NumPy."""
     if type(own) is not np.ndarray:
         return namespace(own).where(here, x, own)
-    np.copyto(own, x, where=here)
+    np.putmask(own, here, x)  # a third of the time of copyto
     return own

@@ -29,7 +29,9 @@ def truncate(v: Array, s: int) -> Array:
         return xp.zeros_like(v)
     if type(v) is np.ndarray and v.dtype == np.float64:
         size = norm(v)
-        if size == 0.0 or not math.isfinite(size):
+        if size == 0.0:
+            return np.zeros_like(v)
+        if not math.isfinite(size):
             return v * 0.0
         if not 1e-100 < size < 1e100:  # the methods below square the entries
             return truncate(v / size, s) * size

@@ -20,6 +20,7 @@ from .._arrays import (
     zeros,
 )
 from ..distributed import Rows
+from ..operators import Identity
 from ..problem import Block, Problem
 from .inventing import block_prototype, invented, prototype, prox_of
 
@@ -68,12 +69,13 @@ def starting_point(
     return x, z
 
 
-def _fitting(problem: Problem, x: tuple[Array, ...]) -> tuple[Array, ...]:
-    """x itself, after every f, h and A was tried on it."""
+def _fitting(problem: Problem, x: tuple[Array, ...], made: bool = False) -> tuple[Array, ...]:
+    """x itself, after every f and A was tried on it, and every h, but for points `made` by its prox."""
     for name, block, op, xi in zip(problem.names, problem.blocks, problem.operators, x, strict=True):
-        prox_of(name, block, xi)
+        if not made:
+            prox_of(name, block, xi)
         _require_gradient(name, block, xi)
-        if not all_finite(op.apply(xi)):
+        if not isinstance(op, Identity) and not all_finite(op.apply(xi)):
             raise ValueError(f"block {name!r}: A x0 is not finite, so A contains NaN or infinity")
     return x
 
@@ -81,11 +83,11 @@ def _fitting(problem: Problem, x: tuple[Array, ...]) -> tuple[Array, ...]:
 def _invented_inside(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ...]:
     """A start near zero; where some f is not finite there (-log x, say), near ones, or near the identity."""
     try:
-        return _fitting(problem, invented(problem, like, seed))
+        return _fitting(problem, invented(problem, like, seed), made=True)
     except ValueError as error:
         for centre in (np.ones, _identity):
             try:
-                return _fitting(problem, invented(problem, like, seed, centre))
+                return _fitting(problem, invented(problem, like, seed, centre), made=True)
             except ValueError:
                 continue
         raise error

@@ -15,16 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import (
-    WHOLE,
     Array,
     abs_in_place,
     add_in_place,
+    at_least,
     dot,
     greatest,
     is_array,
     magnitude,
     maximum_in_place,
     namespace,
+    put_in_place,
     scalar,
 )
 from ..functions import Zero
@@ -32,8 +33,8 @@ from ..operators import Identity, Operator
 from ..problem import Block
 from .slopes import Slopes, nearest
 
-PIECE = 8192
-"""Entries of a piece: a dozen arrays of this length are held at a time."""
+PIECE = 12_288
+"""Entries of a piece: a dozen arrays of this length are held at a time, none so long that it gets pages of its own."""
 VANISHING = 1e-6
 """In a block no force counts as less than this share of the largest one: some entries feel none."""
 
@@ -102,7 +103,7 @@ def has_price(block: Block) -> bool:
 
 def is_one_piece(x: Array) -> bool:
     """Whether `pieces` leaves arrays like x as they are, however they lie in memory."""
-    return type(x) is not np.ndarray or x.size <= WHOLE
+    return type(x) is not np.ndarray or x.size <= PIECE
 
 
 def pieces(*arrays: Any) -> Iterator[Sequence[Any]]:
@@ -248,10 +249,10 @@ def weigh(forces: Forces, larger: Product, floor: Any) -> Sums:
 
 
 def _weighed(part: Forces, larger: Array, floor: Any) -> Sums:
-    xp, own, width, size = namespace(part.q), part.own, part.width, abs(part.q)
+    own, width, size = part.own, part.width, abs(part.q)
     s, rest = subgradient(part)
-    T = xp.maximum(abs(s), larger)
-    T = xp.maximum(T if own is None else xp.maximum(T, own), floor)
+    T = maximum_in_place(abs(s), larger)
+    T = _not_below(T if own is None else maximum_in_place(T, own), floor)
     W, rest = over(1.0, T), abs(rest)
     work = dot(rest, size)
     return Sums(
@@ -321,6 +322,11 @@ def _sizes(q: Array, F: Array, share: Any, top: Any) -> Array:
     return namespace(q).maximum(over_large(share, F, VANISHING * top), abs(q))
 
 
+def _not_below(x: Array, floor: Any) -> Array:
+    """max(x_i, floor); a floor may be a number that is still to come."""
+    return at_least(np, x, floor) if type(x) is np.ndarray else namespace(x).maximum(x, floor)
+
+
 def _sum(x: Array) -> Any:
     return float(x.sum()) if type(x) is np.ndarray else scalar(namespace(x).sum(x))
 
@@ -330,7 +336,7 @@ def over(number: Any, x: Array) -> Array:
     if type(x) is not np.ndarray:
         xp = namespace(x)
         return number / xp.clip(x, _tiny(xp, x.dtype), None)
-    large = np.maximum(x, _tiny(np, x.dtype))
+    large = at_least(np, x, _tiny(np, x.dtype))
     return np.divide(number, large, out=large) if type(large) is np.ndarray else number / large
 
 
@@ -340,7 +346,8 @@ def over_large(number: Any, x: Array, floor: Any) -> Array:
         xp = namespace(x)
         return xp.where(x > floor, over(number, x), xp.zeros_like(x))
     least = max(floor, _tiny(np, x.dtype))
-    return np.divide(number, x, out=np.zeros(x.shape, x.dtype), where=x > least)
+    found = at_least(np, x, least)
+    return put_in_place(np.divide(number, found, out=found), ~(x > least), 0.0)
 
 
 @lru_cache(maxsize=8)

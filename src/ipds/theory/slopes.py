@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, namespace, precision, put_in_place, to_numpy
+from .._arrays import Array, Shape, asarray, between, namespace, precision, put_in_place, to_numpy
 from ..functions import Nonsmooth, Stacked
 from ..problem import Block
 
@@ -77,15 +77,18 @@ def steepest(block: Block, q: Array) -> tuple[Any, bool]:
 
 
 def _steepest(h: Nonsmooth, shape: Shape) -> np.ndarray:
-    """That of kinks and of norms of groups, also where they are stacked; NaN for entries of other functions."""
+    """That of kinks and of norms of groups, also where they are stacked; NaN for entries of other functions.
+
+    A single number where all entries are alike.
+    """
     if isinstance(h, Stacked):
-        return np.concatenate([_steepest(part, own).ravel() for part, own in h.parts])
+        return np.concatenate([np.broadcast_to(_steepest(part, own), own).ravel() for part, own in h.parts])
     kinks, groups = h.kinks(shape), h.groups(shape)
     if kinks is not None:
-        return np.full(shape, np.maximum(abs(to_numpy(kinks.left)), abs(to_numpy(kinks.right))), float)
+        return np.asarray(np.maximum(abs(to_numpy(kinks.left)), abs(to_numpy(kinks.right))), float)
     if groups is not None:
         return np.append(groups.radius, 0.0)[groups.label].reshape(shape)
-    return np.full(shape, math.nan)
+    return np.array(math.nan)
 
 
 def nearest(slopes: Slopes, q: Array, y: Array) -> Array:
@@ -95,7 +98,7 @@ def nearest(slopes: Slopes, q: Array, y: Array) -> Array:
     if type(left) is type(right) is float and left == right:
         s = xp.full_like(q, left)
     else:
-        s = xp.minimum(xp.maximum(y, left), right) if xp is np else xp.clip(y, left, right)
+        s = between(xp, y, left, right)
         s = put_in_place(put_in_place(s, q < below, left), q > above, right)
     if type(lower) is not float or lower != -math.inf:
         s = put_in_place(s, q <= lower, xp.minimum(s, y))

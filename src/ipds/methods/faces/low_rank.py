@@ -43,9 +43,11 @@ from .passes import Deviations, Slope
 
 STRIDE, RECENT = 20, 10
 """Reduced steps of an iteration at most, and those of which the best point is taken: going back further undoes more."""
-NEWS, SOON, FIRST = 0.7, 0.03, 0.15
-"""A check is due where no more than `NEWS` is left of what was left at the last one that was due; an iteration ends at
-a dual step that leaves no more than `SOON` of that, for the first time of `FIRST`: a check costs as much as 7 steps."""
+NEAR = 1e-3
+"""The first iteration ends at a dual step where the objective is above its least value by about this share of it."""
+NEWS, SOON = 0.7, 0.03
+"""A check is due where no more than `NEWS` is left of what was left at the last one that was due; a later iteration
+ends at a dual step that leaves no more than `SOON` of that: a check costs as much as 7 steps."""
 STRETCH = 1.3
 """Factor of the steps between dual steps."""
 SETTLED = 1e-6
@@ -78,6 +80,10 @@ class Stage(NamedTuple):
     rounds: int
     feasibility: float
     """‖Ax - b‖/c at the last dual step."""
+    shift: float
+    """‖T - B‖²."""
+    height: float
+    """The objective at the last dual step of the first iteration."""
 
 
 class Carry(NamedTuple):
@@ -156,18 +162,19 @@ class LowRankIPDS(Method):
         loss = Deviations(kappa, float(problem.blocks[1 - i].h.lam), observed)  # type: ignore[attr-defined]
         X = self._start(block.h.s, x0[i], data, loss)  # type: ignore[attr-defined]
         count = data.size if observed is None else int(observed.sum())
-        rest = np.linalg.norm(loss.rest(X, data)) or np.linalg.norm(data) or 1.0
-        s = float(rest) / math.sqrt(count) / loss.lam / SHARP_START
-        target = data - (s * c) * spread(op, z0)
+        rest = math.sqrt(loss.sizes(X, data)[1]) or float(np.linalg.norm(data)) or 1.0
+        s = rest / math.sqrt(count) / loss.lam / SHARP_START
+        target = data - (s * c) * spread(op, z0) if np.any(z0) else data
         found = loss.at(X, target, s)
         slope = math.sqrt(found.gradient.square)
         setup = Setup(problem, i, c, data, float(np.linalg.norm(data)), loss, slope, s)
-        stage = Stage(s, LOOSE * slope, float(INNER), 0, math.inf)
+        shift = (s * c * float(np.linalg.norm(z0))) ** 2
+        stage = Stage(s, LOOSE * slope, float(INNER), 0, math.inf, shift, math.inf)
         start, attempt, goal = Reference(found.value), interior.passes_before(data.shape, len(X.sigma)), 0.0
         if attempt is None:
             attempt, goal = EARLY if data.size <= inexact.LARGEST else NEVER, GOAL
         point = (X.U, X.sigma, X.V, found.gradient, target)
-        return setup, Carry(0, *point, s / kappa**2, start, 0, 0, attempt, goal, FIRST, stage)
+        return setup, Carry(0, *point, s / kappa**2, start, 0, 0, attempt, goal, math.inf, stage)
 
     @staticmethod
     def _start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations) -> FixedRank:
@@ -180,7 +187,8 @@ class LowRankIPDS(Method):
         sample = np.abs(seen.ravel()[:: max(1, seen.size // SAMPLE)])
         level = CLIPPED * float(np.median(sample)) or float(np.max(np.abs(data)))
         share = 1.0 if loss.observed is None else float(loss.observed.mean())
-        X = near(np.clip(data, -level, level) / (loss.kappa * share), rank)
+        clipped = np.clip(data, -level, level)
+        X = near(np.divide(clipped, loss.kappa * share, out=clipped), rank)
         if not X.sigma[-1] > SETTLED * X.sigma[0]:
             raise AssumptionError("LowRankIPDS: the data have a lower rank than the block may have")
         return X
@@ -211,7 +219,11 @@ class LowRankIPDS(Method):
                 continue
             clipped, residual = loss.clipped(best[0], target, stage.s, setup.data)
             left = max(_stationarity(setup, best[1], stage.s), residual / setup.size)
-            if last or left <= SOON * carry.least:
+            if carry.t == 0:
+                soon, stage = _near(setup, stage, best[0], best[1].value)
+            else:
+                soon = left <= SOON * carry.least
+            if last or soon:
                 due = left <= NEWS * carry.least
                 least = left if due else carry.least
                 shown = (best[0], best[1].gradient, clipped, target)
@@ -245,7 +257,7 @@ class LowRankIPDS(Method):
         if solution is None:
             return None
         Y, d = solution
-        before, after = (float(np.abs(loss.rest(Z, data)).sum()) for Z in (X, Y))
+        before, after = (loss.sizes(Z, data)[0] for Z in (X, Y))
         if not after <= before * (1 + ROUNDING * EPS):
             return None
         t, target = carry.t + 1, data + scale * d
@@ -323,13 +335,27 @@ def _after(setup: Setup, stage: Stage, found: Slope, residual: float) -> Stage:
     )
     growth = GROWTH if lags or feasible > SHARP_FAR else 1.0
     lagging = relative > 2 * feasible
+    s = max(stage.s / growth, min(stage.s, setup.first / CEILING))
     return Stage(
-        s=max(stage.s / growth, min(stage.s, setup.first / CEILING)),
+        s=s,
         tolerance=max(TIGHTER * stage.tolerance, ROUNDING * EPS * setup.slope),
         most=min(float(STRETCHED), STRETCH * stage.most) if lagging else stage.most,
         rounds=stage.rounds + 1,
         feasibility=residual,
+        shift=(s / stage.s) ** 2 * found.square,
+        height=stage.height,
     )
+
+
+def _near(setup: Setup, stage: Stage, X: FixedRank, value: float) -> tuple[bool, Stage]:
+    """Whether the objective at the end of a stage seems to be within `NEAR` of its least value; the stage with it.
+
+    The augmented Lagrangian Φ - ‖T - B‖²/(2s) at its minimum is no higher than that; near a solution that leaves
+    residuals nowhere at zero it lies far below, but the objective no longer falls.
+    """
+    height = setup.loss.sizes(X, setup.data)[0]
+    above = height - (value - stage.shift / (2 * stage.s))
+    return min(above, 2 * abs(stage.height - height)) <= NEAR * height, stage._replace(height=height)
 
 
 def _stationarity(setup: Setup, found: Slope, s: float) -> float:

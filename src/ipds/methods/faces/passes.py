@@ -11,6 +11,7 @@ that they stay in the cache between the product with the factors and the product
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -41,26 +42,35 @@ class Deviations:
     observed: np.ndarray | None
     """1 where an entry is observed, 0 elsewhere; None where all are."""
 
+    def rows(
+        self, X: FixedRank, target: np.ndarray, out: np.ndarray | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """u, a few rows at a time, in `out`; where that is None, in the place of the rows before them."""
+        (m, n), left = target.shape, self.kappa * (X.U * X.sigma)
+        right, count = np.ascontiguousarray(X.V.T), min(m, max(FEWEST, ENTRIES // n))
+        room = np.empty((count, n)) if out is None else out
+        for i in range(0, m, count):
+            here = slice(i, min(i + count, m))
+            part = room[: here.stop - i] if out is None else room[here]
+            np.dot(left[here], right, out=part)
+            np.subtract(target[here], part, out=part)
+            if self.observed is not None:
+                part *= self.observed[here]
+            yield here, part
+
     def at(self, X: FixedRank, target: np.ndarray, s: float) -> Slope:
         """Φ and the tangent part of its gradient."""
-        (m, n), most = target.shape, s * self.lam
-        left, right = self.kappa * (X.U * X.sigma), np.ascontiguousarray(X.V.T)
-        GV, GtU = np.empty((m, len(X.sigma))), np.zeros((len(X.sigma), n))
-        rows = min(m, max(FEWEST, ENTRIES // n))
-        u, room = np.empty((rows, n)), np.empty((rows, n))
+        (m, n), most, r = target.shape, s * self.lam, len(X.sigma)
+        GV, GtU = np.empty((m, r)), np.zeros((r, n))
         square = product = 0.0
-        for i in range(0, m, rows):
-            j = min(i + rows, m)
-            part = u[: j - i]
-            np.dot(left[i:j], right, out=part)
-            np.subtract(target[i:j], part, out=part)
-            if self.observed is not None:
-                part *= self.observed[i:j]
-            c = np.clip(part, -most, most, out=room[: j - i])
+        room: np.ndarray | None = None
+        for here, u in self.rows(X, target):
+            room = np.empty_like(u) if room is None else room
+            c = np.clip(u, -most, most, out=room[: len(u)])
             square += float(np.vdot(c, c))
-            product += float(np.vdot(c, part))
-            np.dot(c, X.V, out=GV[i:j])
-            GtU += X.U[i:j].T @ c
+            product += float(np.vdot(c, u))
+            np.dot(c, X.V, out=GV[here])
+            GtU += X.U[here].T @ c
         scale = -self.kappa / s
         gradient = X.projected(scale * GV, (scale * GtU).T)
         return Slope((product - 0.5 * square) / s, gradient, square)
@@ -69,20 +79,20 @@ class Deviations:
         self, X: FixedRank, target: np.ndarray, s: float, data: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """clip(u, -sλ, sλ), and ‖κX + x̆ - B‖ = ‖T - clipped - B‖ with x̆ = u - clipped."""
-        (m, n), most, square = target.shape, s * self.lam, 0.0
-        left, right = self.kappa * (X.U * X.sigma), np.ascontiguousarray(X.V.T)
-        found, rows = np.empty((m, n)), min(m, max(FEWEST, ENTRIES // n))
-        for i in range(0, m, rows):
-            j = min(i + rows, m)
-            part = np.dot(left[i:j], right, out=found[i:j])
-            np.subtract(target[i:j], part, out=part)
-            if self.observed is not None:
-                part *= self.observed[i:j]
-            np.clip(part, -most, most, out=part)
-            rest = target[i:j] - part
-            rest -= data[i:j]
+        most, square, found = s * self.lam, 0.0, np.empty(target.shape)
+        for here, u in self.rows(X, target, found):
+            rest = target[here] - np.clip(u, -most, most, out=u)
+            rest -= data[here]
             square += float(np.vdot(rest, rest))
         return found, math.sqrt(square)
+
+    def sizes(self, X: FixedRank, target: np.ndarray) -> tuple[float, float]:
+        """λ‖u‖₁ and ‖u‖²."""
+        total = square = 0.0
+        for _, u in self.rows(X, target):
+            square += float(np.vdot(u, u))
+            total += float(np.abs(u, out=u).sum())
+        return self.lam * total, square
 
     def shown(
         self, X: FixedRank, target: np.ndarray, clipped: np.ndarray, s: float, gradient: Tangent, step: float
@@ -104,8 +114,3 @@ class Deviations:
             np.dot(left[i:j], right, out=v[i:j])
             v[i:j] -= np.multiply(c, pull, out=part)
         return x, x_breve, v
-
-    def rest(self, X: FixedRank, target: np.ndarray) -> np.ndarray:
-        """u."""
-        u = target - (self.kappa * (X.U * X.sigma)) @ X.V.T
-        return u if self.observed is None else u * self.observed
