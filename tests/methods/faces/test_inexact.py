@@ -66,14 +66,35 @@ def test_they_end_near_a_critical_point(masked):
 def test_a_multiplier_is_fitted_at_the_solution(masked):
     """From nothing but the residuals: sign(u) alone is far from it."""
     M, seen = matrix(3, SHAPE, RANK, 0.1, 0.2)[0], mask(masked)
-    X, _ = interior.solved(start(M, seen), M, seen, np.zeros(SHAPE), 0.1)
+    X, d = interior.solved(start(M, seen), M, seen, np.zeros(SHAPE), 0.1)
     u = M - X.x if seen is None else (M - X.x) * seen
-    free = inexact.zeros(u, M, seen, 1e-4)
+    free = inexact.zeros(u, M, d, seen, 1e-4)
     assert np.sum(free) >= X.dimension - 5
     assert seen is None or not np.any(free & ~seen)
     found = inexact.fitted(X, u, free, np.zeros(SHAPE), 1e-6)
     assert np.linalg.norm(X.tangent(found)) <= 1e-6 * np.linalg.norm(found)
     assert np.linalg.norm(X.tangent(np.where(free, 0, np.sign(u)))) > 1e-2 * np.linalg.norm(found)
+
+
+def test_residuals_are_called_zero_by_their_multiplier():
+    u, d = np.array([[0.1, -0.1, 0.2, 9.6]]), np.array([[0.5, -1.0, 0.99, 1.0]])
+    B, seen = np.full((1, 4), 100.0), np.ones((1, 4), bool)
+    assert inexact.zeros(u, B, d, None, 0.011).tolist() == [[True, False, False, False]]
+    assert inexact.zeros(u, B, d, seen, 0.031).tolist() == [[True, False, True, False]]
+    B[0, 0] = 0.1  # beside which 0.1 is large
+    assert inexact.zeros(u, B, d, seen, 0.031).tolist() == [[False, False, True, False]]
+    assert not inexact.zeros(u, B, d, u < 0.15, 0.031).any()
+
+
+def test_steps_go_on_from_the_gap_where_they_ended():
+    """From its own X the path is met again: the gap falls as if nothing had been between."""
+    M, goal = matrix(3, SHAPE, RANK, 0.1, 0.2)[0], 1e-3
+    Y = next(Y for Y, _, gap in inexact.path(start(M), M, None) if gap <= goal)
+
+    def steps(begin):
+        return sum(1 for _, _, gap in inexact.path(Y, M, None, begin) if gap > 0.1 * goal)
+
+    assert steps(goal) < 0.7 * steps(inexact.START)
 
 
 def test_there_is_no_path_from_a_perfect_fit_or_without_data():
@@ -91,12 +112,12 @@ def test_where_nothing_is_free_nothing_is_fitted():
 
 @pytest.fixture
 def large(monkeypatch):
-    """Matrices are too large for factors, and inexact steps are tried early; the goals that they had."""
+    """Matrices are too large for factors, and inexact steps are tried early; the goals and gaps that they had."""
     goals, plain = [], inexact.solved
 
-    def counted(X, B, seen, goal):
-        goals.append(goal)
-        return plain(X, B, seen, goal)
+    def counted(X, B, seen, goal, gap):
+        goals.append((goal, gap))
+        return plain(X, B, seen, goal, gap)
 
     monkeypatch.setattr(interior, "LARGEST", 10)
     monkeypatch.setattr(low_rank, "EARLY", 100)
@@ -111,7 +132,7 @@ def test_noise_is_certified(large, masked, a, c, lam):
     problem = stated(M, mask=mask(masked), a=a, c=c, lam=lam)
     result = solve(problem, method=LowRankIPDS(), tol=1e-3, max_iter=60)
     assert large
-    assert large[0] == low_rank.GOAL
+    assert large[0] == (low_rank.GOAL, inexact.START)
     assert result.success
 
 
@@ -119,14 +140,14 @@ def test_goals_come_closer(large):
     M = matrix(4, SHAPE, RANK, 0.1, 0.1)[0]
     result = solve(stated(M), method=LowRankIPDS(), tol=1e-6, max_iter=30)
     assert result.certificate.relative < low_rank.GOAL
-    assert large[1] == pytest.approx(low_rank.CLOSER * low_rank.GOAL)
+    assert large[1] == pytest.approx((low_rank.CLOSER * low_rank.GOAL, low_rank.GOAL))
 
 
 def test_a_multiplier_that_is_no_better_is_refused(large, monkeypatch):
     M, plain = matrix(4, SHAPE, RANK, 0.1, 0.1)[0], inexact.solved
 
-    def unfitted(X, B, seen, goal):
-        found = plain(X, B, seen, goal)
+    def unfitted(X, B, seen, goal, gap):
+        found = plain(X, B, seen, goal, gap)
         return None if found is None else (found[0], np.zeros(B.shape))
 
     problem = stated(M)

@@ -6,10 +6,12 @@ solved to `SHARE` of their right-hand side.
 
 Such steps leave far more of P d than of the gap. `fitted` looks for a better d at the X found,
 
-    min ‖P d‖ over -1 < d < 1, with d = sign(u) but where |u| is so small that it may be called zero,
+    min ‖P d‖ over -1 < d < 1, with d = sign(u) but where u may be called zero,
 
-by the same equations with weights w of 1 and 0: P(d + wξ) = 0 for a tangent ξ. Entries that leave the box are brought
-back, and stay where they are while they would leave it again. Where there is no such d yet, the steps go on.
+by the same equations with weights w of 1 and 0: P(d + wξ) = 0 for a tangent ξ. Called zero are the u with the least
+|u|/(1 - |d|), as many as add up to little: |u| alone says less, as a few entries are away from the path, and one d that
+jumps to sign(u) spoils P d. Entries of d that leave the box are brought back, and stay where they are while they would
+leave it again. Where there is no such d yet, the steps go on.
 """
 
 from __future__ import annotations
@@ -26,22 +28,22 @@ from .interior import SHY, Solve, aimed, longest, on_entries
 LARGEST = 4_000_000
 """Entries at most: a dozen matrices of the size of the data are held."""
 START = 0.12
-"""Gap at the start: from closer to the boundary, steps are short."""
-FITS, CLOSER = 4, 0.5
+"""Gap at the start, unless X comes from such steps: from closer to the boundary, they are short."""
+FITS, CLOSER = 3, 0.5
 """Fits at most, and the factor of the gap from one to the next."""
-FAR = 25.0
-"""The largest |u|/|B| that is called zero, in units of what all of them may add up to."""
-STEPS, MOST = 40, 300
+ROWS = 4.0
+"""Root mean square of |u|/|B| where u is called zero, in units of the goal; rows are twice as large as |B|."""
+STEPS, MOST = 60, 300
 """Interior-point steps, and products for each, at most."""
 SIGMA = 0.4
 """Share of μ that a step aims at."""
-SHARE = 0.03
+SHARE = 0.003
 """What may be left of the right-hand side."""
-LIFT, HIGHER, HIGHEST = 0.1, 4.0, 10.0
+LIFT, HIGHER, HIGHEST = 0.01, 4.0, 10.0
 """Share of the curvature's size on the diagonal, its factor where the equations are not positive, and at most."""
 ROUNDS, PASSES, FITTED = 25, 60, 0.1
 """Of a fit: rounds, products for each, and what they may leave of P d."""
-CALM, CALMER = 3e-2, 1e-4
+CALM, CALMER = 0.1, 1e-4
 """A fit ends where ‖P d‖/‖d‖ is this share of the goal; where not all entries are observed, as no force acts on the
 others, and what is left there counts more."""
 SHORTER, SLOW, STALLED = (1.0, 0.5, 0.25, 0.1), 0.8, 0.95
@@ -51,31 +53,34 @@ TOP = 1 - 1e-9
 
 
 def solved(
-    X: FixedRank, B: np.ndarray, seen: np.ndarray | None, goal: float
+    X: FixedRank, B: np.ndarray, seen: np.ndarray | None, goal: float, start: float = START
 ) -> tuple[FixedRank, np.ndarray] | None:
     """(X, d) near a solution of min Σ|B - X| over the entries `seen` (all, where None), from X; None where steps fail.
 
-    d is sign(B - X) but where |B - X| is small: there it adds up to `goal` of all.
+    d is sign(B - X) but where B - X may be called zero: there it adds up to `goal` of all. The first gap is `start`.
     """
-    found, fits, wanted, calm = None, 0, goal, goal * (CALM if seen is None else CALMER)
-    for Y, y, gap in path(X, B, seen):
+    found, least, fits, wanted = None, math.inf, 0, goal
+    calm = goal * (CALM if seen is None else CALMER)
+    for Y, y, gap in path(X, B, seen, start):
         if gap > wanted:
             continue
         u = B - Y.x if seen is None else (B - Y.x) * seen
-        d = fitted(Y, u, zeros(u, B, seen, goal), y, calm)
-        found, fits, wanted = (Y, d), fits + 1, CLOSER * gap
-        if fits == FITS or Y.parts(d).square <= calm**2 * float(np.vdot(d, d)):
+        d = fitted(Y, u, zeros(u, B, y, seen, goal), y, calm)
+        left, fits, wanted = math.sqrt(Y.parts(d).square) / float(np.linalg.norm(d)), fits + 1, CLOSER * gap
+        if left < least:
+            found, least = (Y, d), left
+        if fits == FITS or left <= calm:
             break
     return found
 
 
 def path(
-    X: FixedRank, B: np.ndarray, seen: np.ndarray | None
+    X: FixedRank, B: np.ndarray, seen: np.ndarray | None, start: float = START
 ) -> Iterator[tuple[FixedRank, np.ndarray, float]]:
     """X, d and the gap in units of Σ|B - X|, step by step; ends where the equations cannot be solved."""
     gather, spread = on_entries(B.shape, seen)
     u, lift = gather(B - X.x), LIFT
-    mu = START * float(np.abs(u).mean()) / 2
+    mu = start * float(np.abs(u).mean()) / 2
     if not mu > 0:
         return
     y = u / (mu + np.hypot(mu, u))  # p - q = u, a p = b q = μ
@@ -107,13 +112,23 @@ def path(
             return
 
 
-def zeros(u: np.ndarray, B: np.ndarray, seen: np.ndarray | None, share: float) -> np.ndarray:
-    """Where |u| is called zero: the smallest, which add up to `share`·Σ|u|, none of them large beside |B|."""
-    sizes = np.sort(np.abs(u), axis=None)
-    sums = np.cumsum(sizes)
-    most = sizes[min(np.searchsorted(sums, share * sums[-1]), len(sizes) - 1)]
-    small = np.abs(u) <= np.minimum(most, FAR * share * np.abs(B))
-    return small if seen is None else small & seen
+def zeros(u: np.ndarray, B: np.ndarray, d: np.ndarray, seen: np.ndarray | None, share: float) -> np.ndarray:
+    """Where u is called zero: the entries with the least |u|/(1 - |d|) whose |u| add up to `share`·Σ|u|.
+
+    Of these, the ones with the least |u|/|B|, whose root mean square over all entries is `ROWS`·share at most; the mean
+    of |u| counts for a |B| of 0, as in the rows of a certificate.
+    """
+    gather, spread = on_entries(u.shape, seen)
+    sizes, room = np.abs(gather(u)), np.maximum(1 - np.abs(gather(d)), 1 - TOP)
+    order = np.argsort(sizes / room)
+    sums = np.cumsum(sizes[order])
+    order = order[sums <= share * sums[-1]]
+    data = np.abs(gather(B))[order]
+    beside = sizes[order] / np.where(data > 0, data, sizes.mean())
+    least = np.argsort(beside)
+    small = np.zeros(len(sizes))
+    small[order[least[np.cumsum(beside[least] ** 2) <= (ROWS * share) ** 2 * len(sizes)]]] = 1.0
+    return spread(small) > 0
 
 
 def fitted(X: FixedRank, u: np.ndarray, free: np.ndarray, d: np.ndarray, calm: float) -> np.ndarray:

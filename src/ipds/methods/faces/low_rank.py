@@ -60,9 +60,9 @@ GROWTH = 5.0
 """Factor of β at a dual step after which the equation still lags."""
 AGAIN, NEVER = 2, 2**62
 """Factor of the reduced steps after which interior-point steps are tried again."""
-EARLY, GOAL, CLOSER, LATER = 600, 7e-4, 0.08, 4
+EARLY, GOAL, CLOSER = 600, 4e-4, 0.08
 """Where these would need too large a factor: reduced steps before inexact ones, the certificate that they go for
-(about); its factor, and that of the reduced steps, after a success."""
+(about), and its factor after a success, from which they go on at once."""
 LOOSE, TIGHTER = 0.1, 0.5
 """What may be left of the gradient at a first dual step, in units of the first one, and its factor at every other."""
 EPS = float(np.finfo(float).eps)
@@ -107,6 +107,8 @@ class Carry(NamedTuple):
     """Of these, after which interior-point steps are tried."""
     goal: float
     """The certificate that they go for; 0 where they solve the problem to the end."""
+    gap: float
+    """The gap at which they begin."""
     least: float
     """The larger of both relative residuals at the last check that was due."""
     stage: Stage
@@ -174,7 +176,9 @@ class LowRankIPDS(Method):
         if attempt is None:
             attempt, goal = EARLY if data.size <= inexact.LARGEST else NEVER, GOAL
         point = (X.U, X.sigma, X.V, found.gradient, target)
-        return setup, Carry(0, *point, s / kappa**2, start, 0, 0, attempt, goal, math.inf, stage)
+        return setup, Carry(
+            0, *point, s / kappa**2, start, 0, 0, attempt, goal, inexact.START, math.inf, stage
+        )
 
     @staticmethod
     def _start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations) -> FixedRank:
@@ -199,7 +203,7 @@ class LowRankIPDS(Method):
             solution = self._finished(setup, carry)
             if solution is not None:
                 return solution
-            carry = carry._replace(attempt=AGAIN * carry.steps)
+            carry = carry._replace(attempt=AGAIN * carry.steps, gap=inexact.START)
         loss, stage, target = setup.loss, carry.stage, carry.target
         X, gradient = FixedRank(carry.U, carry.sigma, carry.V), carry.gradient
         alpha, reference, inner, steps = carry.alpha, carry.reference, carry.inner, carry.steps
@@ -251,7 +255,7 @@ class LowRankIPDS(Method):
         seen, scale = None if loss.observed is None else loss.observed > 0, math.copysign(most, loss.kappa)
         clipped, _ = loss.clipped(X, carry.target, s, data)
         if carry.goal:
-            solution = inexact.solved(X, data / loss.kappa, seen, carry.goal)
+            solution = inexact.solved(X, data / loss.kappa, seen, carry.goal, carry.gap)
         else:
             solution = interior.solved(X, data / loss.kappa, seen, clipped / scale, most / abs(loss.kappa))
         if solution is None:
@@ -266,10 +270,10 @@ class LowRankIPDS(Method):
         new = self._snapshot(setup, t, Y, Y.parts((-loss.kappa / s) * shown), shown, target, s, due=True)
         if not certify(setup.problem, new).relative < certify(setup.problem, old).relative:
             return None
-        found, attempt = loss.at(Y, target, s), (LATER if carry.goal else AGAIN) * carry.steps
+        found, attempt = loss.at(Y, target, s), carry.attempt if carry.goal else AGAIN * carry.steps
         fresh = carry._replace(t=t, U=Y.U, sigma=Y.sigma, V=Y.V, gradient=found.gradient, target=target)
         search = fresh._replace(reference=Reference(found.value), inner=0)
-        return search._replace(attempt=attempt, goal=CLOSER * carry.goal), new
+        return search._replace(attempt=attempt, goal=CLOSER * carry.goal, gap=carry.goal), new
 
     def _snapshot(
         self,
