@@ -6,7 +6,15 @@ import pytest
 
 import problems
 from ipds import Block, Problem, solve
-from ipds._arrays import PIECE, WHOLE, absolute_sum, products_of_differences
+from ipds._arrays import (
+    PIECE,
+    WHOLE,
+    absolute_sum,
+    at_least,
+    between,
+    products_of_differences,
+    put_in_place,
+)
 from ipds.functions import L1, Cardinality, LeastSquares, Stiefel
 from ipds.methods import IPDS
 
@@ -103,3 +111,15 @@ def test_products_of_differences_piece_by_piece(size, dtype):
 def test_products_of_differences_of_a_transposed_array():
     a = np.random.default_rng(0).standard_normal((200, 300))
     assert products_of_differences(a.T, 0 * a.T, a.T, 0 * a.T) == pytest.approx([np.vdot(a, a)] * 3)
+
+
+@pytest.mark.parametrize("size", [7, 5000])  # both spellings
+def test_bounds_of_short_and_long_arrays(size):
+    x = problems.rng(1).standard_normal(size)
+    x[2] = np.nan
+    assert np.array_equal(at_least(np, x, 0.1), np.maximum(x, 0.1), equal_nan=True)
+    assert np.array_equal(between(np, x, -0.2, 0.1), np.clip(x, -0.2, 0.1), equal_nan=True)
+    assert np.array_equal(between(np, x, x - 1, x - 0.5), x - 0.5, equal_nan=True)
+    here = x > 0
+    assert np.array_equal(put_in_place(x.copy(), here, 3.0), np.where(here, 3.0, x), equal_nan=True)
+    assert np.array_equal(put_in_place(x.copy(), here, -x), np.where(here, -x, x), equal_nan=True)

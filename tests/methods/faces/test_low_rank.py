@@ -7,7 +7,7 @@ from gross_errors import matrix, stated
 from ipds import AssumptionError, Block, Problem, solve
 from ipds.functions import L1, Huber, Rank
 from ipds.methods import AcceleratedIPDS
-from ipds.methods.faces import LowRankIPDS
+from ipds.methods.faces import LowRankIPDS, low_rank
 from ipds.methods.faces.passes import Deviations
 from ipds.theory.certificate import certify
 
@@ -29,6 +29,7 @@ def test_the_pass_is_the_reduced_problem(shape):
     kept, residual = loss.clipped(X, target, s, data)
     assert np.allclose(kept, clipped)
     assert np.isclose(residual, np.linalg.norm(target - clipped - data))
+    assert np.allclose(loss.sizes(X, target), (1.5 * np.sum(np.abs(u)), np.sum(u**2)))
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -62,6 +63,20 @@ def test_auto_recovers_a_matrix_exactly(masked):
     assert "LowRankIPDS" in result.method
     assert np.linalg.norm(result.x[0] - truth) < 1e-6 * np.linalg.norm(truth)
     assert np.linalg.matrix_rank(result.x[0], tol=1e-9 * np.linalg.norm(M)) == 3
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_the_first_point_is_shown_once_the_objective_has_settled(noise):
+    """Within about NEAR of the least value, and not long after it was that for the first time."""
+    M, _ = matrix(1, (80, 70), 3, 0.2, noise)
+    method, zero = LowRankIPDS(), tuple(np.zeros(M.shape) for _ in range(2))
+    problem = stated(M)
+    least = solve(problem, method=method, tol=1e-5).fun
+    setup, carry = method.init(problem, zero, np.zeros(M.shape))
+    carry, state = method.step(setup, carry)
+    assert state.due
+    assert np.sum(np.abs(M - state.x[0])) <= 1.002 * least
+    assert carry.steps < low_rank.STRIDE
 
 
 def test_units_change_nothing():
