@@ -33,7 +33,7 @@ FITS, CLOSER = 3, 0.5
 """Fits at most, and the factor of the gap from one to the next."""
 ROWS = 4.0
 """Root mean square of |u|/|B| where u is called zero, in units of the goal; rows are twice as large as |B|."""
-STEPS, MOST = 60, 300
+STEPS, MOST = 80, 300
 """Interior-point steps, and products for each, at most."""
 SIGMA = 0.4
 """Share of μ that a step aims at."""
