@@ -36,7 +36,7 @@ from ipds import solve
 from ipds.functions import PhaseRetrieval
 from ipds.functions.covariance import Covariance
 from ipds.methods import reweighted
-from ipds.methods.accelerated import method
+from ipds.methods.accelerated import search
 from ipds.operators import Matrix
 
 CASES: dict[str, Callable[[], problems.Case]] = {
@@ -76,11 +76,11 @@ def counted() -> Iterator[dict[str, float]]:
         found["trials"] += 1
         return try_step(*arguments)
 
-    try_step = method.try_step
+    try_step = search.try_step
     with ExitStack() as stack:
         for owner, name in PRODUCTS:
             stack.enter_context(patch.object(owner, name, product(getattr(owner, name))))
-        stack.enter_context(patch.object(method, "try_step", trial))
+        stack.enter_context(patch.object(search, "try_step", trial))
         yield found
 
 

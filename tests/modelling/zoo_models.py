@@ -6,6 +6,7 @@ Each returns the problem and the variables that stand for the blocks that the st
 from __future__ import annotations
 
 import numpy as np
+from benchmarks.statements.ordinary import Absolute
 
 from ipds import Variable, minimize
 from ipds.functions import (
@@ -24,10 +25,13 @@ from ipds.functions import (
     PCAVariance,
     Poisson,
     Rank,
+    SecondOrderCone,
     Simplex,
     Stiefel,
+    smooth,
 )
 from ipds.modelling import (
+    concatenate,
     diff,
     hinge,
     huber,
@@ -40,6 +44,7 @@ from ipds.modelling import (
     quad_form,
     quantile,
     sum_squares,
+    term,
     total_variation,
 )
 from ipds.operators import DCT, Convolution
@@ -320,8 +325,51 @@ def signs(d):
     return minimize(fit(d, x) + Binary(-1.0, 1.0)(x)), x
 
 
+def least_jerk(d):
+    p = Variable((120, 2), name="p")
+    return minimize(sum_squares(d.D @ p), [p[d.at] == d.points, p <= 12, p >= -12]), p
+
+
+def spline(d):
+    p = Variable((120, 2), name="p")
+    return minimize(sum_squares(d.D @ p), [p[d.at] == d.points]), p
+
+
+def least_trace(d):
+    w, inverse = Variable(30, name="w"), lambda w: np.linalg.inv(d.V.T @ (w[:, None] * d.V))
+    f = smooth(lambda w: np.trace(inverse(w)), lambda w: -np.sum((d.V @ inverse(w)) ** 2, axis=1))
+    return minimize(f(w) + Simplex()(w)), w
+
+
+def determinant(d):
+    w = Variable(30, name="w")
+    return minimize(-log_det((d.moments @ w).reshape((5, 5))), [w >= 0, w.sum() == 1]), w
+
+
+def robust_program(d):
+    x, rows = Variable(8, name="x"), zip(d.A, d.b, d.shapes, strict=True)
+    cones = [concatenate([(b - a @ x).reshape((1,)), M @ x]) for a, b, M in rows]
+    return minimize(sum(map(SecondOrderCone(), cones), d.c @ x), [x >= -5, x <= 5]), x
+
+
+def polynomial(d):
+    x = Variable(13, name="x")
+    return minimize(Linf(1.0)(d.A @ x - d.y)), x
+
+
+def own_penalty(d):
+    x = vector(d)
+    return minimize(fit(d, x) + term(Absolute(), x)), x
+
+
+def raw_inverse(d):
+    K = Variable((4, 4), name="K")
+    return minimize((d.S * K).sum() - log_det(K) + norm1(d.W * K)), K
+
+
 MODELS = {
     "LAD,": lad,
+    "lasso, own h": own_penalty,
     "lasso,": lasso,
     "elastic net": elastic_net,
     "NNLS": nnls,
@@ -356,7 +404,13 @@ MODELS = {
     "QP with inequalities": quadratic_program,
     "Chebyshev centre": centre,
     "entropy with moments": moments,
+    "D-optimal design, log_det": determinant,
     "D-optimal design": design,
+    "A-optimal design": least_trace,
+    "least jerk": least_jerk,
+    "spline": spline,
+    "robust LP": robust_program,
+    "polynomial": polynomial,
     "logarithms on the simplex": barrier,
     "tracking a portfolio": tracking,
     "matrix completion": completion,
@@ -364,6 +418,7 @@ MODELS = {
     "nearest correlation matrix": correlation,
     "rows shared by tasks": tasks,
     "nuclear norm regression": nuclear_regression,
+    "graphical lasso, raw units": raw_inverse,
     "graphical lasso": graphical_lasso,
     "columns that sum to zero": columns,
     "best subset": best_subset,

@@ -189,5 +189,5 @@ def put_in_place(own: Array, here: Array, x: Any) -> Array:
     """x in the places `here`, else `own`, where `own` is a temporary of the caller's: in place in NumPy."""
     if type(own) is not np.ndarray:
         return namespace(own).where(here, x, own)
-    np.putmask(own, here, x)  # a third of the time of copyto
+    np.copyto(own, x, where=here)
     return own

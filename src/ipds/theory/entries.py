@@ -25,7 +25,6 @@ from .._arrays import (
     magnitude,
     maximum_in_place,
     namespace,
-    put_in_place,
     scalar,
 )
 from ..functions import Zero
@@ -33,8 +32,8 @@ from ..operators import Identity, Operator
 from ..problem import Block
 from .slopes import Slopes, nearest
 
-PIECE = 12_288
-"""Entries of a piece: a dozen arrays of this length are held at a time, none so long that it gets pages of its own."""
+PIECE = 8192
+"""Entries of a piece: a dozen arrays of this length are held at a time."""
 VANISHING = 1e-6
 """In a block no force counts as less than this share of the largest one: some entries feel none."""
 
@@ -346,8 +345,7 @@ def over_large(number: Any, x: Array, floor: Any) -> Array:
         xp = namespace(x)
         return xp.where(x > floor, over(number, x), xp.zeros_like(x))
     least = max(floor, _tiny(np, x.dtype))
-    found = at_least(np, x, least)
-    return put_in_place(np.divide(number, found, out=found), ~(x > least), 0.0)
+    return np.divide(number, x, out=np.zeros(x.shape, x.dtype), where=x > least)
 
 
 @lru_cache(maxsize=8)
