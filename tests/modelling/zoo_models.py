@@ -6,7 +6,18 @@ Each returns the problem and the variables that stand for the blocks that the st
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.statements.ordinary import Absolute
+from zoo_models_ordinary import (
+    determinant,
+    fit,
+    least_jerk,
+    least_trace,
+    own_penalty,
+    polynomial,
+    raw_inverse,
+    robust_program,
+    spline,
+    vector,
+)
 
 from ipds import Variable, minimize
 from ipds.functions import (
@@ -25,13 +36,10 @@ from ipds.functions import (
     PCAVariance,
     Poisson,
     Rank,
-    SecondOrderCone,
     Simplex,
     Stiefel,
-    smooth,
 )
 from ipds.modelling import (
-    concatenate,
     diff,
     hinge,
     huber,
@@ -44,18 +52,9 @@ from ipds.modelling import (
     quad_form,
     quantile,
     sum_squares,
-    term,
     total_variation,
 )
 from ipds.operators import DCT, Convolution
-
-
-def fit(d, x):
-    return 0.5 * sum_squares(d.G @ x - d.y)
-
-
-def vector(d):
-    return Variable(d.G.shape[1], name="x")
 
 
 def lad(d):
@@ -323,48 +322,6 @@ def sparse_pca(d):
 def signs(d):
     x = vector(d)
     return minimize(fit(d, x) + Binary(-1.0, 1.0)(x)), x
-
-
-def least_jerk(d):
-    p = Variable((120, 2), name="p")
-    return minimize(sum_squares(d.D @ p), [p[d.at] == d.points, p <= 12, p >= -12]), p
-
-
-def spline(d):
-    p = Variable((120, 2), name="p")
-    return minimize(sum_squares(d.D @ p), [p[d.at] == d.points]), p
-
-
-def least_trace(d):
-    w, inverse = Variable(30, name="w"), lambda w: np.linalg.inv(d.V.T @ (w[:, None] * d.V))
-    f = smooth(lambda w: np.trace(inverse(w)), lambda w: -np.sum((d.V @ inverse(w)) ** 2, axis=1))
-    return minimize(f(w) + Simplex()(w)), w
-
-
-def determinant(d):
-    w = Variable(30, name="w")
-    return minimize(-log_det((d.moments @ w).reshape((5, 5))), [w >= 0, w.sum() == 1]), w
-
-
-def robust_program(d):
-    x, rows = Variable(8, name="x"), zip(d.A, d.b, d.shapes, strict=True)
-    cones = [concatenate([(b - a @ x).reshape((1,)), M @ x]) for a, b, M in rows]
-    return minimize(sum(map(SecondOrderCone(), cones), d.c @ x), [x >= -5, x <= 5]), x
-
-
-def polynomial(d):
-    x = Variable(13, name="x")
-    return minimize(Linf(1.0)(d.A @ x - d.y)), x
-
-
-def own_penalty(d):
-    x = vector(d)
-    return minimize(fit(d, x) + term(Absolute(), x)), x
-
-
-def raw_inverse(d):
-    K = Variable((4, 4), name="K")
-    return minimize((d.S * K).sum() - log_det(K) + norm1(d.W * K)), K
 
 
 MODELS = {

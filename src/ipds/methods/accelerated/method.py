@@ -248,7 +248,7 @@ class AcceleratedIPDS(Method):
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """A reduced step; at the end of a stage a dual step, or another smoothing."""
-        carry, state = self._moved(setup, carry)
+        carry, state = self._advance(setup, carry)
         assert state is not None
         return carry, state
 
@@ -256,12 +256,12 @@ class AcceleratedIPDS(Method):
         """Steps up to iteration `until`; earlier States are not made."""
         state = None
         while state is None:
-            carry, state = self._moved(setup, held.pop(), until)
+            carry, state = self._advance(setup, held.pop(), until)
             held.append(carry)
             del carry  # so that nobody else holds it while the next step runs
         return held.pop(), state
 
-    def _moved(self, setup: Setup, carry: Carry, until: int | None = None) -> tuple[Carry, State | None]:
+    def _advance(self, setup: Setup, carry: Carry, until: int | None = None) -> tuple[Carry, State | None]:
         """The carry after a step, and its State; None before iteration `until`, unless it is late."""
         R, schedule, stage, t = setup.reduced, setup.schedule, carry.stage, carry.t + 1
         s, target, incumbent = schedule.smoothing(stage), carry.target, carry.incumbent

@@ -156,14 +156,14 @@ class NewtonALM(Method):
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One round of ADMM, or one Newton step."""
-        carry = self._moved(setup, carry)
+        carry = self._advance(setup, carry)
         return carry, self._state(setup, carry)
 
     def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
         """Newton steps up to one that is worth a check."""
-        carry = self._moved(setup, held.pop())
+        carry = self._advance(setup, held.pop())
         while not (_is_due(setup, carry) or carry.t >= until or late()):
-            carry = self._moved(setup, carry)
+            carry = self._advance(setup, carry)
         return carry, self._state(setup, carry)
 
     def _state(self, setup: Setup, carry: Carry) -> State:
@@ -171,7 +171,7 @@ class NewtonALM(Method):
         due, strict = _is_due(setup, carry), setup.has_jacobian and carry.t <= STRICT
         return state_of(setup.problem, setup.form, setup.like, pair, carry.t, due, strict)
 
-    def _moved(self, setup: Setup, carry: Carry) -> Carry:
+    def _advance(self, setup: Setup, carry: Carry) -> Carry:
         take = (self._warm, self._interior, self._semismooth, self._returning)[carry.phase]
         with np.errstate(all="ignore"):  # what has overflowed is seen by its outcome
             moved = take(setup, carry)

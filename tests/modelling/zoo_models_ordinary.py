@@ -1,0 +1,60 @@
+"""The statements of benchmarks/statements/ordinary.py as models, and what all models of the zoo share."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks.statements.ordinary import Absolute
+
+from ipds import Variable, minimize
+from ipds.functions import Linf, SecondOrderCone, Simplex, smooth
+from ipds.modelling import concatenate, log_det, norm1, sum_squares, term
+
+
+def fit(d, x):
+    return 0.5 * sum_squares(d.G @ x - d.y)
+
+
+def vector(d):
+    return Variable(d.G.shape[1], name="x")
+
+
+def least_jerk(d):
+    p = Variable((120, 2), name="p")
+    return minimize(sum_squares(d.D @ p), [p[d.at] == d.points, p <= 12, p >= -12]), p
+
+
+def spline(d):
+    p = Variable((120, 2), name="p")
+    return minimize(sum_squares(d.D @ p), [p[d.at] == d.points]), p
+
+
+def least_trace(d):
+    w, inverse = Variable(30, name="w"), lambda w: np.linalg.inv(d.V.T @ (w[:, None] * d.V))
+    f = smooth(lambda w: np.trace(inverse(w)), lambda w: -np.sum((d.V @ inverse(w)) ** 2, axis=1))
+    return minimize(f(w) + Simplex()(w)), w
+
+
+def determinant(d):
+    w = Variable(30, name="w")
+    return minimize(-log_det((d.moments @ w).reshape((5, 5))), [w >= 0, w.sum() == 1]), w
+
+
+def robust_program(d):
+    x, rows = Variable(8, name="x"), zip(d.A, d.b, d.shapes, strict=True)
+    cones = [concatenate([(b - a @ x).reshape((1,)), M @ x]) for a, b, M in rows]
+    return minimize(sum(map(SecondOrderCone(), cones), d.c @ x), [x >= -5, x <= 5]), x
+
+
+def polynomial(d):
+    x = Variable(13, name="x")
+    return minimize(Linf(1.0)(d.A @ x - d.y)), x
+
+
+def own_penalty(d):
+    x = vector(d)
+    return minimize(fit(d, x) + term(Absolute(), x)), x
+
+
+def raw_inverse(d):
+    K = Variable((4, 4), name="K")
+    return minimize((d.S * K).sum() - log_det(K) + norm1(d.W * K)), K
