@@ -19,6 +19,7 @@ from ipds.functions import (
     NonzeroRows,
     Rank,
     RowCardinality,
+    Sphere,
     Stiefel,
 )
 from ipds.functions.faces import prox_point
@@ -40,6 +41,7 @@ FUNCTIONS = [
     Binary(-1.0, 2.0),
     Rank(2),
     Stiefel(),
+    Sphere(2.0),
 ]
 
 

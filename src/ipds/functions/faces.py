@@ -246,17 +246,16 @@ class Vertex(Coordinates):
         return g
 
 
-class Frame(Face):
-    """Orthonormal columns: tangent vectors d have xᵀd + dᵀx = 0."""
+class Manifold(Face):
+    """A smooth set as a whole: nothing but its `normals` directions at x is decided."""
 
-    def __init__(self, h: Nonsmooth, x: np.ndarray):
-        self.h, self.x, self.label = h, x, np.zeros(0, np.int8)
+    def __init__(self, h: Nonsmooth, x: np.ndarray, normals: int):
+        self.h, self.x, self.label, self.normals = h, x, np.zeros(0, np.int8), normals
 
     @property
     def dimension(self) -> int:
-        """nr - r(r + 1)/2."""
-        n, r = self.x.shape
-        return n * r - r * (r + 1) // 2
+        """Entries less normals."""
+        return self.x.size - self.normals
 
     def tangent(self, d: np.ndarray) -> np.ndarray:
         return np.asarray(self.h.tangent(self.x, d))

@@ -13,7 +13,7 @@ from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
 from .cones import ConvexCone
-from .faces import Frame
+from .faces import Manifold
 from .fixed_rank import FixedRank, fixed_rank
 from .jacobians import Conjugated, Spectral
 from .rescaling import one_unit, side_units, units
@@ -73,9 +73,9 @@ class Stiefel(Indicator):
         cross = x.T @ g
         return add_in_place(x @ (-0.5 * (cross + cross.T)), g)
 
-    def face(self, x: Array) -> Frame:
-        """The manifold itself."""
-        return Frame(self, x)
+    def face(self, x: Array) -> Manifold:
+        """The manifold itself: xᵀd + dᵀx = 0 are r(r + 1)/2 equations."""
+        return Manifold(self, x, x.shape[1] * (x.shape[1] + 1) // 2)
 
     def rescaled(self, d: float | Array) -> Stiefel | None:
         """Itself for d = 1, else None."""

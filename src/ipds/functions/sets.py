@@ -29,6 +29,7 @@ from .._arrays import (
 from ..operators import Operator
 from ._arguments import bound, number
 from .base import Nonsmooth
+from .faces import Manifold
 from .far import largest_entry
 from .jacobians import RankOnePerGroup
 from .kinks import Kinks
@@ -299,3 +300,7 @@ class Sphere(OfRadius):
     def tangent(self, x: Array, g: Array) -> Array:
         """Projection on the tangent space at x: g - x ⟨x, g⟩/radius²."""
         return g - x * (dot(x, g) / self.radius**2)
+
+    def face(self, x: Array) -> Manifold:
+        """The sphere itself."""
+        return Manifold(self, x, 1)
