@@ -49,6 +49,7 @@ TRIED: dict[str, tuple[Any, ...]] = {
     "method.WORTH": (1e-3, 1e-7),
     "method.SETTLED": (0.0, 1e-2, 1e-5),
     "method.AGAIN": (0.3, 1e-3),
+    "method.MIXED": (1e-3, np.inf),
     "method.ARRIVED": (1e-5, 1e-9),
     "returning.FOUND": (Trust(0.5, 0.3, 0, 4), Trust(0.01, 0.3, 0, 4), Trust(0.1, 1.0, 0, 10)),
     "returning.REGULAR": (1e6, 1e10),
