@@ -21,6 +21,7 @@ from ipds.functions import (
     Cardinality,
     LeastSquares,
     PCAVariance,
+    PhaseRetrieval,
     Quadratic,
     Stiefel,
     smooth,
@@ -226,6 +227,21 @@ def subspace_data(d: int, c: int, inliers: int, outliers: int, seed: int) -> tup
     Q = np.linalg.qr(g.standard_normal((d, d)))[0]
     G = np.vstack([g.standard_normal((inliers, d - c)) @ Q[:, c:].T, g.standard_normal((outliers, d))])
     return G / np.linalg.norm(G, axis=1, keepdims=True), Q[:, :c]
+
+
+def phase_data(
+    seed: int, d: int = 24, m: int = 80, k: int = 4, r: int = 6
+) -> tuple[PhaseRetrieval, np.ndarray, np.ndarray]:
+    """f of a sparse signal's noisy squares, D of D x ≥ 0 with half of the rows active, and a start near the signal."""
+    g = np.random.default_rng([5, seed])
+    G, x = g.standard_normal((m, d)), np.zeros(d)
+    x[g.choice(d, k, replace=False)] = g.choice([-1, 1], k) * (0.5 + np.abs(g.standard_normal(k)))
+    x /= np.linalg.norm(x)
+    D = g.standard_normal((r, d)) / np.sqrt(d)
+    D[: r // 2] -= np.outer(D[: r // 2] @ x, x)
+    D[r // 2 :] *= np.sign(D[r // 2 :] @ x)[:, None]
+    f = PhaseRetrieval(G, (G @ x) ** 2 + 0.01 * g.standard_normal(m))
+    return f, D, x + 0.2 * g.standard_normal(d)
 
 
 def lowrank_data(n: int, r: int, wrong: float, observed: float, seed: int) -> tuple[np.ndarray, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy
 
 from ._arrays import (
@@ -303,6 +304,12 @@ def examines(examine: Callable[[Problem, float], Assumptions]) -> Callable[[Prob
     """Let `Problem.check` call this function: what it knows of theorems and methods stands above problems."""
     _examiners.append(examine)
     return examine
+
+
+def split_blocks(y: np.ndarray, shapes: Sequence[Shape]) -> list[np.ndarray]:
+    """The blocks of these shapes that one vector holds, one after the other."""
+    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+    return [part.reshape(shape) for part, shape in zip(np.split(y, ends), shapes, strict=True)]
 
 
 def sum_products(products: Sequence[Array], b: Any) -> Array:

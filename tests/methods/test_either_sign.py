@@ -4,23 +4,17 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
-from ipds.functions import L1, NonNegative, PhaseRetrieval
+from ipds.functions import L1, NonNegative
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.either_sign import CHOICE, SHORT, EitherSign, is_one_sided
+from problems import phase_data
 
 
-def phase(seed, sign=1.0, d=24, m=80, k=4, r=6):
+def phase(seed, sign=1.0):
     """A sparse signal from squares of noisy measurements, with D x ≥ 0 last; a start near it or its negative."""
-    rng = np.random.default_rng([5, seed])
-    G, x = rng.standard_normal((m, d)), np.zeros(d)
-    x[rng.choice(d, k, replace=False)] = rng.choice([-1, 1], k) * (0.5 + np.abs(rng.standard_normal(k)))
-    x /= np.linalg.norm(x)
-    D = rng.standard_normal((r, d)) / np.sqrt(d)
-    D[: r // 2] -= np.outer(D[: r // 2] @ x, x)
-    D[r // 2 :] *= np.sign(D[r // 2 :] @ x)[:, None]
-    f = PhaseRetrieval(G, (G @ x) ** 2 + 0.01 * rng.standard_normal(m))
-    problem = Problem([Block(f=f, h=L1(0.01 * m), A=-D, shape=d), Block(h=NonNegative(), shape=r)])
-    start = sign * (x + 0.2 * rng.standard_normal(d))
+    f, D, start = phase_data(seed)
+    problem = Problem([Block(f=f, h=L1(0.8), A=-D, shape=24), Block(h=NonNegative(), shape=6)])
+    start = sign * start
     return problem, (start, np.maximum(D @ start, 0))
 
 

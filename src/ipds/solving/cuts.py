@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..functions import Binary, KBinary, Nonsmooth
-from ..problem import Problem
+from ..problem import Problem, split_blocks
 from ..theory.fixed import is_convex
 from .relaxing import hull, relaxed
 
@@ -109,9 +109,7 @@ def _cut(problem: Problem, at: list[int], answer: Result) -> Cut:
 
 def _split(problem: Problem, at: list[int], y: np.ndarray) -> list[np.ndarray]:
     """The blocks of one vector."""
-    shapes = [problem.blocks[i].shape for i in at]
-    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
-    return [part.reshape(shape) for part, shape in zip(np.split(y, ends), shapes, strict=True)]
+    return split_blocks(y, [problem.blocks[i].shape for i in at])
 
 
 def _around(problem: Problem, at: list[int], y: np.ndarray) -> Iterator[list[np.ndarray]]:

@@ -31,7 +31,11 @@ def entries(problem: Problem) -> int:
 
 def relaxed(problem: Problem, instead: Instead) -> Problem | None:
     """The problem with `instead(h)` for every h that has one; None where none has, or an h is not convex then."""
-    others = [instead(block.h) for block in problem.blocks]
+    return _with(problem, [instead(block.h) for block in problem.blocks])
+
+
+def _with(problem: Problem, others: Sequence[Nonsmooth | None]) -> Problem | None:
+    """The problem with these in the place of the h, where there are any; None as in `relaxed`."""
     if not any(others):
         return None
     blocks = [
@@ -43,7 +47,10 @@ def relaxed(problem: Problem, instead: Instead) -> Problem | None:
 
 def convex(problem: Problem, instead: Instead) -> Problem | None:
     """The same, None where an f is not convex, either."""
-    changed = relaxed(problem, instead)
+    return _convex(relaxed(problem, instead))
+
+
+def _convex(changed: Problem | None) -> Problem | None:
     return changed if changed is not None and is_convex(changed) else None
 
 
@@ -62,16 +69,15 @@ def as_l1(h: Any) -> Nonsmooth | None:
 def reweighted(problem: Problem, x: Sequence[np.ndarray]) -> Problem | None:
     """The problem with weighted `L1` in the place of concave penalties: entries that are large in x count less.
 
-    None where that is not convex. Candès, Wakin & Boyd, Enhancing sparsity by reweighted ℓ1 minimization, J. Fourier
-    Anal. Appl. 14 (2008).
+    None where there is none, or that is not convex. Candès, Wakin & Boyd, Enhancing sparsity by reweighted ℓ1
+    minimization, J. Fourier Anal. Appl. 14 (2008).
     """
-    blocks = []
-    for block, A, xi in zip(problem.blocks, problem.operators, x, strict=True):
+    others = []
+    for block, xi in zip(problem.blocks, x, strict=True):
         own, size = as_l1(block.h), FADED * float(np.max(np.abs(xi), initial=0.0))
-        weighted = own if own is None or size == 0 else L1(own.lam * size / (np.abs(xi) + size))  # type: ignore[attr-defined]
-        blocks.append(Block(f=block.f, h=weighted or block.h, A=A, shape=block.shape))
-    made = Problem(blocks, problem.b)
-    return made if is_convex(made) else None
+        weighted = own is not None and size > 0
+        others.append(L1(own.lam * size / (np.abs(xi) + size)) if weighted else own)  # type: ignore[union-attr]
+    return _convex(_with(problem, others))
 
 
 def eased(h: Any) -> Nonsmooth | None:

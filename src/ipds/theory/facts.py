@@ -24,7 +24,7 @@ from ..functions import (
     Zero,
 )
 from ..operators import Identity, Operator
-from ..problem import Block, Problem
+from ..problem import Block, Problem, split_blocks
 from .floors import falling_block
 from .structure import eliminable, solvable
 
@@ -159,14 +159,11 @@ def is_scaled_identity(op: Operator) -> bool:
 def _in_image(indices: Sequence[int], problem: Problem, y: np.ndarray) -> bool:
     """Whether y = Σ A_i x_i has a solution over the blocks `indices`, by LSMR."""
     blocks, ops = [problem.blocks[i] for i in indices], [problem.operators[i] for i in indices]
-    cuts = np.cumsum([math.prod(block.shape) for block in blocks])
+    unknowns = sum(math.prod(block.shape) for block in blocks)
 
     def apply(v: np.ndarray) -> np.ndarray:
-        parts = np.split(v, cuts[:-1])
-        products = [
-            to_numpy(op.apply(part.reshape(block.shape)))
-            for op, block, part in zip(ops, blocks, parts, strict=True)
-        ]
+        parts = split_blocks(v, [block.shape for block in blocks])
+        products = [to_numpy(op.apply(part)) for op, part in zip(ops, parts, strict=True)]
         return sum(products[1:], products[0]).reshape(-1)
 
     def adjoint(v: np.ndarray) -> np.ndarray:
@@ -177,9 +174,9 @@ def _in_image(indices: Sequence[int], problem: Problem, y: np.ndarray) -> bool:
     if size == 0:
         return True
     stacked = scipy.sparse.linalg.LinearOperator(
-        (flat.size, int(cuts[-1])), matvec=apply, rmatvec=adjoint, dtype=float
+        (flat.size, unknowns), matvec=apply, rmatvec=adjoint, dtype=float
     )
     solution = scipy.sparse.linalg.lsmr(
-        stacked, flat, atol=1e-13, btol=1e-13, conlim=0, maxiter=min(2000, 10 * int(cuts[-1]))
+        stacked, flat, atol=1e-13, btol=1e-13, conlim=0, maxiter=min(2000, 10 * unknowns)
     )[0]
     return bool(np.linalg.norm(apply(solution) - flat) <= 1e-8 * size)

@@ -20,7 +20,6 @@ from ipds.functions import (
     LogisticLoss,
     NonNegative,
     NonzeroRows,
-    PhaseRetrieval,
     Quadratic,
     Quantile,
 )
@@ -31,6 +30,7 @@ from ipds.methods.faces.pivots import least_deviations, reweighted
 from ipds.methods.faces.restricted import Restricted
 from ipds.methods.reordered import Reordered
 from ipds.theory.certificate import certify
+from problems import phase_data
 
 AUTO = OnFaces(AcceleratedIPDS())
 
@@ -169,18 +169,10 @@ def test_least_squares_and_rows_of_a_matrix():
     assert result.certificate.relative <= 1e-10
 
 
-def phase(seed, d=24, m=80, k=4, r=6):
+def phase(seed):
     """A sparse signal from squares of noisy measurements, with D x ≥ 0; half of these rows are active."""
-    rng = np.random.default_rng([5, seed])
-    G, x = rng.standard_normal((m, d)), np.zeros(d)
-    x[rng.choice(d, k, replace=False)] = rng.choice([-1, 1], k) * (0.5 + np.abs(rng.standard_normal(k)))
-    x /= np.linalg.norm(x)
-    D = rng.standard_normal((r, d)) / np.sqrt(d)
-    D[: r // 2] -= np.outer(D[: r // 2] @ x, x)
-    D[r // 2 :] *= np.sign(D[r // 2 :] @ x)[:, None]
-    f = PhaseRetrieval(G, (G @ x) ** 2 + 0.01 * rng.standard_normal(m))
-    blocks = [Block(h=NonNegative(), shape=r), Block(f=f, h=L1(0.01 * m), A=-D, shape=d)]
-    start = x + 0.2 * rng.standard_normal(d)
+    f, D, start = phase_data(seed)
+    blocks = [Block(h=NonNegative(), shape=6), Block(f=f, h=L1(0.8), A=-D, shape=24)]
     return Problem(blocks), [np.maximum(D @ start, 0), start]
 
 

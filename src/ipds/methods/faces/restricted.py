@@ -20,7 +20,7 @@ from ...functions import Zero
 from ...functions.composed import total
 from ...functions.faces import Coordinates, Support, prox_point
 from ...operators import Operator
-from ...problem import Block, Problem
+from ...problem import Block, Problem, split_blocks
 from ...theory.certificate import certify, subgradient
 from ...theory.objective import objective
 from ...theory.state import State, prox_step
@@ -162,9 +162,7 @@ class Restricted:
 
     def split(self, y: np.ndarray) -> list[np.ndarray]:
         """The blocks but the last, of one vector."""
-        shapes = [block.shape for block in self.problem.blocks[:-1]]
-        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
-        return [part.reshape(shape) for part, shape in zip(np.split(y, ends), shapes, strict=True)]
+        return split_blocks(y, [block.shape for block in self.problem.blocks[:-1]])
 
     def gradient(self, y: np.ndarray) -> np.ndarray:
         """∇F, F the sum of the f of `problem`."""
