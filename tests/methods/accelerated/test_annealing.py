@@ -28,7 +28,9 @@ from ipds.methods.accelerated.annealing import (
     Stage,
     Turn,
     first_weights,
+    kink_width,
     lighten,
+    restore_zeros,
 )
 from ipds.methods.accelerated.method import SMOOTHER
 from ipds.methods.accelerated.reduced import eliminate, evaluate
@@ -219,3 +221,41 @@ def test_annealing_waits_for_dual_steps_as_long_as_they_promise(left, begin):
     plan, now = schedule(), stage(relative=left, rounds=5)
     assert plan.turn(now, begin - 1) is Turn.SHARPEN
     assert plan.turn(now, begin) is Turn.ANNEAL
+
+
+def test_kinks_are_as_wide_as_the_block_in_units_of_its_slope():
+    problem = Problem(
+        [Block(A=-1.0, shape=4), Block(h=L1(3.0), shape=4), Block(h=Stiefel(), shape=(4,) * 1 + (1,))][:2]
+    )
+    x0 = np.zeros(4), np.full(4, 5.0)
+    assert kink_width(problem, 1, x0) == pytest.approx(10.0 / (3.0 * 2.0))
+    assert kink_width(problem, 0, x0) == np.inf  # no h
+
+
+def test_a_restored_point_has_the_zeros_of_x_breve_nearly_and_values_of_its_own():
+    rng = np.random.default_rng(5)
+    A = np.diag(np.arange(1.0, 9.0))
+    f = smooth(lambda V: -0.5 * float(np.vdot(V, A @ V)), lambda V: -A @ V, lipschitz=8.0)
+    for own, other in ((f, None), (None, f)):
+        blocks = [
+            Block(f=own, h=Stiefel(), A=-2.0, shape=(8, 2)),
+            Block(f=other, h=L1(0.5), A=1.0, shape=(8, 2)),
+        ]
+        R = eliminate(Problem(blocks, 0.0), 1)
+        x = Stiefel().prox(rng.standard_normal((8, 2)), 1.0)
+        point = evaluate(R, (x,), np.zeros((8, 2)), 0.5)
+        found = restore_zeros(R, point)
+        (y,) = found.x
+        np.testing.assert_allclose(y.T @ y, np.eye(2), atol=1e-12)
+        np.testing.assert_allclose(y, Stiefel().prox(point.x_breve, 1.0))
+        assert np.linalg.norm(2 * y - point.x_breve) < np.linalg.norm(2 * x - point.x_breve)
+        assert sum(found.place.f) + found.place.f_j == pytest.approx(f(y) if other is None else f(2 * y))
+        np.testing.assert_allclose(
+            found.z - point.z, 0.0 if other is None else found.place.force - point.place.force
+        )
+
+
+def test_points_of_other_sets_are_not_restored():
+    R = eliminate(Problem([Block(h=Box(-1.0, 1.0), A=-1.0, shape=3), Block(h=L1(0.5), shape=3)]), 1)
+    point = evaluate(R, (np.ones(3),), np.zeros(3), 0.5)
+    assert restore_zeros(R, point) is point

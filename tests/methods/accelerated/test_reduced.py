@@ -11,24 +11,22 @@ import pytest
 
 from ipds import Block, Problem
 from ipds.functions import L1, L21, Box, LeastSquares, Linear, Quadratic, Sphere, Stiefel, smooth
+from ipds.methods.accelerated.annealing import feasible_value
 from ipds.methods.accelerated.reduced import (
     adjoints,
     block_from_equation,
-    curvatures,
     dual_step_norms,
     eliminate,
     evaluate,
     exact,
-    feasible_value,
     insert,
-    kink_width,
     known_at,
     locate,
     resmooth,
+    snapshot,
     total,
     without,
 )
-from ipds.methods.accelerated.states import restored, snapshot
 from ipds.operators import DCT, Identity
 from ipds.theory.structure import eliminable
 
@@ -211,25 +209,6 @@ def test_the_feasible_value_and_the_snapshot_are_those_of_the_problem_as_stated(
             np.testing.assert_allclose(state.gradients[i], block.f.grad(x[i]))
 
 
-def test_curvatures_bound_the_change_of_the_gradient_of_a_quadratic():
-    H = np.diag([1.0, 50.0])
-    problem = Problem([Block(f=Quadratic(H, np.ones(2)), A=3.0, shape=2), Block(h=L1(1.0), A=2.0, shape=2)])
-    R = eliminate(problem, 1)
-    point = evaluate(R, (np.array([1.0, 2.0]),), np.zeros(2), 0.25)
-    (found,) = curvatures(R, point, 0.25, 0.0)
-    assert found == pytest.approx(problem.blocks[0].f.lipschitz + 9 / 4 / 0.25)
-    assert curvatures(R, point, 0.25, 2.0)[0] == pytest.approx(found + 2.0 * 9 / 4)
-
-
-def test_kinks_are_as_wide_as_the_block_in_units_of_its_slope():
-    problem = Problem(
-        [Block(A=-1.0, shape=4), Block(h=L1(3.0), shape=4), Block(h=Stiefel(), shape=(4,) * 1 + (1,))][:2]
-    )
-    x0 = np.zeros(4), np.full(4, 5.0)
-    assert kink_width(problem, 1, x0) == pytest.approx(10.0 / (3.0 * 2.0))
-    assert kink_width(problem, 0, x0) == np.inf  # no h
-
-
 def test_a_reduced_problem_is_made_once_and_let_go_with_its_problem():
     problem, *_ = three_blocks()
     R = eliminate(problem, 2)
@@ -268,35 +247,6 @@ def test_a_free_block_is_passed_over(A):
         np.testing.assert_allclose(mine, theirs, atol=1e-13)
     assert [a is None for a in quick.adjoints_z] == [a is None for a in long.adjoints_z]
     assert not R.softened.is_free
-
-
-def test_a_restored_point_has_the_zeros_of_x_breve_nearly_and_values_of_its_own():
-    rng = np.random.default_rng(5)
-    A = np.diag(np.arange(1.0, 9.0))
-    f = smooth(lambda V: -0.5 * float(np.vdot(V, A @ V)), lambda V: -A @ V, lipschitz=8.0)
-    for own, other in ((f, None), (None, f)):
-        blocks = [
-            Block(f=own, h=Stiefel(), A=-2.0, shape=(8, 2)),
-            Block(f=other, h=L1(0.5), A=1.0, shape=(8, 2)),
-        ]
-        R = eliminate(Problem(blocks, 0.0), 1)
-        x = Stiefel().prox(rng.standard_normal((8, 2)), 1.0)
-        point = evaluate(R, (x,), np.zeros((8, 2)), 0.5)
-        found = restored(R, point)
-        (y,) = found.x
-        np.testing.assert_allclose(y.T @ y, np.eye(2), atol=1e-12)
-        np.testing.assert_allclose(y, Stiefel().prox(point.x_breve, 1.0))
-        assert np.linalg.norm(2 * y - point.x_breve) < np.linalg.norm(2 * x - point.x_breve)
-        assert sum(found.place.f) + found.place.f_j == pytest.approx(f(y) if other is None else f(2 * y))
-        np.testing.assert_allclose(
-            found.z - point.z, 0.0 if other is None else found.place.force - point.place.force
-        )
-
-
-def test_points_of_other_sets_are_not_restored():
-    R = eliminate(Problem([Block(h=Box(-1.0, 1.0), A=-1.0, shape=3), Block(h=L1(0.5), shape=3)]), 1)
-    point = evaluate(R, (np.ones(3),), np.zeros(3), 0.5)
-    assert restored(R, point) is point
 
 
 def test_values_near_a_point_are_bounded_and_made_exact_where_asked():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem
-from ipds.functions import L1, LeastSquares, Stiefel
+from ipds.functions import L1, LeastSquares, Quadratic, Stiefel
 from ipds.methods.accelerated.reduced import eliminate, evaluate, known_at
 from ipds.methods.accelerated.search import (
     SHORTEST,
@@ -16,6 +16,7 @@ from ipds.methods.accelerated.search import (
     Reference,
     backtrack,
     barzilai_borwein,
+    curvatures,
     next_length,
     try_step,
 )
@@ -132,3 +133,13 @@ def test_what_a_tried_step_measures_is_what_its_arrays_say(weight):
     assert measures.dg_dg == pytest.approx(sum(np.sum(b * b) * t for _, b, t in pairs))
     left = point.gradient[0] + (v[0] - point.x[0]) / steps[0], point.gradient[1]
     assert math.sqrt(measures.stationarity_square) == pytest.approx(math.hypot(*map(np.linalg.norm, left)))
+
+
+def test_curvatures_bound_the_change_of_the_gradient_of_a_quadratic():
+    H = np.diag([1.0, 50.0])
+    problem = Problem([Block(f=Quadratic(H, np.ones(2)), A=3.0, shape=2), Block(h=L1(1.0), A=2.0, shape=2)])
+    R = eliminate(problem, 1)
+    point = evaluate(R, (np.array([1.0, 2.0]),), np.zeros(2), 0.25)
+    (found,) = curvatures(R, point, 0.25, 0.0)
+    assert found == pytest.approx(problem.blocks[0].f.lipschitz + 9 / 4 / 0.25)
+    assert curvatures(R, point, 0.25, 2.0)[0] == pytest.approx(found + 2.0 * 9 / 4)

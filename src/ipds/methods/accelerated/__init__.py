@@ -1,7 +1,7 @@
 """The accelerated method: first-order steps on the problem with one block eliminated.
 
-`method` is the method; `reduced` is that problem, `search` has the lengths of its steps, and `annealing` says what it
-is smoothed by.
+Read `method` first: reduced step, dual step, growth of β. `reduced` is that problem and its way back to the one as
+stated, `annealing` says what it is smoothed by and for how long, and `search` how long its steps are.
 """
 
 from .method import AcceleratedIPDS

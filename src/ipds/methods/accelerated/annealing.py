@@ -19,7 +19,10 @@ from enum import Enum
 from typing import NamedTuple
 
 from ..._arrays import norm
-from .reduced import Arrays, Point, ReducedProblem
+from ...operators import Identity
+from ...problem import Problem
+from ..base import size_of_block
+from .reduced import Arrays, Place, Point, ReducedProblem, block_from_equation, full_multiplier, locate
 
 
 class Cycle(NamedTuple):
@@ -246,3 +249,29 @@ def first_weights(R: ReducedProblem, point: Point) -> tuple[float, ...]:
                 weight = 0.0  # h_i has its minimum elsewhere than at 0
         weights.append(max(1.0, HEAVY * weight))
     return tuple(weights)
+
+
+def kink_width(problem: Problem, j: int, x0: Arrays) -> float:
+    """‖x_j‖/C_h, the smoothing at which the kinks of h_j are as wide as its arguments; inf where h_j has none."""
+    block = problem.blocks[j]
+    size, steepest = size_of_block(problem, j, x0), block.h.lipschitz(block.shape)
+    return size / steepest if 0 < steepest < math.inf and size > 0 else math.inf
+
+
+def feasible_value(R: ReducedProblem, place: Place) -> float:
+    """The objective at the feasible point with x_j = y(x), where the f_i are values."""
+    others = [block.h(xi) for block, xi in zip(R.blocks, place.x, strict=True) if not block.h.is_set]
+    return float(sum(place.f) + place.f_j + sum(others) + R.h(block_from_equation(R, place)))
+
+
+def restore_zeros(R: ReducedProblem, point: Point) -> Point:
+    """The point with the x_i that x̆ asks for: on a manifold, nearest to A_i⁻¹(b - A_j x̆); as it was elsewhere.
+
+    Where h_j is smoothed, x_i has many small entries in place of zeros; this one has those of x̆, nearly.
+    """
+    (block, *more), (op, *_) = R.blocks, R.operators
+    if more or not block.h.is_manifold or not isinstance(op, Identity) or op.scale == 0:
+        return point
+    x = block.h.prox((R.b - R.A.apply(point.x_breve)) * (1 / op.scale), 1.0)
+    place = locate(R, (x,))
+    return point._replace(place=place, z=full_multiplier(point.reduced_multiplier, place.force))

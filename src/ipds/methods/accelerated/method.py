@@ -7,7 +7,7 @@ The reduced problem min Φ(x) + Σ h_i(x_i) is that of `reduced.py`; `search.py`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..._arrays import Array, fetch, magnitude, norm, precision
@@ -29,8 +29,11 @@ from .annealing import (
     Schedule,
     Stage,
     Turn,
+    feasible_value,
     first_weights,
+    kink_width,
     lighten,
+    restore_zeros,
 )
 from .reduced import (
     Arrays,
@@ -39,21 +42,18 @@ from .reduced import (
     Place,
     ReducedProblem,
     adjoints,
-    curvatures,
     dual_step_norms,
     eliminate,
     evaluate,
     exact,
-    feasible_value,
-    kink_width,
     known_at,
     locate,
     resmooth,
+    snapshot,
     value_at,
     without,
 )
-from .search import ROUNDING, SHORTEST, Reference, Search, reduced_step, span
-from .states import restored, snapshot
+from .search import ROUNDING, SHORTEST, Reference, Search, curvatures, reduced_step, span
 
 SHARP_START, SHARP_GROWTH, SHARP_FAR = 5.0, 2.0, 0.05
 """First penalty (in units of C_h/‖x_j‖), growth, and the residual above which it grows at every dual step, where no
@@ -284,10 +284,13 @@ class AcceleratedIPDS(Method):
             point = resmooth(R, point.place, target, s, stage.weights)._replace(gradient=())
         state = None
         if is_shown:
-            flags = schedule.is_settled(stage), schedule.is_transient(stage), stage.exhausted, leaves
-            shown = restored(R, point) if schedule.is_transient(stage) else point
-            state = snapshot(
-                t, R, shown, prox_points, s, stage.beta, stage.mu, *flags, bounded=shown is point
+            shown = restore_zeros(R, point) if schedule.is_transient(stage) else point
+            state = replace(
+                snapshot(t, R, shown, prox_points, s, stage.beta, stage.mu, bounded=shown is point),
+                settled=schedule.is_settled(stage),
+                transient=schedule.is_transient(stage),
+                exhausted=stage.exhausted,
+                due=leaves,
             )
             del shown
         if math.isinf(incumbent.value) and not stage.heavy:

@@ -32,7 +32,6 @@ from ..._arrays import (
     dot,
     fetch,
     magnitude,
-    norm,
     scaled_difference,
     subtract_in_place,
 )
@@ -41,7 +40,8 @@ from ...functions import Box, Nonsmooth, Smooth, Zero
 from ...operators import Identity, Operator
 from ...operators.absolute import absolute
 from ...problem import Block, Problem, sum_products
-from ..base import product_unless_identity, size_of_block
+from ...theory.state import State
+from ..base import product_unless_identity
 
 Arrays = tuple[Array, ...]
 
@@ -284,25 +284,24 @@ def value_and_gradient(f: Smooth | None, x: Array) -> tuple[Any, Array | None]:
     return (0.0, None) if f is None else f.value_and_grad(x)
 
 
+def bounds_values(block: Block) -> bool:
+    """Whether f_i is bounded from above near a point where it is known, because its values cost extra."""
+    return block.f is not None and block.f.bounds_values
+
+
 def known_at(R: ReducedProblem, place: Place) -> Known:
     """What a place tells of values nearby."""
-    slopes = [
-        df if block.f is not None and block.f.bounds_values else None
-        for block, df in zip(R.blocks, place.gradients, strict=True)
-    ]
-    return Known(place.x, place.f, tuple(slopes))
+    pairs = zip(R.blocks, place.gradients, strict=True)
+    return Known(place.x, place.f, tuple([df if bounds_values(block) else None for block, df in pairs]))
 
 
 def exact(R: ReducedProblem, point: Point) -> Point:
     """The point with the values of the f_i in place of their bounds."""
     place = point.place
-    values = [
-        block.f(xi) if block.f is not None and block.f.bounds_values else fi
-        for block, xi, fi in zip(R.blocks, place.x, place.f, strict=True)
-    ]
-    return point._replace(
-        place=place._replace(f=tuple(values)), value=point.value + sum(values) - sum(place.f)
-    )
+    three = zip(R.blocks, place.x, place.f, strict=True)
+    values = [block.f(xi) if bounds_values(block) else fi for block, xi, fi in three]  # type: ignore[misc]
+    value = point.value + sum(values) - sum(place.f)
+    return point._replace(place=place._replace(f=tuple(values)), value=value)
 
 
 def tangent(block: Block, x: Array, g: Array) -> Array:
@@ -325,12 +324,6 @@ def adjoints(R: ReducedProblem, z: Array, known: Sequence[Array | None]) -> Arra
     """A_iᵀz, where they are not known."""
     pairs = zip(R.operators, known, strict=True)
     return tuple([op.adjoint(z) if adjoint_z is None else adjoint_z for op, adjoint_z in pairs])
-
-
-def feasible_value(R: ReducedProblem, place: Place) -> float:
-    """The objective at the feasible point with x_j = y(x), where the f_i are values."""
-    others = [block.h(xi) for block, xi in zip(R.blocks, place.x, strict=True) if not block.h.is_set]
-    return float(sum(place.f) + place.f_j + sum(others) + R.h(block_from_equation(R, place)))
 
 
 class DualStepNorms(NamedTuple):
@@ -359,34 +352,38 @@ def _dual_step_norms(R: ReducedProblem, point: Point) -> tuple[Any, ...]:
     return (*norms, *map(magnitude, adjoints(R, point.z, point.adjoints_z)))
 
 
-def curvatures(R: ReducedProblem, point: Point, s: float, bend: float) -> list[float]:
-    """Curvature of Φ in every block along its own gradient; the envelope counts with its largest, 1/s, f_j with `bend`.
+def snapshot(
+    t: int,
+    R: ReducedProblem,
+    point: Point,
+    prox_points: Sequence[tuple[Array | None, Any]],
+    s: float,
+    beta: float,
+    mu: float,
+    *,
+    bounded: bool = False,
+) -> State:
+    """The State of a point, block j put back; x̆ is a prox with step s.
 
-    A block whose gradient vanishes is probed along its own x_i, or along ones.
+    `bounded` says that the f_i of the place may be bounds, which no State has.
     """
-    found = []
-    for block, op, xi, gi, df in zip(
-        R.blocks, R.operators, point.x, point.gradient, point.place.gradients, strict=True
-    ):
-        size = norm(xi)
-        d = gi if norm(gi) > 0 else xi if size > 0 else xi + 1.0
-        length = norm(d)
-        gain = (norm(op.apply(d)) / length) ** 2 / R.c**2
-        curvature = gain * (1 / s + bend)
-        if block.f is not None and block.f.lipschitz is not None:
-            curvature += block.f.lipschitz
-        elif block.f is not None:
-            step = 1e-6 * (size or 1.0) / length
-            curvature += norm(block.f.grad(xi - step * d) - df) / (step * length)
-        found.append(curvature)
-    return found
-
-
-def kink_width(problem: Problem, j: int, x0: Arrays) -> float:
-    """‖x_j‖/C_h, the smoothing at which the kinks of h_j are as wide as its arguments; inf where h_j has none."""
-    block = problem.blocks[j]
-    size, steepest = size_of_block(problem, j, x0), block.h.lipschitz(block.shape)
-    return size / steepest if 0 < steepest < math.inf and size > 0 else math.inf
+    place, j, u = point.place, R.j, None
+    if place.force is not None or R.moved is not None:  # else z tells the prox point of x̆
+        u = add_scaled(point.x_breve, -s, R.A.adjoint(point.reduced_multiplier))
+    x, products = insert(place.x, j, point.x_breve), insert(place.products, j, None)
+    points = insert(tuple(prox_points), j, (u, s))
+    state = State(t, x, point.x_breve, point.z, beta, mu, products, points, last=j)
+    if R.moved is not None:  # z = z⁺ - A_j⁻ᵀ∇f_j(y), and no gradient is that of an f_i alone
+        slope = R.moved.grad(block_from_equation(R, place))
+        return replace(state, z=point.z + R.force(1.0 * slope))  # of a copy: the slope is f_j's own
+    pairs = zip(R.blocks, place.f, strict=True)
+    values = tuple([None if bounded and bounds_values(block) else fi for block, fi in pairs])
+    return replace(
+        state,
+        gradients=insert(place.gradients, j, None),
+        adjoints=insert(point.adjoints_z, j, None),
+        values=insert(values, j, 0.0 if R.f is None else None),
+    )
 
 
 def without(items: tuple[Any, ...], j: int) -> tuple[Any, ...]:

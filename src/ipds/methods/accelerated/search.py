@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..._arrays import Array, add_scaled, dot, fetch, greatest, products_of_differences
+from ..._arrays import Array, add_scaled, dot, fetch, greatest, norm, products_of_differences
 from ..._arrays.compiling import pure
 from ..deadline import raise_if_late
 from .reduced import Arrays, Known, Point, ReducedProblem, evaluate, exact
@@ -213,3 +213,26 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
         search = Search(shorter(alpha), usual, reference, inner + 1)
     prox_points = tuple([(vi, step * weight) for vi, step, weight in zip(v, steps, weights, strict=True)])
     return Move(point, prox_points, warm, search, math.sqrt(measures.stationarity_square))
+
+
+def curvatures(R: ReducedProblem, point: Point, s: float, bend: float) -> list[float]:
+    """Curvature of Φ in every block along its own gradient; the envelope counts with its largest, 1/s, f_j with `bend`.
+
+    A block whose gradient vanishes is probed along its own x_i, or along ones.
+    """
+    found = []
+    for block, op, xi, gi, df in zip(
+        R.blocks, R.operators, point.x, point.gradient, point.place.gradients, strict=True
+    ):
+        size = norm(xi)
+        d = gi if norm(gi) > 0 else xi if size > 0 else xi + 1.0
+        length = norm(d)
+        gain = (norm(op.apply(d)) / length) ** 2 / R.c**2
+        curvature = gain * (1 / s + bend)
+        if block.f is not None and block.f.lipschitz is not None:
+            curvature += block.f.lipschitz
+        elif block.f is not None:
+            step = 1e-6 * (size or 1.0) / length
+            curvature += norm(block.f.grad(xi - step * d) - df) / (step * length)
+        found.append(curvature)
+    return found

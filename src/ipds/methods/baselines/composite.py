@@ -21,7 +21,8 @@ from ...functions import Composed, SmoothSum, Zero
 from ...operators import Identity, Scaled
 from ...problem import Block, Problem
 from ...theory.structure import solvable
-from ..accelerated.reduced import Arrays, ReducedProblem, eliminate, kink_width, without
+from ..accelerated.annealing import kink_width
+from ..accelerated.reduced import Arrays, ReducedProblem, eliminate, without
 from ..base import lipschitz_at
 
 RULES = ("published", "tuned")

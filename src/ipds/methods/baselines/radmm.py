@@ -12,11 +12,11 @@ from ..accelerated.reduced import (
     ReducedProblem,
     adjoints,
     evaluate,
+    snapshot,
     tangent,
     total,
     without,
 )
-from ..accelerated.states import snapshot
 from ..base import Method, require_positive
 from .composite import composite, descend, lipschitz, require_gradient, require_rule, slope
 

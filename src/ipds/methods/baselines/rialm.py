@@ -15,11 +15,11 @@ from ..accelerated.reduced import (
     ReducedProblem,
     evaluate,
     resmooth,
+    snapshot,
     total,
     without,
 )
 from ..accelerated.search import Reference, barzilai_borwein
-from ..accelerated.states import snapshot
 from ..base import Method, require_positive
 from .composite import composite, descend, length, lipschitz, slope, square
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from ..._arrays import Array
 from ...problem import Problem
 from ...theory.state import State
-from ..accelerated.reduced import Arrays, Place, ReducedProblem, evaluate, resmooth, without
-from ..accelerated.states import snapshot
+from ..accelerated.reduced import Arrays, Place, ReducedProblem, evaluate, resmooth, snapshot, without
 from ..base import Method, require_positive
 from .composite import composite, descend, lipschitz, require_rule, slope, unit
 

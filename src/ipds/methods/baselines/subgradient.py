@@ -15,10 +15,10 @@ from ..accelerated.reduced import (
     ReducedProblem,
     block_from_equation,
     evaluate,
+    snapshot,
     tangent,
     without,
 )
-from ..accelerated.states import snapshot
 from ..base import Method, require_positive
 from .composite import composite, descend, length, require_gradient, require_rule, unit
 
