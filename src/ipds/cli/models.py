@@ -104,6 +104,8 @@ STANDARDIZE = Parameter(
 CLASS_WEIGHT = Parameter("class_weight", str | None, None, "balanced, for --loss logistic.")
 FOLDS = Parameter("cv", int, 5, "Folds, for --alpha cv.")
 ALPHA_L1 = Parameter("alpha_l1", float, 0.0, "Weight of the ℓ1 norm of the coefficients.")
+LINEAR = (LOSS, INTERCEPT, CLASS_WEIGHT, FOLDS, STANDARDIZE)
+"""Those of regression and classification alike."""
 
 MODELS = {
     "sparse-pca": Model(
@@ -224,11 +226,7 @@ MODELS = {
                 matrix,
             ),
             Parameter("adjacency", str | None, None, "File with a symmetric matrix of weights.", matrix),
-            LOSS,
-            INTERCEPT,
-            CLASS_WEIGHT,
-            FOLDS,
-            STANDARDIZE,
+            *LINEAR,
         ),
         1e-6,
         "ipds solve fused-lasso signal.csv --alpha 0.01 --plot signal.png",
@@ -267,11 +265,7 @@ MODELS = {
                 nested,
             ),
             ALPHA_L1,
-            LOSS,
-            INTERCEPT,
-            CLASS_WEIGHT,
-            FOLDS,
-            STANDARDIZE,
+            *LINEAR,
         ),
         1e-6,
         "ipds solve group-lasso data.parquet --target y --groups groups.json",
