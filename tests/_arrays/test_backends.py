@@ -10,7 +10,9 @@ from posed import CASES, pca, regression
 
 import problems
 from ipds import Block, Problem, solve
-from ipds._arrays import fetch, to_numpy
+from ipds._arrays import choose, fetch, greatest, to_numpy
+from ipds.distributed import rows
+from ipds.distributed.cluster import current
 from ipds.functions import (
     L1,
     LeastSquares,
@@ -127,11 +129,14 @@ def test_automatic_gradients_in_whole_solves(library, method, request):
 
 def test_one_round_trip_for_dask():
     dask = pytest.importorskip("dask.array", reason="Dask is an optional extra")
-    x = dask.from_array(np.arange(6.0), chunks=3)
-    (total, constant), (carried,) = fetch((x.sum(), 2.0), (x + 1,))
-    assert (total, constant) == (15.0, 2.0)
-    assert len(carried.dask) == 2, "the carried array should be in memory, a chunk per entry of its graph"
-    np.testing.assert_array_equal(carried.compute(), np.arange(6.0) + 1)
+    x = rows(dask.from_array(np.arange(6.0), chunks=3), "x")
+    before = current().passes
+    total = np.sum(x)
+    larger = choose(total > 20.0, total, greatest(total, 16.0))  # no look at a number
+    (total, larger, constant), (carried,) = fetch((total, larger, 2.0), (x + 1,))
+    assert (total, larger, constant) == (15.0, 16.0, 2.0)
+    np.testing.assert_array_equal(carried, np.arange(6.0) + 1)
+    assert current().passes == before + 1, "the numbers and the array carried should come of one pass"
 
 
 def test_import_loads_nothing_that_is_optional_or_slow():

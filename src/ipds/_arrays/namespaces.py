@@ -77,10 +77,6 @@ def fetch(numbers: Sequence[Any], *carried: Any) -> Any:
     elif array_api_compat.is_jax_array(found):
         device_get = importlib.import_module("jax").device_get
         floats = tuple(numbers) if is_traced(found) else tuple(map(float, device_get(tuple(numbers))))
-    elif array_api_compat.is_dask_array(found):
-        dask = importlib.import_module("dask")
-        numbers, *carried = dask.persist(tuple(numbers), *carried)
-        floats = tuple(map(float, dask.compute(*numbers)))
     else:
         floats = tuple(map(float, numbers))
     return (floats, *carried) if carried else floats
@@ -95,15 +91,14 @@ def scalar(value: Any) -> Any:
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
     """`yes` where the number `condition` is true, else `no`; JAX and Dask need not look at it to go on."""
-    if not isinstance(condition, bool) and (is_jax(condition) or array_api_compat.is_dask_array(condition)):
+    if type(condition) is Later or (not isinstance(condition, bool) and is_jax(condition)):
         return array_api_compat.array_namespace(condition).where(condition, yes, no)
     return yes if condition else no
 
 
 def truth(condition: Any) -> Any:
     """A condition on a whole array: a bool where it can be looked at, else (JAX, Dask) the 0-d array itself."""
-    lazy = is_jax(condition) or array_api_compat.is_dask_array(condition)
-    return condition if lazy else bool(condition)
+    return condition if type(condition) is Later or is_jax(condition) else bool(condition)
 
 
 def either(condition: Any, yes: Callable[..., Array], no: Callable[..., Array], *arguments: Array) -> Array:
@@ -188,10 +183,8 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def from_numpy(x: np.ndarray, like: Array) -> Array:
-    """`x` in the library and on the device of `like` (in its chunks, for Dask, where shapes agree); the dtype stays."""
+    """`x` in the library and on the device of `like`; the dtype stays."""
     if type(like) is np.ndarray:
         return x
     xp = namespace(like)
-    if array_api_compat.is_dask_array(like):
-        return xp.from_array(x, chunks=like.chunks if like.shape == x.shape else "auto")
     return xp.asarray(x, device=array_api_compat.device(like))

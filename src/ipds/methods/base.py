@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any
 
-from .._arrays import Array, dot, norm, precision
+from .._arrays import Array, dot, fetch, magnitude, norm, precision
 from ..errors import AssumptionError
 from ..functions import Smooth
 from ..operators import Identity, Operator
@@ -94,11 +94,9 @@ def gradient_of(f: Smooth | None, x: Array, *, with_value: bool) -> tuple[float,
 
 def size_of_block(problem: Problem, j: int, x0: tuple[Array, ...]) -> float:
     """A norm typical of x_j: that of its start, or, where that is zero or rounding, what the constraint asks of it."""
-    others = [
-        norm(op.apply(xi)) for i, (op, xi) in enumerate(zip(problem.operators, x0, strict=True)) if i != j
-    ]
+    pairs = enumerate(zip(problem.operators, x0, strict=True))
+    size, *others = fetch([magnitude(x0[j]), *(magnitude(op.apply(xi)) for i, (op, xi) in pairs if i != j)])
     asked = max(problem.b_norm, *others, 0.0) / problem.operators[j].norm()
-    size = norm(x0[j])
     return size if size > 100 * precision(x0[j]) * asked else asked
 
 

@@ -66,7 +66,8 @@ class Run:
     def begin(cls, problem: Problem, x0: tuple[Array, ...], z0: Array, may_smooth: bool) -> Run:
         """The run at t = 0."""
         start, smooths = start_of(problem, x0, z0), may_smooth and problem.restorable is not None
-        check = Check(0, uncertified(problem, start), float(objective(problem, start)))
+        fun = objective(problem, start)  # a number still to come is there with that of the certificate
+        check = Check(0, uncertified(problem, start), float(fun))
         return cls(smooths, check, Point.of(start, check))
 
     def check(self, problem: Problem, state: State, options: Options, clock: Stopwatch) -> None:

@@ -221,7 +221,8 @@ def smallest(energies: Sequence[Any]) -> Any:
     if isinstance(total, float):
         return min([e for e in energies if e > ABSENT**2 * total], default=0.0)
     xp, found = namespace(total), math.inf
-    for e in map(xp.asarray, energies):
+    for e in energies:
+        e = xp.asarray(e) if type(e) is float else e  # a number still to come is not asked for
         found = xp.minimum(xp.where(e > ABSENT**2 * total, e, math.inf), found)
     return xp.where(xp.isfinite(found), found, 0.0)
 

@@ -172,8 +172,8 @@ class AcceleratedIPDS(Method):
                 "AcceleratedIPDS needs a block with convex h and A = c·I (or an isometry) to eliminate; "
                 "state the problem so that one exists, or use IPDS"
             )
-        R, effort = eliminate(problem, j), EFFORTS[self.effort]
-        if norm(z0) > 0:  # a start with a multiplier is no random one: dual steps are given their time
+        R, effort, is_given = eliminate(problem, j), EFFORTS[self.effort], norm(z0) > 0
+        if is_given:  # a start with a multiplier is no random one: dual steps are given their time
             effort = effort._replace(slow=effort.patience, hopeless=effort.patience)
         x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
         gentle = any(block.f is not None for block in problem.blocks)
@@ -184,7 +184,7 @@ class AcceleratedIPDS(Method):
         phi, s = R.softened if transition == HOT else R, 1 / (beta * R.c**2)
         target = R.b - z0 / beta
         point = evaluate(phi, x, target, s)
-        if point.place.force is not None and norm(z0) > 0:
+        if point.place.force is not None and is_given:
             # a given z0 is that of the problem as stated, in which f_j has not moved
             target = R.b - (z0 - point.place.force) / beta
             point = resmooth(phi, point.place, target, s)
@@ -193,7 +193,7 @@ class AcceleratedIPDS(Method):
             point = resmooth(phi, point.place, target, s, weights)
         slope = math.hypot(*fetch([magnitude(g) for g in point.gradient]))
         # near a solution little is left of the gradient: the forces that cancel are its unit
-        if norm(z0) > 0:
+        if is_given:
             forces = adjoints(R, z0 if point.z is None else point.z, point.adjoints_z)
             slope = max(slope, math.hypot(*fetch([magnitude(force) for force in forces])))
         may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)
