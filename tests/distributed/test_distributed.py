@@ -1,4 +1,4 @@
-"""Dask arrays: the same answers as in memory, one round trip per step, refusals with advice. In this process."""
+"""Dask arrays: the same answers as in memory, refusals with advice. In this process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import scipy
 
 da = pytest.importorskip("dask.array", reason="Dask is an extra")
 
+from cut_problems import cut, pursuit, regression, robust  # noqa: E402
+
 from ipds import Block, Problem, iterate, solve  # noqa: E402
 from ipds.distributed import Rows, rows, to_dask  # noqa: E402
 from ipds.distributed.cluster import current  # noqa: E402
 from ipds.functions import (  # noqa: E402
     L1,
     L2,
-    L21,
     MCP,
     SCAD,
     Box,
@@ -32,7 +33,6 @@ from ipds.functions import (  # noqa: E402
     PCAReconstruction,
     PCAVariance,
     Rank,
-    Stiefel,
 )
 from ipds.functions.row_covariance import RowCovariance  # noqa: E402
 from ipds.methods import IPDS  # noqa: E402
@@ -40,33 +40,6 @@ from ipds.models import DualPCP, RobustLowRank, RobustSparseRegressor, SparsePCA
 from ipds.operators import RowMatrix  # noqa: E402
 from ipds.theory.certificate import certify  # noqa: E402
 from ipds.theory.potential import lagrangian  # noqa: E402
-
-
-def cut(array, size=70):
-    return da.from_array(array, chunks=(size, *array.shape[1:]))
-
-
-def regression(seed=0, m=400, d=30):
-    rng = np.random.default_rng(seed)
-    G = rng.standard_normal((m, d)) * rng.uniform(0.5, 2.0, d)
-    y = G[:, :4] @ [3.0, -2.0, 1.0, 4.0] + 2.0
-    y[: m // 8] += 40.0
-    return G, y
-
-
-def robust(G, y, distributed=False):
-    m, d = G.shape
-    ones = np.full((m, 1), -1.0)
-    if distributed:
-        G, y, ones = cut(G), cut(y), cut(ones)
-    return Problem(
-        [
-            Block(h=Cardinality(4), A=-G, shape=d, name="v"),
-            Block(A=ones, shape=1, name="t"),
-            Block(h=L1(1.0), shape=m, name="u"),
-        ],
-        b=-y,
-    )
 
 
 def test_arrays_cut_by_rows_compute_what_numpy_computes():
@@ -103,26 +76,6 @@ def test_a_product_with_as_many_columns_as_rows_is_not_taken_for_an_array_to_cut
     np.testing.assert_allclose(np.asarray(rows(cut(A)) @ A), A @ A, atol=1e-11)
 
 
-def test_all_that_waits_is_computed_in_one_pass():
-    X = rows(cut(np.ones((300, 4))))
-    before = current().passes
-    u = X @ np.ones(4)
-    total, pull = np.sum(u), X.T @ u
-    assert current().passes == before
-    assert float(total) == 1200.0
-    assert np.asarray(pull).tolist() == [1200.0] * 4
-    assert np.asarray(u).shape == (300,)
-    assert current().passes == before + 1
-
-
-def test_a_temporary_is_not_kept():
-    X = rows(cut(np.ones((300, 4))))
-    kept = X + 1.0
-    total = np.sum((X + 2.0) + kept)
-    float(total)
-    assert len(kept.node.value.held[0]) == 2  # the array and the answer
-
-
 def test_regression_steps_are_those_in_memory():
     G, y = regression()
     options = {"method": "accelerated", "seed": 0, "tol": 1e-7}  # faces are finished in memory only
@@ -153,38 +106,10 @@ def test_states_can_be_fetched_and_diagnosed(method):
 
 @pytest.mark.parametrize("method", [IPDS(), "sound", "spgm", "radmm"])
 def test_other_methods_take_distributed_data(method):
-    rng = np.random.default_rng(1)
-    G = np.concatenate([rng.standard_normal((200, 5)) * [1, 1, 1, 1, 0], rng.standard_normal((50, 5))])
-
-    def problem(G):
-        blocks = [
-            Block(h=Stiefel(), A=-G, shape=(5, 1), name="V"),
-            Block(h=L21(1.0), shape=(250, 1), name="Y"),
-        ]
-        return Problem(blocks)
-
-    here, there = (solve(problem(g), seed=0, method=method, max_iter=30, tol=0.0) for g in (G, cut(G)))
+    options = {"seed": 0, "method": method, "max_iter": 30, "tol": 0.0}
+    here, there = (solve(pursuit(distributed), **options) for distributed in (False, True))
     np.testing.assert_allclose(np.asarray(there.x[1]), here.x[1], atol=1e-8)
     np.testing.assert_allclose(there.x[0], here.x[0], atol=1e-8)
-
-
-def test_a_step_costs_one_pass_and_a_check_three_more():
-    problem = robust(*regression(), distributed=True)
-    counts = []
-    solve(
-        problem,
-        seed=0,
-        tol=0.0,
-        max_iter=40,
-        check_every=1,
-        callback=lambda _: counts.append(current().passes),
-    )
-    spent = np.diff(counts)
-    # the step, the check, and the copies made for the callback; more only where a stage ends or a step is retried.
-    # The check: sizes of the terms and of the rows, then of the forces that they give, then what is left in units of both
-    assert spent.min() <= 5
-    assert np.mean(spent) < 7.0  # a stage that ends costs two
-    assert spent.max() <= 9
 
 
 @pytest.mark.parametrize("f", [LeastSquares, HuberLoss, Logistic])

@@ -11,7 +11,7 @@ import pytest
 
 distributed = pytest.importorskip("distributed", reason="Dask is an extra")
 
-from test_distributed import cut, regression, robust  # noqa: E402
+from cut_problems import cut, regression, robust  # noqa: E402
 
 from ipds import solve  # noqa: E402
 from ipds.distributed import cluster as clusters  # noqa: E402

@@ -13,7 +13,7 @@ import pytest
 
 distributed = pytest.importorskip("distributed", reason="Dask is an extra")
 
-from test_distributed import regression, robust  # noqa: E402
+from cut_problems import regression, robust  # noqa: E402
 
 from ipds import Status, solve  # noqa: E402
 from ipds.distributed import waiting  # noqa: E402

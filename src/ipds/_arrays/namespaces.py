@@ -82,6 +82,11 @@ def fetch(numbers: Sequence[Any], *carried: Any) -> Any:
     return (floats, *carried) if carried else floats
 
 
+def is_awaited(number: Any) -> bool:
+    """Whether a number is still to come from the workers of a cluster: a look at it would wait for them."""
+    return type(number) is Later and not number.node.done
+
+
 def scalar(value: Any) -> Any:
     """A number that came out of an array: a float in NumPy, the 0-d array as it is elsewhere."""
     if type(value) is np.float64 or isinstance(value, (float, int, np.generic, np.ndarray)) or value.ndim:

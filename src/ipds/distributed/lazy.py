@@ -2,9 +2,9 @@
 
 `Rows` is a long array on the workers, `Later` a short array or a number on the driver. Operations on either are only
 written down, as `Node`s. The first look at a number (`float(x)`, `np.asarray(x)`, a comparison in an `if`) carries out
-all that is waiting, in one pass over the chunks (`plan.force`): every chunk computes its part of all of it, keeps the
-long arrays somebody still holds, and answers with its share of the sums. So a step of a method, which looks at its
-numbers at its end, costs one round trip.
+what it needs in passes over the chunks (`plan.force`), and all that is waiting goes along as far as these passes can
+take it: every chunk computes its part of it, keeps the long arrays somebody still holds, and answers with its share of
+the sums. So a step of a method, which looks at its numbers at its end, costs one round trip.
 
 A node whose `Rows` object has died is a temporary and is not kept on the workers.
 """

@@ -123,7 +123,7 @@ def require_dense(name: str, chunk: Any) -> None:
 
 
 def force(*targets: Node) -> None:
-    """Compute the targets, and with them whatever else is waiting."""
+    """Compute the targets, and with them what else is waiting, as far as the passes that they need can."""
     if all(node.done for node in targets):
         return
     pending = _ordered(targets)
@@ -131,7 +131,7 @@ def force(*targets: Node) -> None:
     # what waits on other clusters, or on other data, stays there until it is asked for
     along = [node for node in waiting() if layouts.issuperset(part.layout for part in _ordered([node]))]
     pending = _ordered([*targets, *along])
-    while pending:
+    while not all(node.done for node in targets):
         ready = _ready(pending)
         for layout in {id(node.layout): node.layout for node in ready}.values():
             assert layout is not None

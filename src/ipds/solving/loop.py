@@ -19,13 +19,17 @@ from .checkpoint import Journal
 from .options import Options
 from .progress import Progress
 from .remarks import certified, growing, unsolved
-from .run import FINAL, Run
+from .run import FINAL, Awaited, Run
 from .starting import Start
 from .stopping import GRACE, Stopwatch
 from .watch import Stopped, Watch
 
 if TYPE_CHECKING:
     from ..result import Result
+
+PASSES = 4
+"""Iterations after which a check of distributed blocks is read: its numbers need so many passes, one after the other,
+and come with those of the steps."""
 
 
 def run_method(
@@ -90,6 +94,8 @@ class Loop:
     bar: Progress
     log: Journal
     watch: Watch
+    awaited: tuple[Any, Awaited] | None = None
+    """The carry and the check of an earlier iteration whose numbers are still to come, with those of later steps."""
 
     def until_the_end(self, advance: Advance, held: list[Any]) -> None:
         """Step, check, record, call back, save; ends by giving the run a status. `held` holds the carry, and no more.
@@ -100,19 +106,27 @@ class Loop:
         while run.status is None:
             before, state = (held[0], state) if options.time_limit is not None else (None, None)
             try:
-                carry, state = advance(held, options.next_check(held[0].t, self.first, run.last.transient))
+                carry, state = advance(held, self.until(held[0].t))
                 run.end = None
             except OutOfTime:  # in the middle of a step, which then did not happen
                 carry = before
             held.append(carry)
             del carry, before
-            if state is None or state.t == run.last.t:  # no step was made since the last check
-                run.status = Status.TIME_LIMIT
-                if state is not None:
-                    run.finish(self.done.undo(state))
-            elif self.is_due(state):
-                with deadline(self.clock.long_over):
-                    self.check(held[0], self.done.undo(state))
+            with deadline(self.clock.long_over):
+                if self.awaited is not None and not self.clock.over():  # then a later one is checked
+                    self.conclude(*self.awaited)
+                if run.status is None:
+                    self.look_at(held[0], state)
+
+    def look_at(self, carry: Any, state: State | None) -> None:
+        """Check the state where that is due."""
+        run = self.run
+        if state is None or state.t == run.last.t:  # no step was made since the last check
+            run.status = Status.TIME_LIMIT
+            if state is not None:
+                run.finish(self.done.undo(state))
+        elif self.is_due(state):
+            self.check(carry, self.done.undo(state))
 
     def is_due(self, state: State) -> bool:
         """Whether a state is checked."""
@@ -120,10 +134,23 @@ class Loop:
         regular = (self.first and t == 1) or t % options.check_every == 0 or t >= options.max_iter
         return state.due or regular or self.clock.over()
 
+    def until(self, t: int) -> int:
+        """The iteration to go on to after t: that of the next check, or where the last one is to be read."""
+        due = self.options.next_check(t, self.first, self.run.last.transient)
+        return due if self.awaited is None else min(due, t + PASSES)
+
     def check(self, carry: Any, state: State) -> None:
+        """Ask for what a check is about; conclude it, or leave that until its numbers have come."""
+        awaited = Awaited.of(self.done.stated, state)
+        if awaited.is_there or state.t >= self.options.max_iter or self.clock.over():
+            self.conclude(carry, awaited)
+        else:
+            self.awaited = carry, awaited
+
+    def conclude(self, carry: Any, awaited: Awaited) -> None:
         """Certify a state, show it, call back, save; gives the run a status where it ends there."""
-        run = self.run
-        run.check(self.done.stated, state, self.options, self.clock)
+        run, state, self.awaited = self.run, awaited.state, None
+        run.check(self.done.stated, awaited, self.options, self.clock)
         if run.status is not Status.DIVERGED:
             self.log.note(run, carry, state)
             self.bar.show(run.last, run.seconds)

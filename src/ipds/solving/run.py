@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .._arrays import Array
+from .._arrays import Array, is_awaited
 from ..problem import Problem
 from ..status import Status
-from ..theory.certificate import Certificate, certify, uncertified
+from ..theory.certificate import Asked, Certificate, ask, uncertified
 from ..theory.objective import objective
 from ..theory.proofs import Proof, no_solution
 from ..theory.state import State, start_of
@@ -36,6 +36,24 @@ class Point(NamedTuple):
     def of(cls, state: State, check: Check) -> Point:
         """The point of a State that was checked."""
         return cls(state.t, state.q, state.z, check.certificate, check.fun)
+
+
+class Awaited(NamedTuple):
+    """What a check asks of a State: numbers that are there, or, where blocks are distributed, still to come."""
+
+    state: State
+    fun: Any
+    certificate: Asked
+
+    @classmethod
+    def of(cls, problem: Problem, state: State) -> Awaited:
+        """Ask."""
+        return cls(state, objective(problem, state), ask(problem, state))
+
+    @property
+    def is_there(self) -> bool:
+        """Whether no number is still to come."""
+        return not any(is_awaited(number) for number in (self.fun, *self.certificate.numbers))
 
 
 @dataclass
@@ -70,10 +88,9 @@ class Run:
         check = Check(0, uncertified(problem, start), float(fun))
         return cls(smooths, check, Point.of(start, check))
 
-    def check(self, problem: Problem, state: State, options: Options, clock: Stopwatch) -> None:
+    def check(self, problem: Problem, asked: Awaited, options: Options, clock: Stopwatch) -> None:
         """Certify a State and take note of it; sets the status where the run ends there."""
-        fun = objective(problem, state)  # a number still to come is there with those of the certificate
-        certificate = certify(problem, state)
+        state, certificate, fun = asked.state, asked.certificate.read(), asked.fun
         rest = state.beta, state.mu, state.settled, state.transient, float(state.moved)
         check = Check(state.t, certificate, float(fun), *rest)
         if not check.finite:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._arrays import (
     Array,
@@ -130,10 +130,26 @@ def certificate(
     return _certificate(fixed, fetch(_numbers(problem, fixed, q, z, forces, known)))
 
 
-def certify(problem: Problem, state: State) -> Certificate:
-    """The certificate of a state, using whatever the state carries already."""
+class Asked(NamedTuple):
+    """A certificate that was asked for: where blocks are distributed, its numbers are still to come."""
+
+    fixed: Fixed
+    numbers: Sequence[Any]
+
+    def read(self) -> Certificate:
+        """The certificate, once its numbers are there."""
+        return _certificate(self.fixed, fetch(self.numbers))
+
+
+def ask(problem: Problem, state: State) -> Asked:
+    """Ask for the certificate of a state, using whatever the state carries already."""
     fixed = fixed_of(problem, state.q)  # made here, not while JAX compiles
-    return _certificate(fixed, fetch(measured(_numbers_at, problem, state)))
+    return Asked(fixed, measured(_numbers_at, problem, state))
+
+
+def certify(problem: Problem, state: State) -> Certificate:
+    """The certificate of a state."""
+    return ask(problem, state).read()
 
 
 def uncertified(problem: Problem, state: State) -> Certificate:
