@@ -155,12 +155,12 @@ def _few(few: Any, inner: Any) -> Nonsmooth | None:
     h, c = (inner.h, inner.box) if isinstance(inner, Clipped) else (inner, inner)
     if isinstance(h, NegativeLog | Poisson):  # infinite at 0
         return None
-    if isinstance(c, Box | NonNegative | Binary) and not _holds_zero(c):
+    if isinstance(c, Box | NonNegative | Binary) and not holds_zero(c):
         return None
     return FewOf(few, inner)
 
 
-def _holds_zero(c: Box | NonNegative | Binary) -> bool:
+def holds_zero(c: Box | NonNegative | Binary) -> bool:
     """Whether entries may be 0."""
     if isinstance(c, Binary):
         return 0.0 in (c.lo, c.hi)

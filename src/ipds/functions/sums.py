@@ -18,7 +18,7 @@ from .faces import Face
 from .groups import L2, L21, GroupL2
 from .jacobians import RankOnePerGroup, Spectral, as_map, masked
 from .joint import joint, pair, remedy
-from .joint_entrywise import FewOf, bounds
+from .joint_entrywise import FewOf, bounds, holds_zero
 from .kinks import Kinks
 from .matrix_sets import PSD, Rank
 from .penalties import L1, Zero
@@ -176,8 +176,7 @@ def _few_of_a_sum(few: Any, inner: Any) -> Nonsmooth | None:
         penalty, box = box, penalty
     if not (isinstance(penalty, ScalarPenalty) and isinstance(box, (Box, NonNegative))):
         return None
-    lo, hi = bounds(box)
-    return FewOf(few, inner, penalty) if np.all(to_numpy(lo) <= 0) and np.all(to_numpy(hi) >= 0) else None
+    return FewOf(few, inner, penalty) if holds_zero(box) else None
 
 
 def _rule(h: Any, c: Any) -> tuple[Rule, Rule] | None:
@@ -253,7 +252,7 @@ def _few_singular_values(h: Nuclear, c: Rank, v: Array, step: float) -> Spectral
 def _entrywise(h: ScalarPenalty, c: Indicator) -> tuple[Rule, Rule] | None:
     """Rules for entrywise penalties that are not a projection after or before a prox."""
     if isinstance(c, (Box, NonNegative)):
-        lo, hi = (c.lo, c.hi) if isinstance(c, Box) else (0.0, math.inf)
+        lo, hi = bounds(c)
 
         def best(v: Array, step: float) -> Array:
             return _best_in_box(h, v, step, lo, hi)

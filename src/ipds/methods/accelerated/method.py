@@ -172,12 +172,13 @@ class AcceleratedIPDS(Method):
                 "AcceleratedIPDS needs a block with convex h and A = c·I (or an isometry) to eliminate; "
                 "state the problem so that one exists, or use IPDS"
             )
-        R, effort, is_given = eliminate(problem, j), EFFORTS[self.effort], norm(z0) > 0
+        R, effort, given = eliminate(problem, j), EFFORTS[self.effort], magnitude(z0)
+        unit = kink_width(problem, j, x0)
+        is_given = float(given) > 0  # a number still to come is there with those of the unit
         if is_given:  # a start with a multiplier is no random one: dual steps are given their time
             effort = effort._replace(slow=effort.patience, hopeless=effort.patience)
         x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
         gentle = any(block.f is not None for block in problem.blocks)
-        unit = kink_width(problem, j, x0)
         bend = lipschitz_at(R.f, x0[j])[0]
         bends = [bend, *(lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True))]
         beta, transition = self._first_penalty(R, unit, bends, gentle, x0[j])
