@@ -17,7 +17,7 @@ from ipds.models import (
     separate_video,
 )
 from ipds.models._lad import least_absolute_deviations
-from ipds.models._support import _narrowed
+from ipds.models._support import _narrow
 from ipds.models.dual_pcp import gap
 from ipds.operators import Sampling
 from models_data import low_rank, phase, regression, subspace
@@ -57,7 +57,7 @@ def test_few_sizes_are_tried_around_the_best(best: int) -> None:
         return {s: (abs(math.log(s / best)), 0.0) for s in candidates}
 
     doubling = [1, 2, 4, 8, 16, 32, 64, 100]
-    scores = _narrowed(criterion, doubling, criterion(doubling))
+    scores = _narrow(criterion, doubling, criterion(doubling))
     assert min(scores, key=lambda s: scores[s]) == best
     assert {max(1, best - 1), min(100, best + 1)} <= tried  # no neighbour is better
     assert len(tried) <= len(doubling) + 12

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.interpolate import make_interp_spline
 
 from ipds.models import FusedLasso, TrendFilter, load_model, save_model
-from ipds.models._divided import chain, dual, integrated, interpolated, nearest
+from ipds.models._divided import chain, dual, integrate, interpolate, nearest
 
 cp = pytest.importorskip("cvxpy")
 
@@ -92,7 +92,7 @@ def test_divided_differences_are_undone_by_running_sums() -> None:
         jumps = np.diff(values[-1])
         np.testing.assert_allclose(jumps, differences(RANDOM, order) @ x, rtol=1e-8)
         first = np.array([v[0] for v in values])
-        np.testing.assert_allclose(integrated(RANDOM, jumps, first)[0], x, atol=1e-6)
+        np.testing.assert_allclose(integrate(RANDOM, jumps, first)[0], x, atol=1e-6)
         whole = chain(RANDOM, order) @ np.concatenate(values)
         np.testing.assert_allclose(whole[-len(jumps) :], jumps, rtol=1e-8)
         assert np.abs(whole[: -len(jumps)]).max(initial=0.0) <= 1e-9 * np.abs(jumps).max()
@@ -106,7 +106,7 @@ def test_polynomials_come_back_from_interpolation() -> None:
     at = np.linspace(RANDOM[0] - 5, RANDOM[-1] + 5, 50)
     for order in range(4):
         p = np.polynomial.Polynomial(RNG.standard_normal(order + 1) / 50.0 ** np.arange(order + 1))
-        found = interpolated(RANDOM, derivatives(RANDOM, p(RANDOM), order), at)
+        found = interpolate(RANDOM, derivatives(RANDOM, p(RANDOM), order), at)
         np.testing.assert_allclose(found, p(at), rtol=1e-6)
         jumps = np.zeros(len(RANDOM) - order - 1)
         np.testing.assert_allclose(

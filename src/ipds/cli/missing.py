@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from ..io import Data
 
 
-def completed(data: Data, drop: bool, impute: bool, quiet: bool) -> Data:
+def fill_missing(data: Data, drop: bool, impute: bool, quiet: bool) -> Data:
     """The data without samples that miss a value, or with the medians of their columns in its place.
 
     A missing target cannot be imputed: such samples are left out in both cases.
 
     >>> from ipds.io import Data
     >>> X = np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 9.0]])
-    >>> completed(Data(X), drop=True, impute=False, quiet=True).X.tolist()
+    >>> fill_missing(Data(X), drop=True, impute=False, quiet=True).X.tolist()
     [[1.0, 2.0], [3.0, 9.0]]
-    >>> completed(Data(X), drop=False, impute=True, quiet=True).X.tolist()
+    >>> fill_missing(Data(X), drop=False, impute=True, quiet=True).X.tolist()
     [[1.0, 2.0], [2.0, 4.0], [3.0, 9.0]]
     """
     if drop and impute:

@@ -15,7 +15,7 @@ CLASSES = 20
 """Different numbers up to which a target may be one of classes."""
 
 
-def prepared(model: Model, estimator: Any, file: Path, data: Data) -> tuple[Any, Any, tuple[int, ...] | None]:
+def prepare(model: Model, estimator: Any, file: Path, data: Data) -> tuple[Any, Any, tuple[int, ...] | None]:
     """(X, y, shape of the frames where X is a video), checked for what the model cannot use."""
     import numpy as np
     import scipy.sparse as sp

@@ -16,7 +16,7 @@ def problem_in(file: Path, name: str) -> Problem:
     """The problem that FILE calls `name`; errors say where the file fails, or what it defines instead."""
     from ..problem import Problem
 
-    found = _executed(file)
+    found = _run(file)
     if name not in found:
         others = [key for key, value in found.items() if isinstance(value, Problem)]
         hint = f"; pass --name {others[0]}" if others else f"; write {name} = ipds.minimize(...)"
@@ -27,7 +27,7 @@ def problem_in(file: Path, name: str) -> Problem:
     return problem
 
 
-def _executed(file: Path) -> dict[str, Any]:
+def _run(file: Path) -> dict[str, Any]:
     """What FILE defines. Modules beside it can be imported, as they can where Python runs it."""
     folder = str(file.resolve().parent)
     sys.path.insert(0, folder)

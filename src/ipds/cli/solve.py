@@ -14,7 +14,7 @@ import typer
 
 from .errors import Commands, say
 from .models import MODELS, Model, Parameter
-from .prepare import prepared
+from .prepare import prepare
 from .report import exit_code, outcome, report
 
 CODES = (
@@ -124,7 +124,7 @@ def fit(
     from ..io import Request, read
     from . import write
     from .later import estimators
-    from .missing import completed
+    from .missing import fill_missing
 
     for path, suffixes, option in (
         (out, RESULTS, "--out"),
@@ -139,9 +139,9 @@ def fit(
     request = Request(model.target is not None, target, key, tuple(drop or ()))
     if target is not None and model.target is None:
         raise ValueError("--target: this model takes no target; --drop leaves a column out")
-    found = completed(read(data, request, format), drop_missing, impute, quiet)
+    found = fill_missing(read(data, request, format), drop_missing, impute, quiet)
     estimator = _estimator(model, {**parameters, "tol": tol, "max_iter": max_iter}, method, seed)
-    X, y, frames = prepared(model, estimator, data, found)
+    X, y, frames = prepare(model, estimator, data, found)
     with (
         warnings_on_one_line(quiet),
         estimator.watching(progress=not quiet, time_limit=time_limit, checkpoint=checkpoint),

@@ -12,7 +12,7 @@ from ..operators import as_operator
 from ._arguments import bound, number
 from .adapters import required_smooth
 from .base import Domain, Smooth
-from .hessians import added, between
+from .hessians import add, between
 from .rescaling import after_units, units
 
 
@@ -117,7 +117,7 @@ class SmoothSum(Smooth):
         return sum((f.curvature(x, d) for f in rest), first.curvature(x, d))
 
     def hessian(self, x: Array) -> Any:
-        return added([f.hessian(x) for f in self.terms], x.shape)
+        return add([f.hessian(x) for f in self.terms], x.shape)
 
     @property
     def is_convex(self) -> bool | None:  # type: ignore[override]

@@ -60,7 +60,7 @@ def as_map(H: Any, shape: Shape) -> Operator:
     return flat.T @ Matrix(H) @ flat
 
 
-def added(parts: Sequence[Any], shape: Shape) -> Any:
+def add(parts: Sequence[Any], shape: Shape) -> Any:
     """The sum of second derivatives, in the simplest form that they share."""
     if any(isinstance(H, Operator) for H in parts):
         maps = [as_map(H, shape) for H in parts]

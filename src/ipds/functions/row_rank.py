@@ -20,11 +20,11 @@ def truncate_rows(v: Rows, s: int) -> Rows:
         return 0.0 * v
     w, q = np.linalg.eigh(np.asarray(v.T @ v))
     if w[-s] < 1e-9 * w[-1]:
-        q = np.linalg.svd(np.asarray(v.reduce(triangle, joined)))[2][::-1].T
-    return v.map(_projected, q[:, -s:])
+        q = np.linalg.svd(np.asarray(v.reduce(triangle, join)))[2][::-1].T
+    return v.map(_project, q[:, -s:])
 
 
-def _projected(chunk: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _project(chunk: np.ndarray, q: np.ndarray) -> np.ndarray:
     return (chunk @ q) @ q.T
 
 
@@ -34,6 +34,6 @@ def triangle(chunk: np.ndarray) -> np.ndarray:
     return np.concatenate([r, np.zeros((n - r.shape[0], n), dtype=r.dtype)])
 
 
-def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def join(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The triangular factor of two chunks from those of each."""
     return np.asarray(np.linalg.qr(np.concatenate([a, b]), mode="r"))

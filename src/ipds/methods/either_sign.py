@@ -63,7 +63,7 @@ class Setup:
 
     def _descent(self, x0: tuple[Array, ...]) -> Descent:
         setup, carry = self.method.init(self.problem, x0, self.z0)
-        carry, state = advanced(self.method, setup, carry, SHORT)
+        carry, state = advance(self.method, setup, carry, SHORT)
         found = merit(self.problem, state)
         return Descent(setup, carry, found if np.isfinite(found) else np.inf)
 
@@ -110,7 +110,7 @@ class EitherSign(Method):
         return self.method.parameters_of(setup.given.setup)
 
 
-def advanced(method: Method, setup: Any, carry: Any, until: int) -> tuple[Any, State]:
+def advance(method: Method, setup: Any, carry: Any, until: int) -> tuple[Any, State]:
     """The carry and the State of a method at iteration `until`."""
     state = None
     while state is None or carry.t < until:

@@ -45,11 +45,11 @@ def chain(t: np.ndarray, order: int) -> Any:
     return sp.csr_array(sp.block_array(rows))
 
 
-def integrated(t: np.ndarray, jumps: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
+def integrate(t: np.ndarray, jumps: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
     """[x, v_1, …, v_k] with D¹v_k = jumps and v_j[0] = first[j]: k + 1 running sums.
 
     >>> t = np.array([0.0, 1.0, 3.0, 4.0])
-    >>> integrated(t, np.array([3.0, 3.0]), np.array([0.0, 1.0]))[0].tolist()
+    >>> integrate(t, np.array([3.0, 3.0]), np.array([0.0, 1.0]))[0].tolist()
     [0.0, 1.0, 9.0, 16.0]
     """
     found = [first[-1] + np.append(0.0, np.cumsum(jumps))]
@@ -62,11 +62,11 @@ def nearest(
     t: np.ndarray, y: np.ndarray, weights: np.ndarray, jumps: np.ndarray, order: int
 ) -> list[np.ndarray]:
     """[x, v_1, …, v_k] with these jumps, and the polynomial beneath them that brings x nearest to y."""
-    start = integrated(t, jumps, np.zeros(order + 1))[0]
-    basis = np.stack([integrated(t, np.zeros_like(jumps), e)[0] for e in np.eye(order + 1)], axis=1)
+    start = integrate(t, jumps, np.zeros(order + 1))[0]
+    basis = np.stack([integrate(t, np.zeros_like(jumps), e)[0] for e in np.eye(order + 1)], axis=1)
     root = np.sqrt(weights)
     first = np.linalg.lstsq(basis * root[:, None], (y - start) * root, rcond=None)[0]
-    return integrated(t, jumps, first)
+    return integrate(t, jumps, first)
 
 
 def dual(t: np.ndarray, slope: np.ndarray, order: int) -> np.ndarray:
@@ -77,7 +77,7 @@ def dual(t: np.ndarray, slope: np.ndarray, order: int) -> np.ndarray:
     return np.asarray(nu)
 
 
-def interpolated(t: np.ndarray, values: list[np.ndarray], at: np.ndarray) -> np.ndarray:
+def interpolate(t: np.ndarray, values: list[np.ndarray], at: np.ndarray) -> np.ndarray:
     """The piecewise polynomial with these [x, v_1, …, v_k] at t, by Newton's formula on k + 1 positions.
 
         p(s) = Σ_j v_j[i-j]/j! Π_{l<j} (s - t_{i-l}),   t_{i-1} < s ≤ t_i;
@@ -86,7 +86,7 @@ def interpolated(t: np.ndarray, values: list[np.ndarray], at: np.ndarray) -> np.
 
     >>> t = np.array([0.0, 1.0, 3.0, 4.0])
     >>> v = [t**2, np.array([1.0, 4.0, 7.0]), np.array([2.0, 2.0])]
-    >>> interpolated(t, v, np.array([2.0, 3.0, 5.0])).tolist()
+    >>> interpolate(t, v, np.array([2.0, 3.0, 5.0])).tolist()
     [4.0, 9.0, 25.0]
     """
     order = len(values) - 1

@@ -41,14 +41,14 @@ def variances(X: Data) -> np.ndarray:
     return np.asarray(X.diagonal / X.samples)
 
 
-def explained(X: Data, V: np.ndarray) -> float:
+def share_of_variance(X: Data, V: np.ndarray) -> float:
     """The share of the variance of X that lies in the span of the columns of V."""
     basis = np.linalg.qr(V[:, np.linalg.norm(V, axis=0) > 0])[0]
     total = float(variances(X).sum()) * X.samples
     return float(np.vdot(basis, X.apply(basis))) / total if total > 0 else 0.0
 
 
-def held(X: Any, V: np.ndarray, centre: np.ndarray) -> float:
+def share_of_squares(X: Any, V: np.ndarray, centre: np.ndarray) -> float:
     """The share of the squares of X - centre, an array or sparse matrix, in the span of the columns of V."""
     basis = np.linalg.qr(V[:, np.linalg.norm(V, axis=0) > 0])[0]
     mean = np.asarray(X.mean(axis=0)).ravel()
@@ -70,7 +70,7 @@ def single_features(sizes: np.ndarray, r: int) -> np.ndarray:
     return V
 
 
-def rotated(X: Data, Y: np.ndarray) -> np.ndarray:
+def principal_axes(X: Data, Y: np.ndarray) -> np.ndarray:
     """The principal axes of the scores within the span of Y."""
     return Y @ np.linalg.eigh(Y.T @ np.asarray(X.apply(Y)))[1][:, ::-1]
 

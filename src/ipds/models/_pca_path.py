@@ -29,7 +29,7 @@ class SparsePCAPath(NamedTuple):
     nonzeros: np.ndarray
 
 
-def walked(model: SparsePCA, X: Any, alphas: Sequence[float]) -> SparsePCAPath:
+def path_of(model: SparsePCA, X: Any, alphas: Sequence[float]) -> SparsePCAPath:
     """The path of a model; see `SparsePCA.path`."""
     order = np.argsort(alphas)
     walker = clone(model).set_params(warm_start=True)
@@ -37,7 +37,7 @@ def walked(model: SparsePCA, X: Any, alphas: Sequence[float]) -> SparsePCAPath:
     for i in order:
         walker.set_params(alpha=float(alphas[i])).fit(X)
         found[int(i)] = walker
-        walker = _continued(walker)
+        walker = _start_from(walker)
     models = [found[i] for i in range(len(alphas))]
     return SparsePCAPath(
         np.asarray(alphas, dtype=float),
@@ -72,10 +72,10 @@ def _by_variance(
     model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndarray
 ) -> tuple[int, Guess]:
     """The place of the alpha that the rules "auto" and "bic" prefer, and its solution."""
-    best, held, found = moments.explained(X, start), [], []
+    best, held, found = moments.share_of_variance(X, start), [], []
     for guess in _upwards(model, X, start, alphas):
         found.append(guess)
-        held.append(moments.explained(X, guess.V))
+        held.append(moments.share_of_variance(X, guess.V))
         if model.alpha == "auto" and held[-1] < SHARE * best:  # larger ones are no candidates any more
             break
     if model.alpha == "auto":
@@ -114,7 +114,7 @@ def _by_cv(model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndar
     for train, test in check_cv(model.cv).split(np.empty((X.samples, 1))):
         own = Covariance("SparsePCA", X.D[train], center=True)
         walk = _upwards(model, own, start, alphas)
-        table.append([moments.held(X.D[test], guess.V, own.mean) for guess in walk])
+        table.append([moments.share_of_squares(X.D[test], guess.V, own.mean) for guess in walk])
     reached = min(map(len, table))
     held = np.array([row[:reached] for row in table])
     mean, error = held.mean(axis=0), held.std(axis=0) / np.sqrt(len(held))
@@ -122,7 +122,7 @@ def _by_cv(model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndar
     return int(np.flatnonzero(mean >= mean[best] - error[best])[-1])
 
 
-def _continued(model: SparsePCA) -> SparsePCA:
+def _start_from(model: SparsePCA) -> SparsePCA:
     """A copy that starts where `model` ended."""
     following: SparsePCA = clone(model)
     following.result_ = model.result_

@@ -47,7 +47,7 @@ def chosen_size(model: RobustSparseRegressor, samples: Samples, design: Any) -> 
         candidates = _until_worse(criterion, candidates)
     scores = criterion(candidates)
     if isinstance(given, str):
-        scores = _narrowed(criterion, candidates, scores)
+        scores = _narrow(criterion, candidates, scores)
     model.selection_ = {s: score for s, (score, _) in scores.items()}
     return _best(scores)
 
@@ -85,7 +85,7 @@ def _until_worse(criterion: Criterion, candidates: list[int]) -> list[int]:
     return candidates
 
 
-def _narrowed(criterion: Criterion, candidates: list[int], scores: Scores) -> Scores:
+def _narrow(criterion: Criterion, candidates: list[int], scores: Scores) -> Scores:
     """Scores of more s around the best, with the gap to its neighbours halved until every s beside it is known."""
     while True:
         best = _best(scores)

@@ -82,7 +82,7 @@ class Trials:
 
     def __call__(self, samples: Samples, s: int, design: Any) -> tuple[np.ndarray, float]:
         """(v, t)."""
-        few, m = self._screened(samples, s, design), samples.X.shape[0]
+        few, m = self._screen(samples, s, design), samples.X.shape[0]
         own = samples
         if m > ROWS:
             own = own.at(np.sort(np.random.default_rng(0).choice(m, ROWS, replace=False)))
@@ -103,7 +103,7 @@ class Trials:
         joining = steep[~np.isin(steep, chosen)][: min(JOINED, max(0, top - len(chosen)))]
         return np.union1d(chosen, joining)
 
-    def _screened(self, samples: Samples, s: int, design: Any) -> np.ndarray | None:
+    def _screen(self, samples: Samples, s: int, design: Any) -> np.ndarray | None:
         """The features to look at; None for all."""
         m, d = samples.X.shape
         if m * d <= LARGE or s + MORE >= d:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._arrays import adopted, threads_for_data
 from ..functions import L1, Rank
 from ..functions.fixed_rank import near
-from ..functions.row_rank import joined, triangle
+from ..functions.row_rank import join, triangle
 from ..operators import Operator, Sampling, from_linear_operator
 from ..problem import Block, Problem
 from ._base import Decomposition, fitting
@@ -252,7 +252,7 @@ class RobustLowRank(Decomposition):
     def _store(self, V: Any) -> None:
         self.low_rank_ = V
         # of a Dask array, the triangular factor on the driver has the same singular values and row space
-        square = np.asarray(adopted(V, "V").reduce(triangle, joined)) if is_dask(V) else V
+        square = np.asarray(adopted(V, "V").reduce(triangle, join)) if is_dask(V) else V
         sigma, rows = _leading(square, self.rank_)
         # the sign of a singular vector is arbitrary: the largest entry of each is positive
         rows = rows[: self.rank_]

@@ -23,7 +23,7 @@ from ._base import Decomposition, fitting
 from ._dask import features_of, is_dask
 from ._few_features import on_few_features
 from ._orthonormal import ColumnCardinality, orthonormal_on_support
-from ._pca_path import SHARE, SparsePCAPath, chosen_alpha, walked
+from ._pca_path import SHARE, SparsePCAPath, chosen_alpha, path_of
 from ._scaling import scaled
 
 FORMULATIONS = ("variance", "reconstruction")
@@ -130,7 +130,7 @@ class SparsePCA(Decomposition):
                 self._solve(problem, [single, single], warm=False)
         Y, V = (np.asarray(block) for block in self.result_.x[:2])
         if self.alpha_ == 0 and self.sparsity is None:
-            V = moments.rotated(X, Y)  # any rotation does as well: take the principal one
+            V = moments.principal_axes(X, Y)  # any rotation does as well: take the principal one
         else:
             V = self._orthonormal(Y, V)
         self._store(X, V)
@@ -164,7 +164,7 @@ class SparsePCA(Decomposition):
         """The share of the variance of X, about `mean_`, that lies in the span of the components; y is ignored."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
-        return moments.held(
+        return moments.share_of_squares(
             scaled(X, self.feature_scales_), self.loadings_.T, self.mean_ / self.feature_scales_
         )
 
@@ -174,7 +174,7 @@ class SparsePCA(Decomposition):
         Upwards from PCA, because single features stay locally optimal far below `alpha_max`: a path downwards would
         not leave them.
         """
-        return walked(self, X, alphas)
+        return path_of(self, X, alphas)
 
     def _validated(self, X: Any) -> Any:
         if not isinstance(self.alpha, str):

@@ -23,7 +23,7 @@ from ..functions import L1, Box, LeastSquares, Stacked
 from ..problem import Block, Problem
 from ..result import Result
 from ._base import fitting
-from ._divided import chain, dual, interpolated, nearest
+from ._divided import chain, dual, interpolate, nearest
 from ._linear import extended_bic, r_squared
 from ._path import Point, Tuned, grid
 
@@ -141,7 +141,7 @@ class TrendFilter(RegressorMixin, Tuned):
     def predict(self, X: Any) -> np.ndarray:
         """The trend at positions X."""
         check_is_fitted(self)
-        return interpolated(*self._trend, self._column(X, reset=False))
+        return interpolate(*self._trend, self._column(X, reset=False))
 
     @property
     def _trend(self) -> Trend:
@@ -226,7 +226,7 @@ class TrendFilter(RegressorMixin, Tuned):
         return len(w.changes)
 
     def _scores(self, data: np.ndarray, point: Point) -> np.ndarray:
-        return interpolated(point.w.t, point.w.values, data[:, 0])
+        return interpolate(point.w.t, point.w.values, data[:, 0])
 
     def _folds(self, data: np.ndarray, target: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Every cv-th sample but the ends, which would have to be extrapolated."""
