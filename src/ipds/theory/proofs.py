@@ -81,7 +81,7 @@ def no_solution(problem: Problem, state: State, certificate: Certificate, tol: f
     found = infeasibility(problem, state) if certificate.rows > EXACT * tol else None
     if found is not None or certificate.relative <= tol:
         return found
-    return unboundedness(problem, state)
+    return falls(problem, state.q)
 
 
 def infeasibility(problem: Problem, state: State) -> Proof | None:
@@ -117,11 +117,6 @@ def separates(problem: Problem, w: Array, q: Sequence[Array]) -> Proof | None:
     if not margin > BEYOND * loose:
         return None
     return Proof("infeasible", w, margin, margin / loose if loose > 0 else math.inf, 0.0)
-
-
-def unboundedness(problem: Problem, state: State) -> Proof | None:
-    """A proof from the blocks of a state that have grown."""
-    return falls(problem, state.q)
 
 
 def falls(problem: Problem, q: Sequence[Array]) -> Proof | None:
