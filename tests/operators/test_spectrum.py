@@ -11,7 +11,7 @@ import scipy.sparse.linalg as spla
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipds.operators import FiniteDifference, Matrix, from_linear_operator, spectrum
+from ipds.operators import DCT, FiniteDifference, Identity, Matrix, Stack, from_linear_operator, spectrum
 
 BIG = 640
 """Just beyond the sizes that are decomposed exactly."""
@@ -203,3 +203,11 @@ def test_holder_bound_is_rigorous():
         matrix = np.random.default_rng(seed).standard_normal((8, 5))
         for form in (matrix, sp.csr_array(matrix)):
             assert spectrum.holder_bound(form) >= np.linalg.norm(matrix, 2) ** 2
+
+
+def test_extremes_are_exact_where_the_gram_matrix_is_a_multiple_of_the_identity():
+    stack = Stack([Identity(), 2.0 * DCT()], shape=BIG)
+    assert stack.extremes((BIG,)) == (0.0, 5.0)  # more rows than columns
+    assert (DCT() @ Identity(3.0)).extremes((BIG,)) == (9.0, 9.0)
+    assert Identity(3.0).extremes((0,)) == DCT().extremes((0,)) == (0.0, 0.0)
+    assert DCT().norm() == 1.0

@@ -57,12 +57,6 @@ class Permute(Operator):
     def adjoint(self, y: Array) -> Array:
         return namespace(y).permute_dims(y, self._inverse(y.ndim))
 
-    def norm(self) -> float:
-        return 1.0
-
-    def extremes(self, shape: Shape) -> tuple[float, float]:
-        return (1.0, 1.0) if math.prod(shape) else (0.0, 0.0)
-
     def as_matrix(self, shape: Shape) -> Any:
         source = self.apply(np.arange(math.prod(shape)).reshape(shape)).reshape(-1)
         return picking(source, source.size)

@@ -67,6 +67,8 @@ class Operator(ABC):
 
     @cached_property
     def _norm(self) -> float:
+        if self.gram is not None:
+            return math.sqrt(self.gram)
         shape = self.natural_shape()
         if shape is None:
             raise NotImplementedError(f"{type(self).__name__} offers no norm")
@@ -78,8 +80,12 @@ class Operator(ABC):
         return self.norm() == 0
 
     def extremes(self, shape: Shape) -> tuple[float, float]:
-        """(λ_, λ̄): smallest and largest eigenvalue of A Aᵀ for inputs of `shape`."""
-        return spectrum.gram_extremes(self, shape)
+        """(λ_, λ̄): smallest and largest eigenvalue of A Aᵀ for inputs of `shape`; by default γ where that is known."""
+        if self.gram is None:
+            return spectrum.gram_extremes(self, shape)
+        rows, columns = math.prod(self.output_shape(shape)), math.prod(shape)
+        upper = self.gram if rows and columns else 0.0
+        return upper if rows == columns else 0.0, upper
 
     def input_shape(self, shape: Shape) -> Shape:
         """Shape of Aᵀ y for y of `shape`; needed by `.T` only, found by applying Aᵀ once."""

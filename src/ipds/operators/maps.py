@@ -67,9 +67,6 @@ class Identity(Operator):
     def is_zero(self) -> bool:
         return self.scale == 0
 
-    def extremes(self, shape: Shape) -> tuple[float, float]:
-        return (self.scale**2, self.scale**2) if math.prod(shape) else (0.0, 0.0)
-
     @made_once
     def as_matrix(self, shape: Shape) -> Any:
         return diagonal_matrix(np.full(math.prod(shape), self.scale))

@@ -160,9 +160,6 @@ class Reshape(OfOneShape):
     def norm(self) -> float:
         return 1.0 if math.prod(self.shape) else 0.0
 
-    def extremes(self, shape: Shape) -> tuple[float, float]:
-        return (self.norm(), self.norm())
-
     def as_matrix(self, shape: Shape) -> Any:
         return diagonal_matrix(np.ones(math.prod(self.shape)))
 
@@ -231,12 +228,6 @@ class ZeroMap(OfOneShape):
 
     def adjoint(self, y: Array) -> Array:
         return zeros(self.shape, y)
-
-    def norm(self) -> float:
-        return 0.0
-
-    def extremes(self, shape: Shape) -> tuple[float, float]:
-        return 0.0, 0.0
 
     def as_matrix(self, shape: Shape) -> Any:
         return scipy.sparse.csr_array((math.prod(self.output), math.prod(self.shape)))

@@ -132,11 +132,5 @@ class DCT(Operator):
 
         return idctn(y, axes=self.axes, norm="ortho")
 
-    def norm(self) -> float:
-        return 1.0
-
-    def extremes(self, shape: Shape) -> tuple[float, float]:
-        return (1.0, 1.0) if math.prod(shape) else (0.0, 0.0)
-
     def __repr__(self) -> str:
         return "DCT()" if self.axes is None else f"DCT(axes={self.axes})"

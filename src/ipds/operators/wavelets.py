@@ -88,9 +88,6 @@ class Wavelet(OfOneShape):
     def norm(self) -> float:
         return 1.0 if math.prod(self.shape) else 0.0
 
-    def extremes(self, shape: Shape) -> tuple[float, float]:
-        return self.norm(), self.norm()
-
     def __repr__(self) -> str:
         return f"Wavelet({self.shape}, {self.name}, level={self.level}, axes={self.axes})"
 
