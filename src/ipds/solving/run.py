@@ -53,7 +53,7 @@ class Awaited(NamedTuple):
     @property
     def is_there(self) -> bool:
         """Whether no number is still to come."""
-        return not any(is_awaited(number) for number in (self.fun, *self.certificate.numbers))
+        return not any(map(is_awaited, (self.fun, *self.certificate.numbers)))
 
 
 @dataclass

@@ -7,7 +7,7 @@ The reduced problem min Φ(x) + Σ h_i(x_i) is that of `reduced.py`; `search.py`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..._arrays import Array, fetch, magnitude, norm, precision
@@ -286,13 +286,9 @@ class AcceleratedIPDS(Method):
         state = None
         if is_shown:
             shown = restore_zeros(R, point) if schedule.is_transient(stage) else point
-            state = replace(
-                snapshot(t, R, shown, prox_points, s, stage.beta, stage.mu, bounded=shown is point),
-                settled=schedule.is_settled(stage),
-                transient=schedule.is_transient(stage),
-                exhausted=stage.exhausted,
-                due=leaves,
-            )
+            flags = {"transient": schedule.is_transient(stage), "exhausted": stage.exhausted, "due": leaves}
+            flags["settled"], flags["bounded"] = schedule.is_settled(stage), shown is point
+            state = snapshot(t, R, shown, prox_points, s, stage.beta, stage.mu, **flags)
             del shown
         if math.isinf(incumbent.value) and not stage.heavy:
             incumbent = Incumbent(math.inf, point.x)

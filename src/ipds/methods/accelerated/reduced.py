@@ -362,28 +362,29 @@ def snapshot(
     mu: float,
     *,
     bounded: bool = False,
+    **flags: Any,
 ) -> State:
-    """The State of a point, block j put back; x̆ is a prox with step s.
+    """The State of a point, block j put back, with its `flags`; x̆ is a prox with step s.
 
     `bounded` says that the f_i of the place may be bounds, which no State has.
     """
-    place, j, u = point.place, R.j, None
+    place, j, z, u = point.place, R.j, point.z, None
+    known: dict[str, Any] = {}
+    if R.moved is None:
+        pairs = zip(R.blocks, place.f, strict=True)
+        values = tuple([None if bounded and bounds_values(block) else fi for block, fi in pairs])
+        known["values"] = insert(values, j, 0.0 if R.f is None else None)
+        known["gradients"] = insert(place.gradients, j, None)
+        known["adjoints"] = insert(point.adjoints_z, j, None)
+    else:  # z = z⁺ - A_j⁻ᵀ∇f_j(y), and no gradient is that of an f_i alone
+        z = z + R.force(
+            1.0 * R.moved.grad(block_from_equation(R, place))
+        )  # of a copy: the slope is f_j's own
     if place.force is not None or R.moved is not None:  # else z tells the prox point of x̆
         u = add_scaled(point.x_breve, -s, R.A.adjoint(point.reduced_multiplier))
     x, products = insert(place.x, j, point.x_breve), insert(place.products, j, None)
     points = insert(tuple(prox_points), j, (u, s))
-    state = State(t, x, point.x_breve, point.z, beta, mu, products, points, last=j)
-    if R.moved is not None:  # z = z⁺ - A_j⁻ᵀ∇f_j(y), and no gradient is that of an f_i alone
-        slope = R.moved.grad(block_from_equation(R, place))
-        return replace(state, z=point.z + R.force(1.0 * slope))  # of a copy: the slope is f_j's own
-    pairs = zip(R.blocks, place.f, strict=True)
-    values = tuple([None if bounded and bounds_values(block) else fi for block, fi in pairs])
-    return replace(
-        state,
-        gradients=insert(place.gradients, j, None),
-        adjoints=insert(point.adjoints_z, j, None),
-        values=insert(values, j, 0.0 if R.f is None else None),
-    )
+    return State(t, x, point.x_breve, z, beta, mu, products, points, last=j, **known, **flags)
 
 
 def without(items: tuple[Any, ...], j: int) -> tuple[Any, ...]:
