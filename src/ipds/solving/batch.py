@@ -16,7 +16,7 @@ from ..status import Status
 from ..theory.state import known_to_jax
 from .loop import result_of
 from .options import Options, check_options, check_problem, check_seed
-from .run import Awaited, Run
+from .run import Look, Run
 from .starting import Start
 from .stopping import Stopwatch
 
@@ -97,7 +97,7 @@ def solve_batch(
         for k, (problem, run) in enumerate(zip(problems, runs, strict=True)):
             if run.status is None:
                 state = batch.state(k)
-                run.check(problem, Awaited.of(problem, state), options, clock)
+                run.check(problem, Look(problem, state), options, clock)
                 if run.status not in (None, Status.DIVERGED):
                     run.finish(state)
     used = [method.parameters_of(setup) for setup, _ in begun]

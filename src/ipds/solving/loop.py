@@ -19,7 +19,7 @@ from .checkpoint import Journal
 from .options import Options
 from .progress import Progress
 from .remarks import certified, growing, unsolved
-from .run import FINAL, Awaited, Run
+from .run import FINAL, Look, Run
 from .starting import Start
 from .stopping import GRACE, Stopwatch
 from .watch import Stopped, Watch
@@ -94,8 +94,8 @@ class Loop:
     bar: Progress
     log: Journal
     watch: Watch
-    awaited: tuple[Any, Awaited] | None = None
-    """The carry and the check of an earlier iteration whose numbers are still to come, with those of later steps."""
+    pending: tuple[Any, Look] | None = None
+    """The carry and the look of an earlier iteration whose numbers are still to come, with those of later steps."""
 
     def until_the_end(self, advance: Advance, held: list[Any]) -> None:
         """Step, check, record, call back, save; ends by giving the run a status. `held` holds the carry, and no more.
@@ -113,8 +113,8 @@ class Loop:
             held.append(carry)
             del carry, before
             with deadline(self.clock.long_over):
-                if self.awaited is not None and not self.clock.over():  # then a later one is checked
-                    self.conclude(*self.awaited)
+                if self.pending is not None and not self.clock.over():  # then a later one is checked
+                    self.conclude(*self.pending)
                 if run.status is None:
                     self.look_at(held[0], state)
 
@@ -137,20 +137,20 @@ class Loop:
     def until(self, t: int) -> int:
         """The iteration to go on to after t: that of the next check, or where the last one is to be read."""
         due = self.options.next_check(t, self.first, self.run.last.transient)
-        return due if self.awaited is None else min(due, t + PASSES)
+        return due if self.pending is None else min(due, t + PASSES)
 
     def check(self, carry: Any, state: State) -> None:
-        """Ask for what a check is about; conclude it, or leave that until its numbers have come."""
-        awaited = Awaited.of(self.done.stated, state)
-        if awaited.is_there or state.t >= self.options.max_iter or self.clock.over():
-            self.conclude(carry, awaited)
+        """Look at a state; conclude the check, or leave that until the numbers have come."""
+        look = Look(self.done.stated, state)
+        if state.t < self.options.max_iter and not self.clock.over() and look.waits():
+            self.pending = carry, look
         else:
-            self.awaited = carry, awaited
+            self.conclude(carry, look)
 
-    def conclude(self, carry: Any, awaited: Awaited) -> None:
+    def conclude(self, carry: Any, look: Look) -> None:
         """Certify a state, show it, call back, save; gives the run a status where it ends there."""
-        run, state, self.awaited = self.run, awaited.state, None
-        run.check(self.done.stated, awaited, self.options, self.clock)
+        run, state, self.pending = self.run, look.state, None
+        run.check(self.done.stated, look, self.options, self.clock)
         if run.status is not Status.DIVERGED:
             self.log.note(run, carry, state)
             self.bar.show(run.last, run.seconds)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 from .._arrays import Array, is_awaited
 from ..problem import Problem
 from ..status import Status
-from ..theory.certificate import Asked, Certificate, ask, uncertified
+from ..theory.certificate import Certificate, ask, uncertified
 from ..theory.objective import objective
 from ..theory.proofs import Proof, no_solution
 from ..theory.state import State, start_of
@@ -38,22 +40,24 @@ class Point(NamedTuple):
         return cls(state.t, state.q, state.z, check.certificate, check.fun)
 
 
-class Awaited(NamedTuple):
-    """What a check asks of a State: numbers that are there, or, where blocks are distributed, still to come."""
+class Look:
+    """A State at a check: its objective and its certificate, whose numbers may still be to come from a cluster."""
 
-    state: State
-    fun: Any
-    certificate: Asked
+    def __init__(self, problem: Problem, state: State):
+        self.problem, self.state = problem, state
+        self.fun = objective(problem, state)  # a number still to come is there with those of the certificate
+        self._answer: Callable[[], Certificate] | None = None
 
-    @classmethod
-    def of(cls, problem: Problem, state: State) -> Awaited:
-        """Ask."""
-        return cls(state, objective(problem, state), ask(problem, state))
+    def waits(self) -> bool:
+        """Whether numbers are still to come: those of the certificate are asked for then as well."""
+        if is_awaited(self.fun):
+            self._answer = ask(self.problem, self.state)
+        return self._answer is not None
 
-    @property
-    def is_there(self) -> bool:
-        """Whether no number is still to come."""
-        return not any(map(is_awaited, (self.fun, *self.certificate.numbers)))
+    @cached_property
+    def certificate(self) -> Certificate:
+        """That of the State, from when it is read first."""
+        return (self._answer or ask(self.problem, self.state))()
 
 
 @dataclass
@@ -88,9 +92,9 @@ class Run:
         check = Check(0, uncertified(problem, start), float(fun))
         return cls(smooths, check, Point.of(start, check))
 
-    def check(self, problem: Problem, asked: Awaited, options: Options, clock: Stopwatch) -> None:
+    def check(self, problem: Problem, look: Look, options: Options, clock: Stopwatch) -> None:
         """Certify a State and take note of it; sets the status where the run ends there."""
-        state, certificate, fun = asked.state, asked.certificate.read(), asked.fun
+        state, certificate, fun = look.state, look.certificate, look.fun
         rest = state.beta, state.mu, state.settled, state.transient, float(state.moved)
         check = Check(state.t, certificate, float(fun), *rest)
         if not check.finite:

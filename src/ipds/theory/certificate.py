@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._arrays import (
     Array,
@@ -130,26 +130,16 @@ def certificate(
     return _certificate(fixed, fetch(_numbers(problem, fixed, q, z, forces, known)))
 
 
-class Asked(NamedTuple):
-    """A certificate that was asked for: where blocks are distributed, its numbers are still to come."""
-
-    fixed: Fixed
-    numbers: Sequence[Any]
-
-    def read(self) -> Certificate:
-        """The certificate, once its numbers are there."""
-        return _certificate(self.fixed, fetch(self.numbers))
-
-
-def ask(problem: Problem, state: State) -> Asked:
-    """Ask for the certificate of a state, using whatever the state carries already."""
-    fixed = fixed_of(problem, state.q)  # made here, not while JAX compiles
-    return Asked(fixed, measured(_numbers_at, problem, state))
-
-
 def certify(problem: Problem, state: State) -> Certificate:
-    """The certificate of a state."""
-    return ask(problem, state).read()
+    """The certificate of a state, using whatever the state carries already."""
+    return ask(problem, state)()
+
+
+def ask(problem: Problem, state: State) -> Callable[[], Certificate]:
+    """Ask for the certificate of a state: a call of what is returned waits for its numbers, where these are to come."""
+    fixed = fixed_of(problem, state.q)  # made here, not while JAX compiles
+    numbers = measured(_numbers_at, problem, state)
+    return lambda: _certificate(fixed, fetch(numbers))
 
 
 def uncertified(problem: Problem, state: State) -> Certificate:
