@@ -29,7 +29,7 @@ def test_scaled_matrix(kind, left, right):
     assert np.array_equal(A, kind(A).toarray() if sp.issparse(kind(A)) else A)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array])
 def test_sums_of_squares(kind):
     A = np.array([[1.0, 0.0, -2.0], [0.0, 0.0, 3.0]])
     rows, columns = sums_of_squares(kind(A))

@@ -211,3 +211,22 @@ def test_invalid_arguments(call, error, fragment):
     with pytest.raises(error) as caught:
         call()
     assert fragment in str(caught.value)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e160, -1e160])
+def test_one_entry_among_many_is_enough_for_a_matrix_to_be_refused(bad, order):
+    entries = np.full((50, 40), 1e151, order=order)
+    assert Matrix(entries).matrix is entries  # though the sum of squares is large
+    entries[17, 3] = bad
+    with pytest.raises(ValueError, match="overflows" if math.isfinite(bad) else "NaN or infinity"):
+        Matrix(entries)
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_small_entries_are_refused_where_the_largest_is_small(dtype):
+    least = 1e-160 if dtype is float else 1e-40
+    assert Matrix(np.array([[least, 1.0]], dtype)).matrix.dtype == dtype
+    assert Matrix(np.zeros((2, 2), dtype)).is_zero
+    with pytest.raises(ValueError, match="vanishes"):
+        Matrix(np.array([[1e-160, 1e-170]]))

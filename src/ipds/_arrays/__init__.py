@@ -53,7 +53,7 @@ from .namespaces import (
     zeros,
 )
 from .real import require_real
-from .sparse import diagonal_matrix, picking, scaled_matrix, sums_of_squares, transposed
+from .sparse import diagonal_matrix, picking, row_squares, scaled_matrix, sums_of_squares, transposed
 from .threads import threads_for, threads_for_data
 
 __all__ = [
@@ -96,6 +96,7 @@ __all__ = [
     "products_of_differences",
     "put_in_place",
     "require_real",
+    "row_squares",
     "scalar",
     "scaled_difference",
     "scaled_matrix",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .transforms import Convolution
 
 SMALL = 1_000_000
 """Entries of a dense matrix of which a copy is kept: to make a larger one takes as long as ten products in pieces."""
-PIECE = 32_768
+PIECE = 65_536
 """Entries of such a piece."""
 
 
@@ -38,7 +38,7 @@ def absolute(op: Operator) -> Operator:
         return Scaled(absolute(op.inner), abs(op.scale))
     if isinstance(op, Matrix):
         small = op.matrix.shape[0] * op.matrix.shape[1] <= SMALL or not isinstance(op.matrix, np.ndarray)
-        return Matrix(abs(op.matrix)) if small else AbsoluteMatrix(op.matrix)
+        return Matrix(abs(op.matrix)) if small else AbsoluteMatrix(op)
     if isinstance(op, Diagonal):
         return Diagonal(abs(op.diagonal))
     if isinstance(op, RowMatrix):
@@ -81,15 +81,18 @@ class _Sizes(Operator):
 class AbsoluteMatrix(_Sizes):
     """|M| of a large dense matrix, of which no copy is made: a few rows at a time, while they are in the cache."""
 
-    def __init__(self, matrix: np.ndarray):
-        super().__init__(Matrix(matrix))
-        self.matrix = matrix
-        self._rows = max(1, PIECE // matrix.shape[1])
+    def __init__(self, inner: Matrix):
+        super().__init__(inner)
+        self.matrix: np.ndarray = inner.matrix
+        self._rows = max(1, PIECE // self.matrix.shape[1])
 
-    def _pieces(self) -> Any:
-        for begin in range(0, self.matrix.shape[0], self._rows):
-            here = slice(begin, begin + self._rows)
-            yield here, np.abs(self.matrix[here])
+    def _pieces(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Rows of |M|, each in the place of those before them."""
+        count, columns = self.matrix.shape
+        room = np.empty((min(self._rows, count), columns), self.matrix.dtype)
+        for begin in range(0, count, self._rows):
+            part = self.matrix[begin : begin + self._rows]
+            yield slice(begin, begin + len(part)), np.abs(part, out=room[: len(part)])
 
     def apply(self, x: Array) -> Array:
         if x.ndim == 1 and GATHER * np.count_nonzero(x) < x.size:

@@ -19,6 +19,7 @@ from .._arrays import (
     is_array,
     namespace,
     require_real,
+    row_squares,
     to_numpy,
     transposed,
 )
@@ -99,18 +100,31 @@ class Matrix(Operator):
         require_real("Matrix: the matrix", matrix)
         if matrix.ndim != 2:
             raise ValueError(f"Matrix: expected a 2-D array, got shape {tuple(matrix.shape)}")
-        if scipy.sparse.issparse(matrix) or type(matrix) is np.ndarray:
-            if not np.issubdtype(matrix.dtype, np.floating):
-                matrix = matrix.astype(float)
-            entries = matrix.data if scipy.sparse.issparse(matrix) else matrix
-            top = max(float(np.max(entries, initial=0.0)), -float(np.min(entries, initial=0.0)))
-            if not math.isfinite(top):
-                raise ValueError("Matrix: contains NaN or infinity")
-            require_squares("Matrix: the largest entry is", top)
-        self.matrix = matrix
         self._is_sparse = scipy.sparse.issparse(matrix)
+        is_numeric = self._is_sparse or type(matrix) is np.ndarray
+        if is_numeric and not np.issubdtype(matrix.dtype, np.floating):
+            matrix = matrix.astype(float)
+        self.matrix = matrix
+        if is_numeric:
+            self._require_finite()
         # in large dense matrices the columns of a sparse x are worth picking out
         self._may_gather = type(matrix) is np.ndarray and matrix.size > 100_000
+
+    def _require_finite(self) -> None:
+        """Refuse entries that are not finite, or whose squares overflow or vanish.
+
+        Sums of squares tell in one pass that there are none, unless the largest entry is far from one.
+        """
+        if not self._is_sparse and self.matrix.flags.c_contiguous:
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = float(self.row_squares.sum())
+            if self.matrix.size * SMALLEST**2 < total < LARGEST**2:
+                return
+        entries = self.matrix.data if self._is_sparse else self.matrix
+        top = max(float(np.max(entries, initial=0.0)), -float(np.min(entries, initial=0.0)))
+        if not math.isfinite(top):
+            raise ValueError("Matrix: contains NaN or infinity")
+        require_squares("Matrix: the largest entry is", top)
 
     @property
     def _transpose(self) -> Any:
@@ -168,6 +182,16 @@ class Matrix(Operator):
                 self.matrix[begin : begin + rows].take(support, axis=1), part, out=out[begin : begin + rows]
             )
         return out
+
+    @cached_property
+    def row_squares(self) -> np.ndarray:
+        """Σ_j a_ij² of every row, of a matrix of NumPy or SciPy."""
+        return row_squares(self.matrix)
+
+    @cached_property
+    def column_squares(self) -> np.ndarray:
+        """Σ_i a_ij² of every column."""
+        return row_squares(self.matrix.T)
 
     @cached_property
     def is_zero(self) -> bool:

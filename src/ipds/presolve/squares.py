@@ -116,7 +116,8 @@ def square_sums(A: Operator, shape: Shape) -> tuple[Array, Array]:
     """(Σ_j a_ij² of every row, Σ_i a_ij² of every column), in the shapes of A x and x."""
     output = A.output_shape(shape)
     if isinstance(A, Matrix) and A.natural_shape() is not None:
-        rows, columns = (np.reshape(s, (-1, *(1,) * (len(shape) - 1))) for s in sums_of_squares(A.matrix))
+        sums = A.row_squares, A.column_squares
+        rows, columns = (np.reshape(s, (-1, *(1,) * (len(shape) - 1))) for s in sums)
         return np.broadcast_to(rows, output), np.broadcast_to(columns, shape)
     if isinstance(A, Scaled):
         rows, columns = square_sums(A.inner, shape)

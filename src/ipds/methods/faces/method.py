@@ -1,6 +1,8 @@
 """OnFaces: a first-order method, and once it has found the face of the solution, the solution on that face.
 
     first        steps of the method it was given; every `LOOK` of them, h_i.face(x_i) of the nonconvex h_i
+    pursued      after the first step, where all else is deviations: what is near the solution on the support that a
+                 pursuit from there ends at is shown (`pursuit`)
     shown        at some early looks the solution on the face at hand, where exchanges find it and it is lower, at the
                  first of them what is near it: no answer yet, but long before there is one
     settled      unchanged at `PATIENCE` looks in a row:
@@ -15,6 +17,7 @@ A face is never held on to before it is solved: the steps of the first method do
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +35,7 @@ from ...theory.objective import objective
 from ...theory.state import State, residual_of
 from ..base import Method
 from .active import applies, settle
+from .pursuit import may_pursue, pursued
 from .restricted import Restricted, assembled
 from .swaps import column_norms, eliminated, first_entry, improve, shaken
 
@@ -39,6 +43,8 @@ LOOK = 5
 """Iterations between looks at the faces."""
 PATIENCE = 4
 """Looks in a row at which the faces agree; with 2, most supports of correlated designs were solved too soon."""
+PURSUED = 3
+"""What it counts for that a pursuit has ended at a support: first-order steps that find the same settle it at once."""
 SURE = 2
 """The same for a face that is known."""
 SHOWN, EXACTLY = (1, 2, 4), 2
@@ -72,6 +78,8 @@ class Carry(NamedTuple):
     """1 where a face was solved, and x, slopes and z are the answer."""
     x: tuple[Array, ...]
     """The answer, or the solution on a face that was shown: the next attempt starts from it if that face settles."""
+    lowest: float
+    """The objective there; inf where there is none."""
     slopes: tuple[Array, ...]
     """s_i ∈ ∂h_i(x_i)."""
     z: Array
@@ -86,6 +94,8 @@ class Setup:
     """Of the first-order method."""
     at: tuple[int, ...]
     """The blocks whose faces are looked at; none where the problem is not of the form that can be solved there."""
+    pursues: bool
+    """Whether the first of them is the support that a pursuit begins with."""
 
     @cached_property
     def norms(self) -> dict[int, np.ndarray]:
@@ -122,7 +132,8 @@ class OnFaces(Method):
         labels = tuple(np.zeros(problem.blocks[i].shape, np.int8) for i in at)
         room = tuple(np.zeros(x.shape) for x in x0) if at else ()
         z = np.zeros(z0.shape) if at else np.zeros(0)
-        return Setup(problem, setup, at), Carry(carry.t, carry, labels, 0, PATIENCE, 0, room, room, z)
+        own = Carry(carry.t, carry, labels, 0, PATIENCE, 0, room, math.inf, room, z)
+        return Setup(problem, setup, at, may_pursue(problem, at)), own
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One step of the first method, and where the faces have settled the solution there."""
@@ -135,7 +146,7 @@ class OnFaces(Method):
             state = assembled(setup.problem, carry.t + 1, carry.x, carry.slopes, carry.z)
             assert state is not None
             return carry._replace(t=state.t), state
-        inner, look = [carry.first], LOOK * (carry.t // LOOK + 1)
+        inner, look = [carry.first], 1 if setup.pursues and not carry.t else LOOK * (carry.t // LOOK + 1)
         carry = carry._replace(first=None)  # so that nobody else holds it while the steps run
         first, state = self.first.steps(setup.first, inner, min(until, look) if setup.at else until)
         t = first.t
@@ -148,7 +159,7 @@ class OnFaces(Method):
             return carry._replace(seen=0), state
         empty = not any(face.dimension for face in faces.values())
         if t == 1 and not empty:
-            return carry, state
+            return _pursued(setup, carry, state, faces) if setup.pursues else (carry, state)
         if empty and carry.seen >= 0 and t < EARLY:
             return carry, replace(state, settled=False)
         if empty and carry.seen >= 0:  # all is 0, a minimum as soon as entries have a price: is one worth it?
@@ -165,12 +176,12 @@ class OnFaces(Method):
             return self.held(setup, carry, replace(self.known[_key(labels)], t=t, due=True))
         if carry.seen < carry.wait:
             return _shown(setup, carry, replace(state, settled=not is_awaited(carry)), faces)
-        solved = finish(setup, state, faces, carry.x)
+        solved = finish(setup, state, faces, carry.x if carry.lowest < math.inf else None)
         if solved is None:
             return carry._replace(seen=0, wait=carry.wait + PATIENCE), state
         if self.known is not None:
             self.known[_key(labels)] = solved
-        return self.held(setup, carry, solved)
+        return self.held(setup, carry, replace(solved, due=True))
 
     def held(self, setup: Setup, carry: Carry, solved: State) -> tuple[Carry, State]:
         """The answer from then on."""
@@ -196,15 +207,33 @@ def _key(labels: Sequence[np.ndarray]) -> tuple[bytes, ...]:
 def _shown(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinates]) -> tuple[Carry, State]:
     """The carry, and in the place of a state the solution on its faces: at times, where that is lower."""
     look, is_on = state.t // LOOK, _is_on(faces, carry.x)
-    if look not in SHOWN or (is_on and look > EXACTLY):
+    if look not in SHOWN or (is_on and look != EXACTLY):
         return carry, state
     restricted = Restricted(setup.problem, faces)
     start = restricted.start(carry.x if is_on else state.q)
-    found = restricted.nearly(start) if look < EXACTLY else restricted.exactly(start, far=True)
-    solved = None if found is None else restricted.state(state.t, found)
-    if solved is None or not objective(setup.problem, solved) < objective(setup.problem, state):
+    found = restricted.nearly(start) if look < EXACTLY else restricted.exactly(start, far=not is_on)
+    return _lower(setup, carry, state, None if found is None else restricted.state(state.t, found))
+
+
+def _pursued(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinates]) -> tuple[Carry, State]:
+    """The carry, and in the place of the first state what a pursuit from its support ends at, where that is lower."""
+    ((i, face),) = faces.items()
+    fit = pursued(setup.problem, i, face, state.q, setup.norms[i]) if isinstance(face, Support) else None
+    if fit is None:
         return carry, state
-    return carry._replace(x=solved.x), replace(solved, beta=state.beta, settled=False, due=True)
+    carry = carry._replace(labels=(fit.restricted.faces[i].label.astype(np.int8),), seen=PURSUED)
+    return _lower(setup, carry, state, fit.restricted.state(state.t, fit.found, {i: fit.pull}))
+
+
+def _lower(setup: Setup, carry: Carry, state: State, solved: State | None) -> tuple[Carry, State]:
+    """The carry and the State of what was solved on some face, where it is the lowest so far; else `state`."""
+    if solved is None:
+        return carry, state
+    value = float(objective(setup.problem, solved))
+    if not value < min(carry.lowest, float(objective(setup.problem, state))):
+        return carry, state
+    carry = carry._replace(x=solved.x, lowest=value)
+    return carry, replace(solved, beta=state.beta, settled=False, due=True)
 
 
 def _is_on(faces: dict[int, Coordinates], x: tuple[Array, ...]) -> bool:
@@ -245,12 +274,25 @@ def _reached(pair: tuple[Restricted, State]) -> float:
     return pair[0].reached(pair[1])
 
 
+def _lower_from(
+    setup: Setup, x: tuple[Array, ...], settled: tuple[Restricted, State]
+) -> tuple[Restricted, State]:
+    """What is found from the faces of x, where x is lower than what has settled, and that is lower too."""
+    found = {i: setup.problem.blocks[i].h.face(x[i]) for i in setup.at}
+    faces = {i: face for i, face in found.items() if isinstance(face, Coordinates)}
+    restricted = Restricted(setup.problem, faces)
+    if len(faces) < len(found) or not restricted.value(restricted.start(x)) < _reached(settled):
+        return settled
+    solved = restricted.solve(x, settled[1].z)
+    return settled if solved is None else min(settled, improve(restricted, solved, setup.norms), key=_reached)
+
+
 def finish(
     setup: Setup, state: State, faces: dict[int, Coordinates], known: tuple[Array, ...] | None = None
 ) -> State | None:
     """The solution on the faces and on their neighbours, where it is better than `state`; else None.
 
-    `known` may be the solution on the faces alone.
+    `known` may be a solution on these faces or on others, which are tried as well where it is lower.
     """
     problem = setup.problem
     settled = settle(problem, state, faces) if applies(problem, faces) else None
@@ -259,6 +301,8 @@ def finish(
         start = state.q if known is None or not _is_on(faces, known) else known
         found = restricted.solve(start, state.z)
         settled = None if found is None else improve(restricted, found, setup.norms)
+        if settled is not None and known is not None and start is not known:
+            settled = _lower_from(setup, known, settled)
         if settled is not None and problem.restorable is None:  # constraints: first-order steps choose poorly
             other = eliminated(*settled)
             other = None if other is None else improve(*other, setup.norms)

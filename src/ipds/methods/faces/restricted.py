@@ -43,6 +43,8 @@ ENOUGH = 1e-13
 
 FEW = 5
 """Reweighted least squares to within 1e-4 of a solution."""
+SPREAD = 1.86
+"""1/(2 φ(0) Φ⁻¹(¾)): the density of normally distributed residuals at 0 is 1/(2 SPREAD) over the median of |r|."""
 
 
 class Deviations(NamedTuple):
@@ -194,14 +196,21 @@ class Restricted:
         found = least_deviations(d.M, d.c, d.left, d.right, _joined(y), far)
         return None if found is None else self._at_deviations(y, found)
 
-    def nearly(self, y: tuple[Any, ...]) -> State | None:
-        """What is near a solution, by reweighted least squares from y; None as in `exactly`."""
+    def nearly(self, y: tuple[Any, ...], steps: int = FEW) -> State | None:
+        """What is near a solution, by some steps of reweighted least squares from y; None as in `exactly`."""
         d = self._deviations
         if d is None:
             return None
-        v = reweighted(d.M, d.c, d.left, d.right, _joined(y), FEW)
+        v = reweighted(d.M, d.c, d.left, d.right, _joined(y), steps)
         r = d.M @ v + d.c
         return self._at_deviations(y, Vertex(v, r, np.where(r > 0, d.right, d.left)))
+
+    def spread(self, found: State) -> float:
+        """τ of the pursuit: by how much ‖A_j‖² the residuals of a fit by deviations bend the objective, inverted."""
+        d = self._deviations
+        assert d is not None
+        sizes, half = np.abs(np.ravel(found.q[-1]) - d.place), len(d.c) // 2
+        return float(2 * SPREAD * np.partition(sizes, half)[half] / np.mean(d.right - d.left))
 
     def _at_deviations(self, y: tuple[Any, ...], found: Vertex) -> State:
         """The State at a point with its residuals and their slopes, in blocks of the shapes of y."""
@@ -255,18 +264,23 @@ class Restricted:
                 break
         return found
 
-    def state(self, t: int, found: State) -> State | None:
-        """A State of `problem` as one of the whole problem; None where a point lies on another face."""
+    def state(self, t: int, found: State, pulls: Mapping[int, Any] | None = None) -> State | None:
+        """A State of `problem` as one of the whole problem; None where a point lies on another face.
+
+        `pulls` are the A_iᵀz that are known, by block.
+        """
         x = [xi if i not in self.faces else self.faces[i].embed(xi) for i, xi in enumerate(found.q)]
         now = {i: self.whole.blocks[i].h.face(x[i]) for i in self.faces}
         if any(own is None or not np.array_equal(own.label, self.faces[i].label) for i, own in now.items()):
             return None
-        witnesses = []
+        witnesses, adjoints = [], dict(pulls or {})
         for i, (block, op) in enumerate(zip(self.whole.blocks, self.whole.operators, strict=True)):
             if i not in self.faces:
                 witnesses.append(subgradient(block, op, x[i], found.z, found.prox_points[i]))
                 continue
-            g = op.adjoint(found.z) + (0.0 if block.f is None else block.f.grad(x[i]))
+            if i not in adjoints:
+                adjoints[i] = op.adjoint(found.z)
+            g = adjoints[i] if block.f is None else adjoints[i] + block.f.grad(x[i])
             face = now[i]
             assert isinstance(face, Coordinates)
             s = face.subgradient(-g)
@@ -274,7 +288,8 @@ class Restricted:
                 part = self.problem.blocks[i], self.problem.operators[i]
                 s.flat[face.free] = subgradient(*part, found.q[i], found.z, found.prox_points[i])
             witnesses.append(s)
-        return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z)
+        known = tuple(adjoints.get(i) for i in range(len(x)))
+        return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z, adjoints=known)
 
 
 def _joined(y: tuple[Any, ...]) -> np.ndarray:
@@ -283,9 +298,18 @@ def _joined(y: tuple[Any, ...]) -> np.ndarray:
 
 
 def assembled(
-    problem: Problem, t: int, x: tuple[Any, ...], slopes: tuple[Any, ...], z: Any, beta: float = 1.0
+    problem: Problem,
+    t: int,
+    x: tuple[Any, ...],
+    slopes: tuple[Any, ...],
+    z: Any,
+    beta: float = 1.0,
+    adjoints: tuple[Any, ...] | None = None,
 ) -> State | None:
-    """The State at (x, z) with witnesses s_i ∈ ∂h_i(x_i); None where a nonconvex h_i does not have x_i as a prox."""
+    """The State at (x, z) with witnesses s_i ∈ ∂h_i(x_i); None where a nonconvex h_i does not have x_i as a prox.
+
+    `adjoints` are the A_iᵀz, where they are known.
+    """
     points: list[tuple[Any, float]] = []
     usual = max(float(np.linalg.norm(si)) for si in slopes)
     for block, xi, si in zip(problem.blocks, x, slopes, strict=True):
@@ -298,4 +322,4 @@ def assembled(
             return None
         points.append(found)
     products = tuple([product_unless_identity(op, xi) for op, xi in zip(problem.operators, x, strict=True)])
-    return State(t, x, x[-1], z, beta, 0.0, products, tuple(points))
+    return State(t, x, x[-1], z, beta, 0.0, products, tuple(points), adjoints=adjoints)

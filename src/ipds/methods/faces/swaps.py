@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import row_squares
 from ...functions.faces import Coordinates, Support
+from ...operators import Matrix
 from ...problem import Problem
 from ...theory.objective import objective
 from ...theory.state import State
@@ -151,12 +153,11 @@ def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State]
 def column_norms(problem: Problem, i: int) -> np.ndarray:
     """‖A_i e_j‖ for the entries j of block i; ones where only products with A_i are known."""
     shape = problem.blocks[i].shape
-    matrix = problem.operators[i].as_matrix(shape)
-    if matrix is None:
-        return np.ones(shape)
-    dense = type(matrix) is np.ndarray
-    squares = np.einsum("ij,ij->j", matrix, matrix) if dense else matrix.power(2).sum(axis=0)
-    return np.sqrt(np.asarray(squares)).reshape(shape)
+    op = problem.operators[i]
+    if isinstance(op, Matrix) and len(shape) == 1:
+        return np.sqrt(op.column_squares)
+    matrix = op.as_matrix(shape)
+    return np.ones(shape) if matrix is None else np.sqrt(row_squares(matrix.T)).reshape(shape)
 
 
 def _exchange(

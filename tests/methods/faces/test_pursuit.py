@@ -1,0 +1,163 @@
+"""Pursuit of a support: where it ends, what it takes, and what is made of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ipds import Block, Problem, solve
+from ipds.functions import L0, L1, Cardinality, Huber, LeastSquares, NonzeroRows, Quantile
+from ipds.methods import AcceleratedIPDS
+from ipds.methods.faces import OnFaces
+from ipds.methods.faces.method import finish
+from ipds.methods.faces.pursuit import may_pursue, pursued
+from ipds.methods.faces.restricted import Restricted
+from ipds.methods.faces.swaps import column_norms
+from ipds.operators import Compose, Matrix, Reshape
+from ipds.theory.certificate import certify
+from ipds.theory.objective import objective
+
+METHOD = OnFaces(AcceleratedIPDS())
+
+
+def drawn(seed, m=120, n=80, s=5, rho=0.0, noise=0.01, loss=None, units=None):
+    """Few columns explain y, but for noise and a fifth of the rows; (problem, truth)."""
+    rng = np.random.default_rng([11, seed])
+    G = np.sqrt(1 - rho) * rng.standard_normal((m, n)) + np.sqrt(rho) * rng.standard_normal((m, 1))
+    x = np.zeros(n)
+    x[rng.choice(n, s, replace=False)] = rng.choice([-1, 1], s) * (0.5 + np.abs(rng.standard_normal(s)))
+    y = G @ x + noise * rng.standard_normal(m)
+    y[rng.choice(m, m // 5, replace=False)] += 30 * rng.standard_normal(m // 5)
+    G = G if units is None else G * units
+    return Problem([Block(h=Cardinality(s), A=-G, shape=n), Block(h=loss or L1(1.0), shape=m)], b=-y), x
+
+
+def from_support(problem, support):
+    """The pursuit from a support, given as indices."""
+    n = problem.blocks[0].shape[0]
+    x = np.zeros(n)
+    x[list(support)] = 1.0
+    u = problem.b - problem.operators[0].apply(x)
+    return pursued(problem, 0, problem.blocks[0].h.face(x), (x, u), column_norms(problem, 0))
+
+
+@pytest.mark.parametrize("loss", [L1(1.0), L1(7.0), Quantile(0.4)], ids=repr)
+@pytest.mark.parametrize("seed", range(5))
+def test_from_a_wrong_support_to_that_of_the_truth(seed, loss):
+    problem, truth = drawn(seed, loss=loss)
+    fit = from_support(problem, range(5))
+    np.testing.assert_array_equal(fit.restricted.faces[0].label, truth != 0)
+    exact = fit.restricted.exactly(fit.restricted.start((truth, problem.b)))
+    assert fit.value <= (1 + 1e-3) * fit.restricted.reached(exact)
+    np.testing.assert_array_equal(fit.pull, problem.operators[0].adjoint(fit.found.z))
+
+
+def test_units_of_columns_do_not_matter():
+    units = 10.0 ** np.random.default_rng(0).uniform(-3, 3, 80)
+    problem, truth = drawn(3, units=units)
+    np.testing.assert_array_equal(from_support(problem, range(5)).restricted.faces[0].label, truth != 0)
+
+
+def test_groups_of_entries_come_and_go_together():
+    rng = np.random.default_rng(5)
+    G, x = rng.standard_normal((150, 30, 2)), np.zeros((30, 2))
+    x[[3, 7, 20]] = rng.standard_normal((3, 2)) + 1
+    y = np.einsum("mij,ij->m", G, x) + 0.01 * rng.standard_normal(150)
+    y[:20] += 20 * rng.standard_normal(20)
+    A = Compose(Matrix(-G.reshape(150, 60)), Reshape((30, 2)))
+    problem = Problem([Block(h=NonzeroRows(3), A=A, shape=(30, 2)), Block(h=L1(1.0), shape=150)], b=-y)
+    start = np.zeros((30, 2))
+    start[:3] = 1.0
+    u = problem.b - A.apply(start)
+    fit = pursued(problem, 0, problem.blocks[0].h.face(start), (start, u), column_norms(problem, 0))
+    label = np.broadcast_to(fit.restricted.faces[0].label, (30, 2))
+    np.testing.assert_array_equal(label, x != 0)
+
+
+def test_it_ends_at_the_lowest_fit_that_it_has_seen(monkeypatch):
+    values, rises, reached = [], 0, Restricted.reached
+    monkeypatch.setattr(Restricted, "reached", lambda *given: values.append(reached(*given)) or values[-1])
+    for seed in range(10):
+        problem, _ = drawn(seed, m=60, n=120, s=10, rho=0.5, noise=0.3)
+        values.clear()
+        fit = from_support(problem, np.random.default_rng(seed).choice(120, 10, replace=False))
+        assert fit.value == min(values)
+        assert values[:-1] == sorted(values[:-1], reverse=True)
+        rises += values[-1] > fit.value
+    assert rises > 0  # or the test says nothing
+
+
+def test_a_support_takes_one_product(monkeypatch):
+    """The last of them confirms the support, and serves the certificate of what is shown."""
+    problem, truth = drawn(1)
+    setup, carry = METHOD.init(problem, (np.zeros(80), np.zeros(120)), np.zeros(120))
+    supports, products = [], []
+    nearly, adjoint = Restricted.nearly, Matrix.adjoint
+    monkeypatch.setattr(Restricted, "nearly", lambda *given: supports.append(given) or nearly(*given))
+    monkeypatch.setattr(Matrix, "adjoint", lambda *given: products.append(given) or adjoint(*given))
+    carry, state = METHOD.step(setup, carry)
+    certify(problem, state)
+    assert len(supports) in (2, 3)
+    # that of the first-order step, one for each support, and |A|ᵀ|z| of the certificate
+    assert len(products) == 1 + len(supports) + 1
+    monkeypatch.undo()
+    assert state.due
+    assert not state.settled
+    np.testing.assert_array_equal(state.q[0] != 0, truth != 0)
+    np.testing.assert_array_equal(state.adjoints[0], problem.operators[0].adjoint(state.z))
+
+
+def test_first_order_steps_that_find_the_same_support_settle_it():
+    """Without a pursuit they take four looks; the steps are the same, and so is the answer."""
+    problem, _ = drawn(2)
+    ended = []
+    for pursues in (True, False):
+        setup, carry = METHOD.init(problem, (np.zeros(80), np.zeros(120)), np.zeros(120))
+        setup = replace(setup, pursues=pursues and setup.pursues)
+        while not carry.holds:
+            carry, state = METHOD.step(setup, carry)
+        assert certify(problem, state).relative <= 1e-9
+        assert state.due
+        ended.append((carry.t, state.q[0]))
+    (soon, x), (late, y) = ended
+    assert (soon, late) == (5, 20)
+    np.testing.assert_allclose(x, y, rtol=1e-9)
+
+
+def test_a_lower_solution_on_another_face_is_not_forgotten():
+    """What a pursuit has found counts at the end, also where first-order steps settle on a support that is worse."""
+    lower = 0
+    for seed in range(8):
+        problem, _ = drawn(seed, m=60, n=120, s=8, rho=0.5, noise=0.3)
+        setup, carry = METHOD.init(problem, (np.zeros(120), np.zeros(60)), np.zeros(60))
+        poor = np.zeros(120)
+        poor[np.random.default_rng(seed).choice(120, 8, replace=False)] = 1.0
+        faces = {0: problem.blocks[0].h.face(poor)}
+        while not carry.holds:
+            carry, state = METHOD.step(setup, carry)
+        best = objective(problem, state)
+        high = replace(state, x=(poor, problem.b - problem.operators[0].apply(poor)), products=(None, None))
+        high = replace(high, x_breve=high.x[1], adjoints=None)
+        with_it, without = (finish(setup, high, faces, known) for known in (state.x, None))
+        assert objective(problem, with_it) <= best * (1 + 1e-9)
+        lower += objective(problem, without) > best * (1 + 1e-6)
+    assert lower > 0  # or the test says nothing
+
+
+def test_where_there_is_none():
+    """With prices of entries, a smooth f, or a loss that is not one of deviations."""
+    plain, _ = drawn(0)
+    assert may_pursue(plain, (0,))
+    assert not may_pursue(plain, ())
+    assert not may_pursue(drawn(0, loss=Huber(1.0))[0], (0,))
+    priced = Problem([Block(h=L0(1.0), A=plain.operators[0], shape=80), plain.blocks[1]], b=plain.b)
+    assert not may_pursue(priced, (0,))
+    smooth = Problem(
+        [
+            Block(f=LeastSquares(np.eye(80), np.zeros(80)), h=Cardinality(5), A=plain.operators[0], shape=80),
+            plain.blocks[1],
+        ],
+        b=plain.b,
+    )
+    assert not may_pursue(smooth, (0,))
+    assert solve(priced, seed=0).success
