@@ -91,7 +91,7 @@ def test_regression_steps_are_those_in_memory():
     assert isinstance(problem.residual(there.x), da.Array)
 
 
-@pytest.mark.parametrize("method", ["auto", "ipds", "sound"])
+@pytest.mark.parametrize("method", ["accelerated", "ipds", "sound"])
 def test_states_can_be_fetched_and_diagnosed(method):
     G, y = regression()
     here, there = robust(G, y), robust(G, y, True)

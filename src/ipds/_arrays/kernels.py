@@ -96,7 +96,8 @@ def products_of_differences(a: Array, b: Array, c: Array, d: Array) -> tuple[Any
     >>> products_of_differences(np.ones(2), np.zeros(2), np.array([1.0, 2.0]), np.zeros(2))
     (2.0, 3.0, 5.0)
     """
-    if not all(type(x) is np.ndarray and x.flags.c_contiguous for x in (a, b, c, d)) or a.size <= WHOLE:
+    long = type(a) is np.ndarray and a.size > WHOLE
+    if not long or not all(type(x) is np.ndarray and x.flags.c_contiguous for x in (a, b, c, d)):
         move, change = a - b, c - d
         return dot(move, move), dot(move, change), dot(change, change)
     flat = [x.reshape(-1) for x in (a, b, c, d)]

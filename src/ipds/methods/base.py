@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from .._arrays import Array, dot, fetch, magnitude, norm, precision
@@ -15,7 +16,7 @@ from ..errors import AssumptionError
 from ..functions import Smooth
 from ..operators import Identity, Operator
 from ..problem import Problem
-from ..theory.state import State
+from ..theory.state import State, product_of
 
 
 class Method(ABC):
@@ -72,13 +73,16 @@ def product_unless_identity(op: Operator, x: Array) -> Array | None:
     return None if isinstance(op, Identity) else op.apply(x)
 
 
-def lipschitz_at(f: Smooth | None, x: Array) -> tuple[float, bool]:
-    """(L, whether it is local): the constant that f states, or the curvature at x along the gradient."""
+def lipschitz_at(f: Smooth | None, x: Array, gradient: Array | None = None) -> tuple[float, bool]:
+    """(L, whether it is local): the constant that f states, or the curvature at x along the `gradient`.
+
+    That is asked of f where it is not known.
+    """
     if f is None:
         return 0.0, False
     if f.lipschitz is not None:
         return float(f.lipschitz), False
-    gradient = f.grad(x)
+    gradient = f.grad(x) if gradient is None else gradient
     direction = gradient if norm(gradient) > 0 else gradient + 1.0
     # far enough for a difference of gradients to rise above rounding
     step = max(1e-6, 4 * math.sqrt(precision(x))) * (norm(x) or 1.0) / norm(direction)
@@ -92,10 +96,18 @@ def gradient_of(f: Smooth | None, x: Array, *, with_value: bool) -> tuple[float,
     return f.value_and_grad(x) if with_value else (0.0, f.grad(x))
 
 
-def size_of_block(problem: Problem, j: int, x0: tuple[Array, ...]) -> float:
-    """A norm typical of x_j: that of its start, or, where that is zero or rounding, what the constraint asks of it."""
-    pairs = enumerate(zip(problem.operators, x0, strict=True))
-    size, *others = fetch([magnitude(x0[j]), *(magnitude(op.apply(xi)) for i, (op, xi) in pairs if i != j)])
+Products = Sequence[Array | None]
+"""A_i x_i, None where it is not known; none of them where the sequence is empty."""
+
+
+def size_of_block(problem: Problem, j: int, x0: tuple[Array, ...], products: Products = ()) -> float:
+    """A norm typical of x_j: that of its start, or, where that is zero or rounding, what the constraint asks of it.
+
+    `products` are the A_i x0_i, where they are known.
+    """
+    triples = zip(problem.operators, x0, products or (None,) * len(x0), strict=True)
+    terms = [product_of(*triple) for i, triple in enumerate(triples) if i != j]
+    size, *others = fetch([magnitude(x0[j]), *map(magnitude, terms)])
     asked = max(problem.b_norm, *others, 0.0) / problem.operators[j].norm()
     return size if size > 100 * precision(x0[j]) * asked else asked
 

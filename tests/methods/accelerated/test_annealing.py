@@ -175,7 +175,7 @@ def test_first_weights_are_a_fraction_of_what_would_make_a_block_vanish():
         problem = Problem([Block(f=f, h=h, A=-1.0, shape=6), Block(h=L1(1.0), shape=6)])
         R = eliminate(problem, 1)
         point = evaluate(R, (np.ones(6),), np.zeros(6), 1.0)
-        return first_weights(R, point)[0], point.place.gradients[0]
+        return first_weights(R, point.place)[0], point.place.gradients[0]
 
     found, slope = weight(f, L1(0.2))
     assert found > 1

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ..._arrays import norm
 from ...operators import Identity
 from ...problem import Problem
-from ..base import size_of_block
+from ..base import Products, size_of_block
 from .reduced import Arrays, Place, Point, ReducedProblem, block_from_equation, full_multiplier, locate
 
 
@@ -230,14 +230,14 @@ def lighten(stage: Stage, x: Arrays) -> tuple[Stage, bool]:
     return stage._replace(weights=tuple(weights)), vanished
 
 
-def first_weights(R: ReducedProblem, point: Point) -> tuple[float, ...]:
+def first_weights(R: ReducedProblem, place: Place) -> tuple[float, ...]:
     """ω_i: `HEAVY` of the weight at which h_i would outweigh ∇f_i entirely, where f_i has no global curvature bound.
 
     Such an f (a quartic, say) is far from convex at a start that is far away: there a heavier h_i, which keeps x_i
     simple, leads to better minima.
     """
     weights = []
-    for block, slope in zip(R.blocks, point.place.gradients, strict=True):
+    for block, slope in zip(R.blocks, place.gradients, strict=True):
         steepest, weight = block.h.lipschitz(block.shape), 0.0
         if block.f is not None and block.f.lipschitz is None and 0 < steepest < math.inf:
             weight = norm(slope) / steepest
@@ -251,11 +251,15 @@ def first_weights(R: ReducedProblem, point: Point) -> tuple[float, ...]:
     return tuple(weights)
 
 
-def kink_width(problem: Problem, j: int, x0: Arrays) -> float:
-    """‖x_j‖/C_h, the smoothing at which the kinks of h_j are as wide as its arguments; inf where h_j has none."""
-    block = problem.blocks[j]
-    size, steepest = size_of_block(problem, j, x0), block.h.lipschitz(block.shape)
-    return size / steepest if 0 < steepest < math.inf and size > 0 else math.inf
+def kink_width(problem: Problem, j: int, x0: Arrays, products: Products = ()) -> float:
+    """‖x_j‖/C_h, the smoothing at which the kinks of h_j are as wide as its arguments; inf where h_j has none.
+
+    `products` are the A_i x0_i, where they are known.
+    """
+    steepest = problem.blocks[j].h.lipschitz(problem.blocks[j].shape)
+    if not 0 < steepest < math.inf:
+        return math.inf
+    return size_of_block(problem, j, x0, products) / steepest or math.inf
 
 
 def feasible_value(R: ReducedProblem, place: Place) -> float:

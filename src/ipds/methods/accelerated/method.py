@@ -44,8 +44,8 @@ from .reduced import (
     adjoints,
     dual_step_norms,
     eliminate,
-    evaluate,
     exact,
+    insert,
     known_at,
     locate,
     resmooth,
@@ -173,25 +173,23 @@ class AcceleratedIPDS(Method):
                 "state the problem so that one exists, or use IPDS"
             )
         R, effort, given = eliminate(problem, j), EFFORTS[self.effort], magnitude(z0)
-        unit = kink_width(problem, j, x0)
+        x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
+        place = locate(R, x)
+        unit = kink_width(problem, j, insert(x, j, x0[j]), insert(place.products, j, None))
         is_given = float(given) > 0  # a number still to come is there with those of the unit
         if is_given:  # a start with a multiplier is no random one: dual steps are given their time
             effort = effort._replace(slow=effort.patience, hopeless=effort.patience)
-        x = tuple([into_domain(block, xi) for block, xi in zip(R.blocks, without(x0, j), strict=True)])
         gentle = any(block.f is not None for block in problem.blocks)
         bend = lipschitz_at(R.f, x0[j])[0]
-        bends = [bend, *(lipschitz_at(block.f, xi)[0] for block, xi in zip(R.blocks, x, strict=True))]
+        slopes = zip(R.blocks, x, place.gradients, strict=True)
+        bends = [bend, *(lipschitz_at(block.f, xi, df)[0] for block, xi, df in slopes)]
         beta, transition = self._first_penalty(R, unit, bends, gentle, x0[j])
         phi, s = R.softened if transition == HOT else R, 1 / (beta * R.c**2)
-        target = R.b - z0 / beta
-        point = evaluate(phi, x, target, s)
-        if point.place.force is not None and is_given:
-            # a given z0 is that of the problem as stated, in which f_j has not moved
-            target = R.b - (z0 - point.place.force) / beta
-            point = resmooth(phi, point.place, target, s)
-        weights = first_weights(R, point)
-        if max(weights) > 1:
-            point = resmooth(phi, point.place, target, s, weights)
+        # a given z0 is that of the problem as stated, in which f_j has not moved
+        moved = place.force is not None and is_given
+        target = R.b - (z0 - place.force if moved else z0) / beta
+        weights = first_weights(R, place)
+        point = resmooth(phi, place, target, s, weights)
         slope = math.hypot(*fetch([magnitude(g) for g in point.gradient]))
         # near a solution little is left of the gradient: the forces that cancel are its unit
         if is_given:
