@@ -1,8 +1,10 @@
-"""A whole solve beside what its iterations need: products made and needed, and where its time goes.
+"""A whole solve beside what its steps need: products made and needed, and where its time goes.
 
-An iteration of accelerated IPDS needs one product with every matrix and its transpose (with a covariance or the
-matrix of a loss: one gradient) for every trial of its search, a step of reweighted eigenvectors one product and one of
-weighted rows with themselves. Starts, scales, checks and finishes on a face make more.
+A trial of accelerated IPDS needs one product with every matrix and its transpose, and one gradient of every f (with a
+covariance, or the matrix of a loss); a new multiplier or smoothing one more with every transpose; a support of a
+pursuit one with the transpose; a step of reweighted eigenvectors one product, and one of weighted rows with themselves;
+steps from selection to selection all that they make. Starts, scales, checks and finishes on a face make more.
+A gradient counts once, whatever products are in it.
 CPU time on one thread, the least of several; the floor is that of the products needed, so that a ratio includes all
 else: proxes, passes over arrays, certificates, Python.
 
@@ -32,11 +34,12 @@ from benchmarks import problems
 from benchmarks.pages import write_section
 from benchmarks.report import table
 
-from ipds import solve
+from ipds import Problem, solve
 from ipds.functions import PhaseRetrieval
 from ipds.functions.covariance import Covariance
-from ipds.methods import reweighted
-from ipds.methods.accelerated import search
+from ipds.methods import reweighted, selections
+from ipds.methods.accelerated import method, search
+from ipds.methods.faces import pursuit
 from ipds.operators import Matrix
 
 CASES: dict[str, Callable[[], problems.Case]] = {
@@ -51,46 +54,84 @@ PRODUCTS = (
     (Matrix, "adjoint"),
     (Covariance, "apply"),
     (PhaseRetrieval, "value_and_grad"),
+    (PhaseRetrieval, "grad"),
+    (PhaseRetrieval, "__call__"),
     (reweighted, "weighted_gram"),
 )
+STEPS = (
+    (search, "try_step"),
+    (method, "begin"),
+    (pursuit, "Fit"),
+    (reweighted, "weighted_gram"),
+)
+SELECTIONS = ((selections, "lower"), (selections, "cheapest"))
 REPEATS = 7
 
 
 @contextmanager
 def counted() -> Iterator[dict[str, float]]:
-    """Products, their seconds, and trials of the search, within."""
-    found = {"products": 0, "seconds": 0.0, "trials": 0, "weighted_gram": 0}
+    """Products and their seconds, calls of `STEPS` by name, and products within `SELECTIONS`."""
+    found = {"products": 0, "seconds": 0.0, "selected": 0, **{name: 0 for _, name in STEPS}}
+    within = {"product": 0, "selection": 0}
 
     def product(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
+            if within["product"]:  # a part of one that counts
+                return function(*arguments, **options)
             begin = time.process_time()
-            result = function(*arguments, **options)
-            found["seconds"] += time.process_time() - begin
-            found["products"] += 1
-            found["weighted_gram"] += function.__name__ == "weighted_gram"
-            return result
+            within["product"] = 1
+            try:
+                return function(*arguments, **options)
+            finally:
+                within["product"] = 0
+                found["seconds"] += time.process_time() - begin
+                found["products"] += 1
+                found["selected"] += within["selection"]
 
         return call
 
-    def trial(*arguments: Any) -> Any:
-        found["trials"] += 1
-        return try_step(*arguments)
+    def selection(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            within["selection"] = 1
+            try:
+                return function(*arguments)
+            finally:
+                within["selection"] = 0
 
-    try_step = search.try_step
+        return call
+
+    def step(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            found[name] += 1
+            return function(*arguments)
+
+        return call
+
     with ExitStack() as stack:
         for owner, name in PRODUCTS:
             stack.enter_context(patch.object(owner, name, product(getattr(owner, name))))
-        stack.enter_context(patch.object(search, "try_step", trial))
+        for owner, name in SELECTIONS:
+            stack.enter_context(patch.object(owner, name, selection(getattr(owner, name))))
+        for owner, name in STEPS:
+            stack.enter_context(patch.object(owner, name, step(getattr(owner, name), name)))
         yield found
+
+
+def needed_by(found: dict[str, float], problem: Problem) -> int:
+    """Products that the steps of a solve need."""
+    matrices = sum(isinstance(op, Matrix) for op in problem.operators)
+    smooth = sum(block.f is not None for block in problem.blocks)
+    trials = found["try_step"] * (2 * matrices + smooth)
+    return int(
+        trials + found["begin"] * matrices + found["Fit"] + 2 * found["weighted_gram"] + found["selected"]
+    )
 
 
 def row(name: str, case: problems.Case) -> list[str]:
     problem, start = case.pose()
     with counted() as found:
         result = solve(problem, start)
-    matrices = sum(isinstance(op, Matrix) for op in problem.operators)
-    smooth = sum(block.f is not None for block in problem.blocks)
-    needed = int(found["trials"]) * (2 * matrices + smooth) + 2 * int(found["weighted_gram"])
+    needed = needed_by(found, problem)
     times = []
     for _ in range(REPEATS):
         problem, start = case.pose()
@@ -117,9 +158,10 @@ INTRODUCTION = """## A whole solve and its floor
 Made by `python benchmarks/solves.py --write docs/performance_log.md` (`make bench-floor`); not edited by hand.
 
 `solve(problem, x0)` with default options. `needed`: one product with every matrix, one with its transpose and one
-gradient for every trial of the search, two products for a step of reweighted eigenvectors, none for exchanges alone;
-`products`: those made, with starts, scales, checks and exact finishes on a face. `floor`: the time of the products
-needed alone. CPU milliseconds on one thread, the least of several.
+gradient for every trial of the search, one with the transpose for every dual step and every support of a pursuit, two
+products for a step of reweighted eigenvectors, all that selections are priced by; `products`: those made, with starts,
+scales, checks and exact finishes on a face, a gradient counted once. `floor`: the time of the products needed alone.
+CPU milliseconds on one thread, the least of several.
 """
 
 

@@ -120,7 +120,7 @@ def test_first_order_steps_that_find_the_same_support_settle_it():
         assert state.due
         ended.append((carry.t, state.q[0]))
     (soon, x), (late, y) = ended
-    assert (soon, late) == (5, 20)
+    assert (soon, late) == (10, 20)
     np.testing.assert_allclose(x, y, rtol=1e-9)
 
 

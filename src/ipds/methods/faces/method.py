@@ -43,8 +43,8 @@ LOOK = 5
 """Iterations between looks at the faces."""
 PATIENCE = 4
 """Looks in a row at which the faces agree; with 2, most supports of correlated designs were solved too soon."""
-PURSUED = 3
-"""What it counts for that a pursuit has ended at a support: first-order steps that find the same settle it at once."""
+PURSUED = 2
+"""Looks that it counts for that a pursuit has ended at a support; with 3, some were taken that did not last."""
 SURE = 2
 """The same for a face that is known."""
 SHOWN, EXACTLY = (1, 2, 4), 2
