@@ -15,6 +15,7 @@ from ipds.functions import (
     Cardinality,
     NonNegative,
     Nonsmooth,
+    PhaseRetrieval,
     Rank,
     Stiefel,
     smooth,
@@ -24,6 +25,7 @@ from ipds.methods.accelerated import method as method_file
 from ipds.methods.accelerated.annealing import INNER
 from ipds.methods.accelerated.method import CEILING, LAG, grow
 from ipds.methods.accelerated.reduced import DualStepNorms, evaluate
+from ipds.operators import Matrix
 from ipds.solving.options import RARER
 from ipds.solving.starting import starting_point
 from ipds.theory.certificate import certificate, certify, subgradients
@@ -329,3 +331,31 @@ def test_states_tell_values_and_no_bounds():
         for block, x, value in zip(problem.blocks, state.q, state.values or (), strict=False):
             if block.f is f and value is not None:
                 assert value == pytest.approx(f(x), rel=1e-12)
+
+
+def test_a_set_up_asks_for_each_product_and_gradient_once(monkeypatch):
+    """A x0 and ∇f(x0) serve the unit of the kinks, the weights, the curvatures and Φ alike."""
+    rng = np.random.default_rng(0)
+    G, D, x0 = rng.standard_normal((40, 8)), rng.standard_normal((5, 8)), rng.standard_normal(8)
+    f = PhaseRetrieval(G, np.ones(40))
+    problem = Problem([Block(f=f, h=L1(0.1), A=-D, shape=8), Block(h=L1(1.0), shape=5)])
+    seen = {"apply": [], "adjoint": [], "grad": [], "value_and_grad": []}
+    for name, owners in seen.items():
+        owner = Matrix if hasattr(Matrix, name) else PhaseRetrieval
+        monkeypatch.setattr(owner, name, recorded(getattr(owner, name), owners))
+    _, carry = AcceleratedIPDS().init(problem, (x0, D @ x0), np.zeros(5))
+    assert carry.stage.heavy
+    assert sum(op is problem.operators[0] for op in seen["apply"]) == 2  # A x0, and along the gradient of Φ
+    assert sum(op is problem.operators[0] for op in seen["adjoint"]) == 1
+    assert len(seen["value_and_grad"]) == 1
+    assert len(seen["grad"]) == 2  # nearby, along ∇f and along ∇Φ
+
+
+def recorded(function, owners):
+    """The method, which notes on whom it is called."""
+
+    def call(self, *given):
+        owners.append(self)
+        return function(self, *given)
+
+    return call

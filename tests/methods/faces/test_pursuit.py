@@ -8,7 +8,7 @@ import pytest
 from ipds import Block, Problem, solve
 from ipds.functions import L0, L1, Cardinality, Huber, LeastSquares, NonzeroRows, Quantile
 from ipds.methods import AcceleratedIPDS
-from ipds.methods.faces import OnFaces
+from ipds.methods.faces import OnFaces, method, pivots
 from ipds.methods.faces.method import finish
 from ipds.methods.faces.pursuit import may_pursue, pursued
 from ipds.methods.faces.restricted import Restricted
@@ -122,6 +122,28 @@ def test_first_order_steps_that_find_the_same_support_settle_it():
     (soon, x), (late, y) = ended
     assert (soon, late) == (10, 20)
     np.testing.assert_allclose(x, y, rtol=1e-9)
+
+
+def test_from_what_is_near_a_solution_reweighted_least_squares_come_before_exchanges(monkeypatch):
+    """A pursuit's fit is no vertex, an exact solution is: exchanges alone would be many, or none."""
+    problem, _ = drawn(2)
+    calls, reweighted = [], pivots.reweighted
+    monkeypatch.setattr(pivots, "reweighted", lambda *given: calls.append(given) or reweighted(*given))
+    fit = from_support(problem, range(5))
+    exact = fit.restricted.exactly(fit.found.q)
+    faces = dict(fit.restricted.faces)
+    near, end = ((faces[0].embed(found.q[0]), found.q[1]) for found in (fit.found, exact))
+    assert not fit.restricted.is_vertex(near)
+    assert fit.restricted.is_vertex(end)
+    setup, carry = METHOD.init(problem, (np.zeros(80), np.zeros(120)), np.zeros(120))
+    state = METHOD.step(setup, carry)[1]
+    for x, count in ((near, 1), (end, 0)):
+        calls.clear()
+        monkeypatch.setattr(method, "improve", lambda *given: given[:2])  # without swaps, which refit as well
+        assert objective(problem, finish(setup, state, faces, x)) == pytest.approx(
+            fit.restricted.reached(exact)
+        )
+        assert len(calls) == count
 
 
 def test_a_lower_solution_on_another_face_is_not_forgotten():

@@ -283,7 +283,7 @@ def _lower_from(
     restricted = Restricted(setup.problem, faces)
     if len(faces) < len(found) or not restricted.value(restricted.start(x)) < _reached(settled):
         return settled
-    solved = restricted.solve(x, settled[1].z)
+    solved = restricted.solve(x, settled[1].z, far=not restricted.is_vertex(x))
     return settled if solved is None else min(settled, improve(restricted, solved, setup.norms), key=_reached)
 
 
@@ -299,7 +299,7 @@ def finish(
     if settled is None and all(block.f is None or block.f.is_convex for block in problem.blocks):
         restricted = Restricted(problem, faces)
         start = state.q if known is None or not _is_on(faces, known) else known
-        found = restricted.solve(start, state.z)
+        found = restricted.solve(start, state.z, far=not restricted.is_vertex(start))
         settled = None if found is None else improve(restricted, found, setup.norms)
         if settled is not None and known is not None and start is not known:
             settled = _lower_from(setup, known, settled)

@@ -86,14 +86,19 @@ class Restricted:
         own = [xi if i not in self.faces else xi.ravel()[self.faces[i].free] for i, xi in enumerate(x)]
         return tuple(own)
 
-    def solve(self, x: tuple[Any, ...], z: Any) -> State | None:
-        """A solution of `problem` as its State.
+    def solve(self, x: tuple[Any, ...], z: Any, far: bool = False) -> State | None:
+        """A solution of `problem` as its State, from x, which may be `far` from it.
 
         By exchanges for least absolute deviations, by plain Newton steps where everything is smooth, an equation or a
         bound, else `NewtonALM`.
         """
         y = self.start(x)
-        return self.exactly(y) or self._smoothly(y) or within_bounds(self, y) or self._by_newton(y, z)
+        return self.exactly(y, far) or self._smoothly(y) or within_bounds(self, y) or self._by_newton(y, z)
+
+    def is_vertex(self, x: tuple[Any, ...]) -> bool:
+        """Whether x is where exchanges of least absolute deviations end: one deviation is 0 for every free entry."""
+        d = self._deviations
+        return d is not None and np.count_nonzero(np.ravel(x[-1]) == d.place) >= d.M.shape[1]
 
     def reached(self, found: State) -> float:
         """The objective at a solution of `problem`, every block in its set."""
