@@ -1,5 +1,6 @@
 """Pursuit of a support: where it ends, what it takes, and what is made of it."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from ipds import Block, Problem, solve
 from ipds.functions import L0, L1, Cardinality, Huber, LeastSquares, NonzeroRows, Quantile
 from ipds.methods import AcceleratedIPDS
+from ipds.methods.deadline import deadline
 from ipds.methods.faces import OnFaces, method, pivots
 from ipds.methods.faces.method import finish
 from ipds.methods.faces.pursuit import may_pursue, pursued
@@ -85,6 +87,21 @@ def test_it_ends_at_the_lowest_fit_that_it_has_seen(monkeypatch):
         assert values[:-1] == sorted(values[:-1], reverse=True)
         rises += values[-1] > fit.value
     assert rises > 0  # or the test says nothing
+
+
+def test_where_the_time_is_over_it_ends_where_it_is():
+    """The first-order step that it follows stands."""
+    problem, _ = drawn(1)
+    setup, carry = METHOD.init(problem, (np.zeros(80), np.zeros(120)), np.zeros(120))
+    asked = itertools.count()
+    with deadline(lambda: next(asked) > 0):
+        one = from_support(problem, range(5))
+    assert np.flatnonzero(one.restricted.faces[0].label).tolist() == [0, 1, 2, 3, 4]
+    with deadline(lambda: True):
+        assert from_support(problem, range(5)) is None
+        carry, state = METHOD.step(setup, carry)
+    assert (carry.t, state.t) == (1, 1)
+    assert not state.due
 
 
 def test_a_support_takes_one_product(monkeypatch):

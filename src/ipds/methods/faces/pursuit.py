@@ -20,7 +20,7 @@ from ..._arrays import Array
 from ...functions.faces import Support
 from ...problem import Problem
 from ...theory.state import State
-from ..deadline import raise_if_late
+from ..deadline import late
 from .restricted import Restricted
 
 SUPPORTS = 8
@@ -50,11 +50,12 @@ def may_pursue(problem: Problem, at: tuple[int, ...]) -> bool:
 def pursued(problem: Problem, i: int, face: Support, x: tuple[Array, ...], norms: np.ndarray) -> Fit | None:
     """The fit on the support where the pursuit ends, from that of block i at x; None where nothing can be fitted.
 
-    `norms` are the ‖A_i e_j‖.
+    `norms` are the ‖A_i e_j‖. Where the time is over, it ends where it is.
     """
     h, op, units, best = problem.blocks[i].h, problem.operators[i], np.where(norms > 0, norms, 1.0), None
     for _ in range(SUPPORTS):
-        raise_if_late()
+        if late():
+            break
         restricted = Restricted(problem, {i: face})
         found = restricted.nearly(restricted.start(x), STEPS)
         if found is None:
