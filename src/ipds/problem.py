@@ -19,6 +19,7 @@ from ._arrays import (
     Array,
     Shape,
     add_in_place,
+    add_scaled,
     adopted,
     all_finite,
     divide_in_place,
@@ -249,25 +250,29 @@ class Problem:
         return None
 
     def restore(
-        self, x: Sequence[Array], products: Sequence[Array] | None = None, at: int | None = None
+        self, x: Sequence[Array], products: Sequence[Array | None] | None = None, at: int | None = None
     ) -> tuple[Array, ...] | None:
         """The feasible point obtained by solving the constraint for block `at` with A = c·I.
 
-        By default the `restorable` one; None where there is none.
+        By default the `restorable` one; None where there is none. `products` are A_i x_i, None where not at hand.
         """
         j = self.restorable if at is None else at
         if j is None:
             return None
         op = self.operators[j]
         assert isinstance(op, Identity)
-        if products is None:
-            products = [
-                o.apply(xi) if i != j else xi for i, (o, xi) in enumerate(zip(self.operators, x, strict=True))
-            ]
-        others = [p for i, p in enumerate(products) if i != j]
-        rest = self.b - (others[0] if others else 0.0 * x[j])
-        for other in others[1:]:
-            rest = subtract_in_place(rest, other)
+        rest = self.b
+        for i, (other, xi) in enumerate(zip(self.operators, x, strict=True)):
+            if i == j:
+                continue
+            known = None if products is None else products[i]
+            if known is None and isinstance(other, Identity):
+                rest = add_scaled(rest, -other.scale, xi)
+            else:
+                term = other.apply(xi) if known is None else known
+                rest = rest - term if rest is self.b else subtract_in_place(rest, term)
+        if rest is self.b:
+            rest = rest - 0.0 * x[j]
         if op.scale != 1.0:
             rest = divide_in_place(rest, op.scale)
         return tuple(rest if i == j else xi for i, xi in enumerate(x))

@@ -41,10 +41,24 @@ class FixedRank(Face):
         self.U, self.sigma, self.V = U, sigma, V
         self.label = np.array([len(sigma)])
 
+    @classmethod
+    def of_product(cls, L: np.ndarray, R: np.ndarray, C: np.ndarray | None = None) -> FixedRank:
+        """L C Rᵀ, or L Rᵀ, with L and R of as many columns as the rank."""
+        (Q, left), (P, right) = _orthonormal(L), _orthonormal(R)
+        u, sigma, vt, failed = scipy.linalg.lapack.dgesdd((left if C is None else left.dot(C)).dot(right.T))
+        if failed:
+            raise np.linalg.LinAlgError("the SVD of a matrix of few columns did not converge")
+        return cls(Q.dot(u), sigma, P.dot(vt.T))
+
     @property
     def x(self) -> np.ndarray:  # type: ignore[override]
         """The matrix itself."""
         return (self.U * self.sigma) @ self.V.T
+
+    def balanced(self) -> tuple[np.ndarray, np.ndarray]:
+        """(L, R) of r columns with x = L Rᵀ, of the same lengths in both."""
+        root = np.sqrt(self.sigma)
+        return self.U * root, self.V * root
 
     @property
     def dimension(self) -> int:
@@ -56,9 +70,13 @@ class FixedRank(Face):
         A = self.U.T @ dV
         return Tangent(A, dV - self.U @ A, dtU - self.V @ A.T)
 
-    def parts(self, d: np.ndarray) -> Tangent:
-        """The tangent part of d."""
-        return self.projected(d @ self.V, d.T @ self.U)
+    def parts(self, d: np.ndarray, scale: float = 1.0) -> Tangent:
+        """The tangent part of scale·d."""
+        return self.projected(scale * (d @ self.V), scale * (d.T @ self.U))
+
+    def zero(self) -> Tangent:
+        """The tangent vector 0."""
+        return Tangent(*(np.zeros((len(part), len(self.sigma))) for part in (self.sigma, self.U, self.V)))
 
     def products(self, E: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(d V, dᵀU) of d = E Vᵀ + U Fᵀ."""
@@ -81,12 +99,7 @@ class FixedRank(Face):
         """
         C = np.diag(self.sigma) + step * d.A
         inverse = _inverse(C)
-        Q, left = _orthonormal(self.U + d.U.dot(step * inverse))
-        P, right = _orthonormal(self.V + d.V.dot(step * inverse.T))
-        u, sigma, vt, failed = scipy.linalg.lapack.dgesdd(left.dot(C).dot(right.T))
-        if failed:
-            raise np.linalg.LinAlgError("the SVD of a retraction did not converge")
-        return FixedRank(Q.dot(u), sigma, P.dot(vt.T))
+        return FixedRank.of_product(self.U + d.U.dot(step * inverse), self.V + d.V.dot(step * inverse.T), C)
 
     def inner(self, d: Tangent, other: FixedRank, e: Tangent) -> float:
         """⟨d, e⟩ of vectors tangent here and at another point, by products of their factors."""

@@ -118,11 +118,11 @@ class ReweightedEigenvectors(Method):
             sizes = row_norms(product) / abs(c)
             parts, value = sizes * weights, float(sizes.sum())
             gain = carry.value - value
-            # a geometric series
+            # a geometric series, and about as much again once ε falls faster
             left = gain * gain / (carry.gain - gain) if 0 <= gain < carry.gain else np.inf
-            is_due = left <= carry.due * value
-            factor = SLOWLY if V.shape[1] == 1 and t <= SLOW else SHRINK
-            floor = max(factor * carry.floor, carry.lowest)
+            is_slow = V.shape[1] == 1 and t <= SLOW
+            is_due = (2 if is_slow else 1) * left <= carry.due * value
+            floor = max((SLOWLY if is_slow else SHRINK) * carry.floor, carry.lowest)
             due = NEARER * carry.due if is_due else carry.due
             ahead = np.minimum(parts, 1.0) ** 2 if t > 1 else 1.0  # at first all weights are those of ε
             e = np.maximum(sizes * ahead, floor)

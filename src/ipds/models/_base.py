@@ -287,6 +287,7 @@ class Estimator(BaseEstimator):
         before = self.result_
         if self._interrupted or before.certificate.relative <= tol:
             return
+        before.state = None  # of many arrays, of which x and z are all that is needed
         finer = copy(self)
         finer.tol = min(tol, self.tol)
         result = finer._solve(problem, before.x, before.z, trial=most)

@@ -30,6 +30,7 @@ from ..operators import (
     Matrix,
     Operator,
     Sampling,
+    Scaled,
     Segment,
     ZeroMap,
 )
@@ -118,7 +119,10 @@ def _is_one_to_one(problem: Problem) -> bool:
     """Whether U is one part and picks entries of one variable without a smooth f: there are no sizes to compare."""
     *blocks, last = problem.blocks
     alone = len(blocks) == 1 and blocks[0].f is None and not isinstance(last.h, Stacked)
-    return alone and isinstance(problem.operators[0], Identity | Diagonal | Sampling | Segment)
+    A = problem.operators[0]
+    return alone and isinstance(
+        A.inner if isinstance(A, Scaled) else A, Identity | Diagonal | Sampling | Segment
+    )
 
 
 def precision_of(problem: Problem) -> Any:

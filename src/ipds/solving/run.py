@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from .._arrays import Array, is_awaited
 from ..problem import Problem
 from ..status import Status
-from ..theory.certificate import Certificate, ask, uncertified
+from ..theory.certificate import Certificate, ask, uncertified, unmeasured
 from ..theory.objective import objective
 from ..theory.proofs import Proof, no_solution
 from ..theory.state import State, start_of
@@ -38,6 +39,11 @@ class Point(NamedTuple):
     def of(cls, state: State, check: Check) -> Point:
         """The point of a State that was checked."""
         return cls(state.t, state.q, state.z, check.certificate, check.fun)
+
+    def measured(self, problem: Problem) -> Point:
+        """A starting point with its residual and its objective."""
+        start = start_of(problem, self.x, self.z)
+        return self._replace(certificate=uncertified(problem, start), fun=float(objective(problem, start)))
 
 
 class Look:
@@ -86,11 +92,10 @@ class Run:
 
     @classmethod
     def begin(cls, problem: Problem, x0: tuple[Array, ...], z0: Array, may_smooth: bool) -> Run:
-        """The run at t = 0."""
-        start, smooths = start_of(problem, x0, z0), may_smooth and problem.restorable is not None
-        fun = objective(problem, start)  # a number still to come is there with that of the certificate
-        check = Check(0, uncertified(problem, start), float(fun))
-        return cls(smooths, check, Point.of(start, check))
+        """The run at t = 0; the start is measured where it turns out to be the answer (`answer`)."""
+        check = Check(0, unmeasured(len(x0)), math.inf)
+        best = Point(0, x0, z0, check.certificate, check.fun)
+        return cls(may_smooth and problem.restorable is not None, check, best)
 
     def check(self, problem: Problem, look: Look, options: Options, clock: Stopwatch) -> None:
         """Certify a State and take note of it; sets the status where the run ends there."""
@@ -150,12 +155,12 @@ class Run:
         """End at the last check, whose State this is."""
         self.end, self.state = Point.of(state, self.last), state
 
-    def answer(self) -> Point:
+    def answer(self, problem: Problem) -> Point:
         """The point to report: that of the last check, or the best one before an end between two checks.
 
         Where the run was stopped while smoothed on purpose: the best feasible objective seen.
         """
         if self.end is None:
-            return self.best
+            return self.best if self.best.t > 0 else self.best.measured(problem)
         smoothed = self.last.transient and self.status is not Status.CONVERGED
         return self.best if smoothed and self.smooths and self.best.t > 0 else self.end

@@ -14,6 +14,7 @@ from .._arrays import (
     dot,
     fetch,
     greatest,
+    is_array,
     magnitude,
     maximum_in_place,
     namespace,
@@ -144,8 +145,13 @@ def ask(problem: Problem, state: State) -> Callable[[], Certificate]:
 
 def uncertified(problem: Problem, state: State) -> Certificate:
     """The certificate of a starting point: no prox has been taken yet, so nothing is known of stationarity."""
-    unknown = (math.inf,) * len(state.x)
-    return Certificate(norm(residual_of(problem, state)), unknown, math.inf, math.inf, unknown, math.inf)
+    return unmeasured(len(state.x), norm(residual_of(problem, state)))
+
+
+def unmeasured(blocks: int, feasibility: float = math.inf) -> Certificate:
+    """The certificate of a point of so many blocks of which nothing else is known."""
+    unknown = (math.inf,) * blocks
+    return Certificate(feasibility, unknown, math.inf, math.inf, unknown, math.inf)
 
 
 def subgradients(problem: Problem, state: State) -> tuple[Array, ...]:
@@ -297,7 +303,9 @@ def _rows(
     if zero is not True:
         plain = _sum(problem, fixed, held, acting, known)
         if any(fixed.priced):
-            rows = add_in_place(plain, abs(problem.b))
+            b = problem.b
+            sizes = (abs(piece) for (piece,) in pieces(b)) if is_array(b) else None
+            rows = add_in_place(plain, abs(b)) if sizes is None else plus(plain, 1.0, sizes, b)
         else:  # nothing keeps the blocks from growing until any residual looks small beside them
             rows = namespace(plain).maximum(abs(problem.b) + 0.0 * plain, NOISE * plain)
 

@@ -20,12 +20,8 @@ def _objective(problem: Problem, state: State) -> Any:
     j = problem.restorable
     q = state.q
     if j is not None:
-        last = state.last % len(q)
-        terms = enumerate(zip(problem.operators, q, state.products, strict=True))
-        products = [
-            op.apply(qi) if i != j and (i == last or product is None) else product
-            for i, (op, qi, product) in terms
-        ]
+        products = list(state.products)
+        products[state.last] = None  # that of x, not of x̆
         restored = problem.restore(q, products)
         assert restored is not None
         q = restored

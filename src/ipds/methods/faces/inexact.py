@@ -61,10 +61,9 @@ def solved(
     """
     found, least, fits, wanted = None, math.inf, 0, goal
     calm = goal * (CALM if seen is None else CALMER)
-    for Y, y, gap in path(X, B, seen, start):
+    for Y, u, y, gap in path(X, B, seen, start):
         if gap > wanted:
             continue
-        u = B - Y.x if seen is None else (B - Y.x) * seen
         d = fitted(Y, u, zeros(u, B, y, seen, goal), y, calm)
         left, fits, wanted = math.sqrt(Y.parts(d).square) / float(np.linalg.norm(d)), fits + 1, CLOSER * gap
         if left < least:
@@ -76,8 +75,8 @@ def solved(
 
 def path(
     X: FixedRank, B: np.ndarray, seen: np.ndarray | None, start: float = START
-) -> Iterator[tuple[FixedRank, np.ndarray, float]]:
-    """X, d and the gap in units of Σ|B - X|, step by step; ends where the equations cannot be solved."""
+) -> Iterator[tuple[FixedRank, np.ndarray, np.ndarray, float]]:
+    """X, u = B - X, d and the gap in units of Σ|u|, step by step; ends where the equations cannot be solved."""
     gather, spread = on_entries(B.shape, seen)
     u, lift = gather(B - X.x), LIFT
     mu = start * float(np.abs(u).mean()) / 2
@@ -89,13 +88,14 @@ def path(
     for _ in range(STEPS):
         raise_if_late()
         y, gap = (b - a) / 2, float(a @ p + b @ q)
-        d, w, relative = spread(y), 1 / (p / a + q / b), gap / float(np.abs(u).sum())
-        yield X, d, relative
-        normal = X.subgradient(d)
+        relative = gap / float(np.abs(u).sum())
+        yield X, spread(u), spread(y), relative
+        w, normal = 1 / (p / a + q / b), X.subgradient(spread(y))
         curved = float(np.linalg.norm(normal)) / math.sqrt(min(B.shape)) / float(X.sigma[-1])
         aim, enough = SIGMA * gap / (2 * len(u)), relative * float(np.linalg.norm(y))
         try:
             solve = conjugate(X, spread(w), normal, lift * curved, SHARE, enough, MOST)
+            del normal
             move = aimed(X, solve, gather, spread, (u, y, a, b, p, q, w), aim, aim)
             alpha, beta = (min(1.0, SHY * step) for step in longest(move, a, b, p, q))
             X = X.moved(X.projected(*X.products(move.E, move.F)), alpha)
@@ -104,10 +104,14 @@ def path(
                 return
             lift *= HIGHER
             continue
-        a, b, p, q = a - beta * move.d, b + beta * move.d, p + alpha * move.p, q + alpha * move.q
+        for x, step, change in (a, -beta, move.d), (b, beta, move.d), (p, alpha, move.p), (q, alpha, move.q):
+            x += step * change
+        del move, solve, w, x, change  # there is no room for two of each
         u = gather(B - X.x)
         bent = u - (p - q)  # what the retraction adds to the tangent step
-        p, q = p + np.maximum(bent, 0), q + np.maximum(-bent, 0)
+        p += np.maximum(bent, 0)
+        q += np.maximum(-bent, 0)
+        del bent
         if not min(x.min() for x in (a, b, p, q)) > 0:
             return
 
@@ -133,21 +137,26 @@ def zeros(u: np.ndarray, B: np.ndarray, d: np.ndarray, seen: np.ndarray | None, 
 
 def fitted(X: FixedRank, u: np.ndarray, free: np.ndarray, d: np.ndarray, calm: float) -> np.ndarray:
     """d with ‖P d‖ ≤ calm·‖d‖, or on the way to it: sign(u) but where it is free."""
-    d = np.where(free, np.clip(d, -TOP, TOP), np.sign(u))
+    d, fixed = np.where(free, np.clip(d, -TOP, TOP), np.sign(u)), ~free
     least, blocks, failed = X.parts(d).square, False, 0
     for _ in range(ROUNDS):
         raise_if_late()
         if failed == 2 or least <= calm**2 * float(np.vdot(d, d)):
             break
-        outward = X.tangent(d) * d < 0
-        w = (free & ~((np.abs(d) >= TOP) & outward)).astype(float)
+        outward = X.tangent(d)
+        outward *= d
+        w = (free & ~((np.abs(d) >= TOP) & (outward < 0))).astype(float)
+        del outward
         try:
             E, F = conjugate(X, w, None, 0.0, FITTED, math.inf, PASSES, blocks)(-(d @ X.V), -(d.T @ X.U))
         except np.linalg.LinAlgError:
             break
-        move, before = w * (E @ X.V.T + X.U @ F.T), least
+        move, before = np.hstack([E, X.U]) @ np.hstack([X.V, F]).T, least
+        move *= w
         for step in SHORTER:
-            other = np.where(free, np.clip(d + step * move, -TOP, TOP), d)
+            other = step * move
+            np.clip(np.add(d, other, out=other), -TOP, TOP, out=other)
+            np.copyto(other, d, where=fixed)
             left = X.parts(other).square
             if left < before:
                 d, least = other, left

@@ -186,8 +186,21 @@ def aimed(
     e = u - c / a + c_ / b
     rhs = spread(y + w * e)
     E, F = solve(rhs @ X.V, rhs.T @ X.U)
-    dy = w * (e - gather(E @ X.V.T + X.U @ F.T))
-    return Move(E, F, dy, (c + p * dy) / a - p, (c_ - q * dy) / b - q)
+    del rhs
+    e -= gather(np.hstack([E, X.U]) @ np.hstack([X.V, F]).T)
+    dy = np.multiply(w, e, out=e)
+    return Move(E, F, dy, _towards(c, np.add, p, dy, a), _towards(c_, np.subtract, q, dy, b))
+
+
+def _towards(
+    aim: np.ndarray | float, plus: np.ufunc, p: np.ndarray, change: np.ndarray, a: np.ndarray
+) -> np.ndarray:
+    """(aim ± p·change)/a - p, in one array."""
+    found = p * change
+    plus(aim, found, out=found)
+    found /= a
+    found -= p
+    return found
 
 
 def _nearer(product: np.ndarray, aim: float) -> np.ndarray:

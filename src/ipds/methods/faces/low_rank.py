@@ -2,11 +2,12 @@
 
     reduced step  X ← the retraction of X - α P_X∇Φ(X), α of Barzilai-Borwein length, nonmonotone search
     dual step     z ← -d/c with d = clipped/s, once little is left of the gradient, or after a few reduced steps
-    growth        β ← 2β at a dual step, where the equation lags behind stationarity;
+    growth        β ← 5β at a dual step, where the equation lags behind stationarity;
                   stages stretch, where stationarity lags behind the equation
 
 X = U diag(σ) Vᵀ is never formed but for a check: a reduced step is one pass over the data (`passes`) and thin products.
-An iteration is `STRIDE` reduced steps or more, and the dual steps where stages end.
+An iteration is `STRIDE` reduced steps or fewer, and the dual steps where stages end; the first one, where the rank is
+small, is reweighted least squares (`alternation`), which lead to a much smaller 1/β in as many passes.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import numpy as np
 from ..._arrays import Array
 from ...errors import AssumptionError
 from ...functions import L1, Rank
-from ...functions.fixed_rank import FixedRank, Tangent, near
-from ...operators import Identity, Operator
+from ...functions.fixed_rank import FixedRank, Tangent
+from ...operators import Identity
 from ...operators.sampling import Sampling
 from ...problem import Problem
 from ...theory.certificate import certify
@@ -39,23 +40,20 @@ from ..accelerated.search import DECREASE, Reference, backtrack, barzilai_borwei
 from ..base import Method
 from ..deadline import raise_if_late
 from . import inexact, interior
-from .passes import Deviations, Slope
+from .alternation import FEW, Sample, alternated, is_settled, start
+from .passes import Deviations, Slope, gather, spread
 
 STRIDE, RECENT = 20, 10
 """Reduced steps of an iteration at most, and those of which the best point is taken: going back further undoes more."""
 NEAR = 1e-3
 """The first iteration ends at a dual step where the objective is above its least value by about this share of it."""
 NEWS, SOON = 0.7, 0.03
-"""A check is due where no more than `NEWS` is left of what was left at the last one that was due; a later iteration
-ends at a dual step that leaves no more than `SOON` of that: a check costs as much as 7 steps."""
+"""A check is due where no more than `NEWS` is left of what was left at the last one that was due; an iteration ends at
+a dual step that leaves no more than `SOON` of that: a check costs as much as 7 steps."""
 STRETCH = 1.3
 """Factor of the steps between dual steps."""
-SETTLED = 1e-6
-"""The rank is settled where the s-th singular value is more than this fraction of the first."""
 INSIDE = 0.5
 """Share of the s-th singular value that the witness of a normal vector may take up."""
-SAMPLE, CLIPPED = 10_000, 2.0
-"""A start clips the data at `CLIPPED` times the median of |B|, of so many entries."""
 GROWTH = 5.0
 """Factor of β at a dual step after which the equation still lags."""
 AGAIN, NEVER = 2, 2**62
@@ -84,6 +82,10 @@ class Stage(NamedTuple):
     """‖T - B‖²."""
     height: float
     """The objective at the last dual step of the first iteration."""
+
+    def begun(self, slope: float) -> Stage:
+        """The same with a tolerance, where it has none yet, from ‖P_X∇Φ‖ at the start."""
+        return self if math.isfinite(self.tolerance) else self._replace(tolerance=LOOSE * slope)
 
 
 class Carry(NamedTuple):
@@ -128,8 +130,9 @@ class Setup:
     size: float
     """‖B‖."""
     loss: Deviations
+    sample: Sample
     slope: float
-    """‖∇Φ‖ at the start: the scale of tolerances."""
+    """The largest ‖∇Φ‖ that there can be: the scale of its rounding."""
     first: float
     """The first smoothing."""
 
@@ -156,49 +159,31 @@ class LowRankIPDS(Method):
         block, op, other = problem.blocks[i], problem.operators[i], problem.operators[1 - i]
         assert isinstance(other, Identity)
         c = other.scale
-        observed = None
-        if isinstance(op, Sampling):
-            observed = op.adjoint(np.ones(problem.shape))
+        observed = op.adjoint(np.ones(problem.shape)) if isinstance(op, Sampling) else None
         kappa = (op.scale if isinstance(op, Identity) else 1.0) / c
         data = spread(op, np.broadcast_to(problem.b if c == 1.0 else problem.b / c, problem.shape))
         loss = Deviations(kappa, float(problem.blocks[1 - i].h.lam), observed)  # type: ignore[attr-defined]
-        X = self._start(block.h.s, x0[i], data, loss)  # type: ignore[attr-defined]
-        count = data.size if observed is None else int(observed.sum())
-        rest = math.sqrt(loss.sizes(X, data)[1]) or float(np.linalg.norm(data)) or 1.0
-        s = rest / math.sqrt(count) / loss.lam / SHARP_START
+        sample = Sample.of(data, op.indices if isinstance(op, Sampling) else None)
+        X = start(block.h.s, x0[i], data, loss, sample)  # type: ignore[attr-defined]
+        size = float(np.linalg.norm(data))
+        rest = float(np.linalg.norm(sample.sizes(kappa, X.U * X.sigma, X.V))) or size or 1.0
+        s = rest / math.sqrt(len(sample.data)) / loss.lam / SHARP_START
         target = data - (s * c) * spread(op, z0) if np.any(z0) else data
-        found = loss.at(X, target, s)
-        slope = math.sqrt(found.gradient.square)
-        setup = Setup(problem, i, c, data, float(np.linalg.norm(data)), loss, slope, s)
+        slope = abs(kappa) * loss.lam * math.sqrt(data.size)
+        setup = Setup(problem, i, c, data, size, loss, sample, slope, s)
         shift = (s * c * float(np.linalg.norm(z0))) ** 2
-        stage = Stage(s, LOOSE * slope, float(INNER), 0, math.inf, shift, math.inf)
-        start, attempt, goal = Reference(found.value), interior.passes_before(data.shape, len(X.sigma)), 0.0
+        stage = Stage(s, math.inf, float(INNER), 0, math.inf, shift, math.inf)
+        attempt, goal = interior.passes_before(data.shape, len(X.sigma)), 0.0
         if attempt is None:
             attempt, goal = EARLY if data.size <= inexact.LARGEST else NEVER, GOAL
-        point = (X.U, X.sigma, X.V, found.gradient, target)
-        return setup, Carry(
-            0, *point, s / kappa**2, start, 0, 0, attempt, goal, inexact.START, math.inf, stage
-        )
-
-    @staticmethod
-    def _start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations) -> FixedRank:
-        """The factors of x0; where its rank is lower, those of the data, clipped: gross errors weigh no more."""
-        if np.any(x0):
-            X = near(x0, rank)
-            if X.sigma[-1] > SETTLED * X.sigma[0]:
-                return X
-        seen = data if loss.observed is None else data[loss.observed > 0]
-        sample = np.abs(seen.ravel()[:: max(1, seen.size // SAMPLE)])
-        level = CLIPPED * float(np.median(sample)) or float(np.max(np.abs(data)))
-        share = 1.0 if loss.observed is None else float(loss.observed.mean())
-        clipped = np.clip(data, -level, level)
-        X = near(np.divide(clipped, loss.kappa * share, out=clipped), rank)
-        if not X.sigma[-1] > SETTLED * X.sigma[0]:
-            raise AssumptionError("LowRankIPDS: the data have a lower rank than the block may have")
-        return X
+        point = (X.U, X.sigma, X.V, X.zero(), target)
+        search = (s / kappa**2, Reference(math.inf), 0, 0)
+        return setup, Carry(0, *point, *search, attempt, goal, inexact.START, math.inf, stage)
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """`STRIDE` reduced steps, or fewer, and a dual step wherever a stage ends; or the solution nearby."""
+        if carry.t == 0 and len(carry.sigma) <= FEW and carry.target is setup.data:
+            return self._first(setup, carry)
         if carry.steps >= carry.attempt:
             solution = self._finished(setup, carry)
             if solution is not None:
@@ -207,10 +192,15 @@ class LowRankIPDS(Method):
         loss, stage, target = setup.loss, carry.stage, carry.target
         X, gradient = FixedRank(carry.U, carry.sigma, carry.V), carry.gradient
         alpha, reference, inner, steps = carry.alpha, carry.reference, carry.inner, carry.steps
+        carry = carry._replace(target=setup.data)  # a dual step lets go of the old one
         best: tuple[FixedRank, Slope] | None = None
         state: State | None = None
         while state is None:
             raise_if_late()
+            if inner == 0:
+                begun = loss.at(X, target, stage.s)
+                gradient, reference, best = begun.gradient, Reference(begun.value), None
+                stage = stage.begun(math.sqrt(gradient.square))
             X, found, alpha = reduced_step(loss, X, gradient, target, stage.s, alpha, reference, steps)
             gradient, reference = found.gradient, reference.after(found.value)
             inner, steps = inner + 1, steps + 1
@@ -233,31 +223,43 @@ class LowRankIPDS(Method):
                 shown = (best[0], best[1].gradient, clipped, target)
                 state = self._snapshot(setup, carry.t + 1, *shown, stage.s, due)
             if over:  # z ← -d/c, β ← growth·β
-                X, s = best[0], stage.s
+                X, s, inner = best[0], stage.s, 0
                 stage = _after(setup, stage, best[1], residual)
                 target = np.multiply(clipped, stage.s / s, out=clipped)
                 target += setup.data
-                begun, best = loss.at(X, target, stage.s), None
-                gradient, reference, inner = begun.gradient, Reference(begun.value), 0
                 alpha *= stage.s / s
-        if not X.sigma[-1] > SETTLED * X.sigma[0]:
-            raise AssumptionError(
-                "LowRankIPDS: the solution seems to have a lower rank than the block may have"
-            )
+        _require_rank(X)
         point = carry._replace(U=X.U, sigma=X.sigma, V=X.V, gradient=gradient, target=target)
         search = point._replace(alpha=alpha, reference=reference, inner=inner, steps=steps)
         return search._replace(t=carry.t + 1, least=least, stage=stage), state
+
+    def _first(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
+        """Reweighted least squares, and a dual step with the s = ε/λ that they end at."""
+        loss, data, X = setup.loss, setup.data, FixedRank(carry.U, carry.sigma, carry.V)
+        X, epsilon = alternated(X, data, loss, setup.sample, setup.size / math.sqrt(data.size))
+        _require_rank(X)
+        s = epsilon / loss.lam
+        clipped, residual = loss.clipped(X, data, s, data)
+        found = Slope(math.nan, X.parts(clipped, -loss.kappa / s), residual**2)
+        left = max(_stationarity(setup, found, s), residual / setup.size)
+        state = self._snapshot(setup, 1, X, found.gradient, clipped, data, s, due=True)
+        begun = carry.stage._replace(s=s, tolerance=math.sqrt(found.gradient.square))
+        stage = _after(setup, begun, found, residual)
+        target = np.multiply(clipped, stage.s / s, out=clipped)
+        target += data
+        point = carry._replace(t=1, U=X.U, sigma=X.sigma, V=X.V, gradient=found.gradient, target=target)
+        return point._replace(alpha=stage.s / loss.kappa**2, least=left, stage=stage), state
 
     def _finished(self, setup: Setup, carry: Carry) -> tuple[Carry, State] | None:
         """The solution near the carry, or a point near that; None if it is higher or its certificate does not fall."""
         loss, s, data = setup.loss, carry.stage.s, setup.data
         X, most = FixedRank(carry.U, carry.sigma, carry.V), s * loss.lam
         seen, scale = None if loss.observed is None else loss.observed > 0, math.copysign(most, loss.kappa)
-        clipped, _ = loss.clipped(X, carry.target, s, data)
         if carry.goal:
             solution = inexact.solved(X, data / loss.kappa, seen, carry.goal, carry.gap)
         else:
-            solution = interior.solved(X, data / loss.kappa, seen, clipped / scale, most / abs(loss.kappa))
+            d = loss.clipped(X, carry.target, s, data)[0] / scale
+            solution = interior.solved(X, data / loss.kappa, seen, d, most / abs(loss.kappa))
         if solution is None:
             return None
         Y, d = solution
@@ -266,14 +268,23 @@ class LowRankIPDS(Method):
             return None
         t, target = carry.t + 1, data + scale * d
         shown = scale * d if carry.goal else loss.clipped(Y, target, s, data)[0]
-        old = self._snapshot(setup, t, X, carry.gradient, clipped, carry.target, s, due=True)
-        new = self._snapshot(setup, t, Y, Y.parts((-loss.kappa / s) * shown), shown, target, s, due=True)
-        if not certify(setup.problem, new).relative < certify(setup.problem, old).relative:
+        clipped, _ = loss.clipped(X, carry.target, s, data)
+        left = self._certified(setup, t, X, clipped, carry.target, s)[0]
+        del clipped
+        relative, new = self._certified(setup, t, Y, shown, target, s)
+        if not relative < left:
             return None
-        found, attempt = loss.at(Y, target, s), carry.attempt if carry.goal else AGAIN * carry.steps
-        fresh = carry._replace(t=t, U=Y.U, sigma=Y.sigma, V=Y.V, gradient=found.gradient, target=target)
-        search = fresh._replace(reference=Reference(found.value), inner=0)
-        return search._replace(attempt=attempt, goal=CLOSER * carry.goal, gap=carry.goal), new
+        attempt = carry.attempt if carry.goal else AGAIN * carry.steps
+        fresh = carry._replace(t=t, U=Y.U, sigma=Y.sigma, V=Y.V, target=target, inner=0)
+        return fresh._replace(attempt=attempt, goal=CLOSER * carry.goal, gap=carry.goal), new
+
+    def _certified(
+        self, setup: Setup, t: int, X: FixedRank, clipped: np.ndarray, target: np.ndarray, s: float
+    ) -> tuple[float, State]:
+        """The State at X, and its relative certificate."""
+        gradient = X.parts(clipped, -setup.loss.kappa / s)
+        state = self._snapshot(setup, t, X, gradient, clipped, target, s, due=True)
+        return certify(setup.problem, state).relative, state
 
     def _snapshot(
         self,
@@ -362,6 +373,12 @@ def _near(setup: Setup, stage: Stage, X: FixedRank, value: float) -> tuple[bool,
     return min(above, 2 * abs(stage.height - height)) <= NEAR * height, stage._replace(height=height)
 
 
+def _require_rank(X: FixedRank) -> None:
+    """Refuse a point whose rank is about to fall."""
+    if not is_settled(X):
+        raise AssumptionError("LowRankIPDS: the solution seems to have a lower rank than the block may have")
+
+
 def _stationarity(setup: Setup, found: Slope, s: float) -> float:
     """‖P_X∇Φ‖/‖∇Φ‖."""
     force = abs(setup.loss.kappa) * math.sqrt(found.square) / s
@@ -380,13 +397,3 @@ def factorable(problem: Problem) -> int | None:
         if ranked and robust and plain and isinstance(last, Identity) and last.scale != 0:
             return i
     return None
-
-
-def spread(op: Operator, y: np.ndarray) -> np.ndarray:
-    """Rows of the equation as entries of the matrix, 0 where not observed."""
-    return op.adjoint(y) if isinstance(op, Sampling) else y
-
-
-def gather(op: Operator, x: np.ndarray) -> np.ndarray:
-    """Entries of the matrix as rows of the equation."""
-    return op.apply(x) if isinstance(op, Sampling) else x

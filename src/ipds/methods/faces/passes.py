@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...functions.fixed_rank import FixedRank, Tangent
+from ...operators import Operator
+from ...operators.sampling import Sampling
 
 ENTRIES, FEWEST = 32768, 16
 """Entries of the rows that are taken at a time, about, and rows at least: 256 kB fit into the second cache."""
@@ -114,3 +116,13 @@ class Deviations:
             np.dot(left[i:j], right, out=v[i:j])
             v[i:j] -= np.multiply(c, pull, out=part)
         return x, x_breve, v
+
+
+def spread(op: Operator, y: np.ndarray) -> np.ndarray:
+    """Rows of the equation as entries of the matrix, 0 where not observed."""
+    return op.adjoint(y) if isinstance(op, Sampling) else y
+
+
+def gather(op: Operator, x: np.ndarray) -> np.ndarray:
+    """Entries of the matrix as rows of the equation."""
+    return op.apply(x) if isinstance(op, Sampling) else x

@@ -1,0 +1,194 @@
+"""How `LowRankIPDS` begins: a start and, where the rank is small, reweighted least squares on the factors in turn.
+
+    min ‖u‖₁  with  u = B - κ L Rᵀ  on the entries observed
+
+With e_ij = max(|u_ij|, ε), the |u_ij| lie below u_ij²/(2e_ij) + e_ij/2, and touch it where e_ij = |u_ij|. So the
+objective falls but for ε, which follows the median m of |u| down:
+
+    L ← argmin Σ_ij (B - κ L Rᵀ)_ij²/e_ij,   R ← the same with that L and the same e,   ε ← max(min(ε/2, 2m), m/10)
+
+Each row of L is r equations of its own. Rows are taken a few at a time, so that one pass over the data does all:
+e, the new rows of L, and what they add to the equations of R. The points are those of Φ of `passes` with s = ε/λ.
+Gross errors weigh little here, so none is ever fitted. Where one is larger than all that a column of the factors is
+worth, σ_r‖U_r‖₁‖V_r‖₁ at most, it takes the place of that column: the objective falls.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import AssumptionError
+from ...functions.fixed_rank import FixedRank, near
+from ..deadline import raise_if_late
+from .passes import Deviations
+
+FEW = 10
+"""Columns of the factors at most: r(r + 3) products with the data take longer than what they save of other steps."""
+SETTLED = 1e-6
+"""The rank is settled where the s-th singular value is more than this fraction of the first."""
+CLIPPED = 2.0
+"""A start clips the data at so many times the median of |B|."""
+SAMPLE = 500
+"""Entries of which a median is taken."""
+HALF, NO_MORE, NO_LESS = 0.5, 2.0, 0.1
+"""The factor of ε, and what it may be in units of the median: less makes steps short and gains little."""
+NEAR, MOST = 7e-4, 20
+"""Passes end where no more than this part of the objective is left to gain, as far as two of them tell; or then."""
+LOWEST = 1e-10
+"""The least ε in units of the entries of B."""
+RIDGE = 1e-12
+"""Share of the mean of a diagonal that is added to it: rows with few entries observed leave some equations out."""
+ENTRIES, FEWEST = 65536, 16
+"""Entries of the rows that are taken at a time, about, and rows at least."""
+
+
+class Sample(NamedTuple):
+    """Some of the entries observed: their rows, columns and values."""
+
+    i: np.ndarray
+    j: np.ndarray
+    data: np.ndarray
+
+    @classmethod
+    def of(cls, data: np.ndarray, places: np.ndarray | None) -> Sample:
+        """Entries of `data` by chance, the same ones every time; `places` of those observed, None where all are."""
+        draw = np.random.default_rng(0).integers(data.size if places is None else len(places), size=SAMPLE)
+        i, j = np.divmod(draw if places is None else places[draw], data.shape[1])
+        return cls(i, j, data[i, j])
+
+    def sizes(self, kappa: float, L: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """|u|."""
+        return np.abs(self.data - kappa * np.einsum("ij,ij->i", L[self.i], R[self.j]))
+
+    def median(self, kappa: float, L: np.ndarray, R: np.ndarray) -> float:
+        """The median of |u|, or the next one above."""
+        return float(np.partition(self.sizes(kappa, L, R), SAMPLE // 2)[SAMPLE // 2])
+
+
+def start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations, sample: Sample) -> FixedRank:
+    """The factors of x0; where its rank is lower, those of the data, clipped: gross errors weigh no more."""
+    if np.any(x0):
+        X = near(x0, rank)
+        if is_settled(X):
+            return X
+    level = CLIPPED * float(np.median(np.abs(sample.data))) or float(np.max(np.abs(data)))
+    share = 1.0 if loss.observed is None else float(loss.observed.mean())
+    X = near(np.clip(data, -level, level), rank)
+    if not is_settled(X):
+        raise AssumptionError("LowRankIPDS: the data have a lower rank than the block may have")
+    scale = loss.kappa * share
+    return FixedRank(math.copysign(1.0, scale) * X.U, X.sigma / abs(scale), X.V)
+
+
+def is_settled(X: FixedRank) -> bool:
+    """Whether the rank of X is not about to fall."""
+    return bool(X.sigma[-1] > SETTLED * X.sigma[0])
+
+
+class Pass(NamedTuple):
+    """New factors; Σ|u| and max |u| at the old ones."""
+
+    L: np.ndarray
+    R: np.ndarray
+    value: float
+    largest: float
+
+
+def alternated(
+    X: FixedRank, data: np.ndarray, loss: Deviations, sample: Sample, scale: float
+) -> tuple[FixedRank, float]:
+    """(X, ε) once little is left to gain; `scale` is the size of an entry of the data."""
+    L, R = X.balanced()
+    epsilon = math.inf
+    values: list[float] = []
+    for _ in range(MOST):
+        raise_if_late()
+        median = sample.median(loss.kappa, L, R)
+        least = max(NO_LESS * median, LOWEST * scale)
+        epsilon = max(min(HALF * epsilon, (NO_MORE if values else 1.0) * median), least)
+        L, R, value, largest = one_pass(L, R, data, loss, epsilon)
+        values.append(value)
+        if _left(values) <= NEAR * value:
+            X = FixedRank.of_product(L, R)
+            if not largest > abs(loss.kappa) * _worth(X):
+                return X, epsilon
+            L, R = exchanged(X, data, loss).balanced()
+            values = []
+    return FixedRank.of_product(L, R), epsilon
+
+
+def _worth(X: FixedRank) -> float:
+    """Σ|x| of the last column of the factors."""
+    return float(X.sigma[-1] * np.abs(X.U[:, -1]).sum() * np.abs(X.V[:, -1]).sum())
+
+
+def exchanged(X: FixedRank, data: np.ndarray, loss: Deviations) -> FixedRank:
+    """X with the entry of the largest |u| fitted in the place of its last column."""
+    most, place = -1.0, (0, 0)
+    for here, u in loss.rows(X, data):
+        i, j = np.unravel_index(np.argmax(np.abs(u, out=u)), u.shape)
+        if u[i, j] > most:
+            most, place = float(u[i, j]), (here.start + int(i), int(j))
+    (L, R), (row, column) = X.balanced(), place
+    L[:, -1] = R[:, -1] = 0.0
+    entry = float(data[place] / loss.kappa - L[row] @ R[column])
+    R[column, -1] = math.sqrt(abs(entry))
+    L[row, -1] = math.copysign(R[column, -1], entry)
+    return FixedRank.of_product(L, R)
+
+
+def _left(values: list[float]) -> float:
+    """What is left to gain at the last point, by a geometric series."""
+    if len(values) < 3:
+        return math.inf
+    before, gain = values[-3] - values[-2], values[-2] - values[-1]
+    return gain * gain / (before - gain) if 0 <= gain < before else math.inf
+
+
+def one_pass(L: np.ndarray, R: np.ndarray, data: np.ndarray, loss: Deviations, epsilon: float) -> Pass:
+    """L and R anew, each by weighted least squares."""
+    (m, n), r, observed = data.shape, R.shape[1], loss.observed
+    above, symmetric = _symmetric(r)
+    squares, right = _products(R, above), np.ascontiguousarray(loss.kappa * R.T)
+    count, value, largest = min(m, max(FEWEST, ENTRIES // n)), 0.0, 0.0
+    found, normal, force = np.empty_like(L), np.zeros((n, len(squares.T))), np.zeros((n, r))
+    room, weights = np.empty((count, n)), np.empty((count, n))
+    for i in range(0, m, count):
+        here = slice(i, min(i + count, m))
+        u, w = room[: here.stop - i], weights[: here.stop - i]
+        np.abs(np.subtract(data[here], np.dot(L[here], right, out=u), out=u), out=u)
+        if observed is not None:
+            u *= observed[here]
+        value, largest = value + float(u.sum()), max(largest, float(u.max()))
+        np.divide(1.0 if observed is None else observed[here], np.clip(u, epsilon, None, out=w), out=w)
+        weighted = np.multiply(w, data[here], out=u)
+        rows = found[here] = _solved(w @ squares, weighted @ R, symmetric)
+        normal += w.T @ _products(rows, above)
+        force += weighted.T @ rows
+    return Pass(found / loss.kappa, _solved(normal, force, symmetric), value, largest)
+
+
+@lru_cache(maxsize=FEW)
+def _symmetric(r: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """The places on and above the diagonal, and, for each place of a symmetric matrix, which of them holds it."""
+    above, place = np.triu_indices(r), np.zeros((r, r), int)
+    place[above] = range(len(above[0]))
+    return above, np.maximum(place, place.T)
+
+
+def _products(rows: np.ndarray, above: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """r_i r_iᵀ of every row, on and above the diagonal."""
+    i, j = above
+    return rows[:, i] * rows[:, j]
+
+
+def _solved(normal: np.ndarray, force: np.ndarray, symmetric: np.ndarray) -> np.ndarray:
+    """N⁻¹f of every row."""
+    N = normal[:, symmetric]
+    diagonal = np.einsum("kii->ki", N)
+    diagonal += RIDGE * diagonal.mean(axis=1, keepdims=True) + np.finfo(float).tiny
+    return np.linalg.solve(N, force[:, :, None])[:, :, 0]

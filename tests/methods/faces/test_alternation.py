@@ -1,0 +1,97 @@
+"""Reweighted least squares on factors: one pass is two weighted fits, and what a whole run of them comes to."""
+
+import numpy as np
+import pytest
+from gross_errors import matrix, stated
+
+from ipds import solve
+from ipds.functions.fixed_rank import FixedRank, near
+from ipds.methods.faces import alternation
+from ipds.methods.faces.alternation import Sample, alternated, exchanged, one_pass, start
+from ipds.methods.faces.passes import Deviations
+
+
+def posed(masked, shape=(40, 50), r=3, noise=0.1):
+    M, _ = matrix(5, shape, r, 0.1, noise)
+    observed = (np.random.default_rng(1).random(shape) < 0.7).astype(float) if masked else None
+    return M if observed is None else M * observed, Deviations(-2.0, 1.0, observed)
+
+
+@pytest.mark.parametrize("rows", [16, 100])  # several pieces, and one
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_pass_is_a_weighted_fit_of_either_factor(masked, rows, monkeypatch):
+    monkeypatch.setattr(alternation, "ENTRIES", 1)
+    monkeypatch.setattr(alternation, "FEWEST", rows)
+    data, loss = posed(masked)
+    rng, epsilon = np.random.default_rng(0), 0.3
+    L, R = rng.standard_normal((40, 3)), rng.standard_normal((50, 3))
+    seen = np.ones(data.shape) if loss.observed is None else loss.observed
+    u = (data + 2.0 * L @ R.T) * seen
+    w = seen / np.maximum(np.abs(u), epsilon)
+
+    def fit(w, b, F):  # row by row
+        return np.array(
+            [
+                np.linalg.lstsq(-2.0 * F * q[:, None], b_i * q, rcond=None)[0]
+                for q, b_i in zip(np.sqrt(w), b, strict=True)
+            ]
+        )
+
+    found = one_pass(L, R, data, loss, epsilon)
+    assert np.allclose(found.L, fit(w, data, R))
+    assert np.allclose(found.R, fit(w.T, data.T, found.L))
+    assert found.value == pytest.approx(np.abs(u).sum())
+    assert found.largest == np.abs(u).max()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_rows_with_too_few_entries_are_fitted_all_the_same(masked):
+    data, _ = posed(masked)
+    observed = np.ones(data.shape)
+    observed[7, 2:] = 0.0  # two equations for three numbers
+    found = one_pass(*near(data, 3).balanced(), data * observed, Deviations(1.0, 1.0, observed), 0.1)
+    assert np.all(np.isfinite(found.L))
+    assert np.all(np.isfinite(found.R))
+    assert np.allclose(found.L[7] @ near(data, 3).balanced()[1][:2].T, data[7, :2], atol=1e-3)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_passes_end_near_the_least_value(masked, noise):
+    data, loss = posed(masked, (90, 80), noise=noise)
+    places = None if loss.observed is None else np.flatnonzero(loss.observed)
+    sample = Sample.of(data, places)
+    begun = start(3, np.zeros((1, 1)), data, loss, sample)
+    X, epsilon = alternated(begun, data, loss, sample, float(np.abs(data).mean()))
+    mask = None if loss.observed is None else loss.observed > 0
+    least = solve(stated(data, mask=mask), tol=1e-6).fun
+    assert 0 < epsilon < np.median(sample.sizes(-2.0, begun.U * begun.sigma, begun.V))
+    assert least * (1 - 1e-9) <= loss.sizes(X, data)[0] <= 1.002 * least
+
+
+def test_the_median_is_that_of_what_is_observed():
+    data, loss = posed(True, (300, 200))
+    seen = np.abs(data[loss.observed > 0])
+    sample = Sample.of(data, np.flatnonzero(loss.observed))
+    zero = np.zeros((300, 1)), np.zeros((200, 1))
+    assert sample.median(1.0, *zero) == pytest.approx(np.median(seen), rel=0.2)
+    assert np.mean(seen <= sample.median(1.0, *zero)) == pytest.approx(0.5, abs=0.1)
+
+
+def test_an_error_worth_more_than_a_column_takes_its_place():
+    M, _ = matrix(5, (40, 50), 3, 0.1, 0.1)
+    M[11, 22] = -1e5
+    result = solve(stated(M), tol=1e-5)
+    assert result.success
+    assert result.x[0][11, 22] == pytest.approx(-1e5)
+    assert result.fun < 2e4  # with the three columns of the others and this entry left it is more than 1e5
+
+
+def test_what_is_exchanged_is_fitted_and_nothing_else():
+    data, loss = posed(False)
+    data[11, 22] = 1e6
+    X = near(np.clip(data, -9, 9) / -2.0, 3)
+    Y = exchanged(X, data, loss)
+    kept = FixedRank(X.U[:, :2], X.sigma[:2], X.V[:, :2]).x
+    kept[11, 22] = data[11, 22] / -2.0
+    assert np.allclose(Y.x, kept, atol=1e-9 * 1e6)
