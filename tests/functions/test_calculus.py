@@ -108,6 +108,7 @@ def test_tangent_passes_through() -> None:
     assert np.array_equal(
         Translated(Stiefel(), 1.0).tangent(x + 1.0, g), Stiefel().tangent((x + 1.0) - 1.0, g)
     )
+    assert np.array_equal(Scaled(Stiefel(), 2.0).mirror(-x, x), x)
 
 
 def test_separable_refuses_parts_that_do_not_fit() -> None:

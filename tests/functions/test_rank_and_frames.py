@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -71,6 +72,21 @@ def test_stiefel_tangent_is_the_orthogonal_projection(xp: Any) -> None:
     assert np.allclose(h.tangent(x, normal), 0.0, atol=1e-13)
     # A step along t leaves the manifold at second order only.
     assert np.linalg.norm(h.prox(x + 1e-4 * t, 1.0) - x - 1e-4 * t) < 1e-7
+
+
+@pytest.mark.parametrize("xp", [np, array_api_strict], ids=["numpy", "strict"])
+def test_a_mirror_image_is_the_nearest_of_all_signed_permutations(xp: Any) -> None:
+    rng = np.random.default_rng(1)
+    signs = [np.array(s) for s in itertools.product((-1.0, 1.0), repeat=3)]
+    for _ in range(20):
+        x, y = (Stiefel().prox(rng.standard_normal((6, 3)), 1.0) for _ in range(2))
+        nearest = min(
+            (x[:, list(order)] * s for order in itertools.permutations(range(3)) for s in signs),
+            key=lambda image: float(np.linalg.norm(image - y)),
+        )
+        assert np.allclose(np.asarray(Stiefel().mirror(xp.asarray(x), xp.asarray(y))), nearest, atol=1e-15)
+    assert np.array_equal(Sphere().mirror(x, x), x)
+    assert np.array_equal(Sphere().mirror(x, -x), -x)
 
 
 def test_sphere_tangent() -> None:

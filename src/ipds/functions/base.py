@@ -193,6 +193,14 @@ class Nonsmooth(OnExpressions, ABC):
         """Orthogonal projection of g on the tangent space at x, where `is_manifold`."""
         raise NotImplementedError(f"{type(self).__name__} is not a manifold")
 
+    def mirror(self, x: Array, y: Array) -> Array:
+        """The image of x nearest to y, of those under signs and orders that tell no solutions apart; here x itself.
+
+        Annealing begins some cycles midway between two points of a manifold. What is no symmetry of the problem does no
+        harm but to such a start.
+        """
+        return x
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_attributes(self)})"
 

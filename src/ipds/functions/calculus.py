@@ -86,6 +86,9 @@ class Scaled(_Around):
     def tangent(self, x: Array, g: Array) -> Array:
         return self.h.tangent(x, g)
 
+    def mirror(self, x: Array, y: Array) -> Array:
+        return self.h.mirror(x, y)
+
     def rescaled(self, d: float | Array) -> Scaled | None:
         """c times what h becomes."""
         inner = self.h.rescaled(d)

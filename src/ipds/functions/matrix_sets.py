@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, add_in_place, either, magnitude, namespace, precision, truth
+from .._arrays import (
+    Array,
+    Shape,
+    add_in_place,
+    asarray,
+    either,
+    magnitude,
+    namespace,
+    precision,
+    to_numpy,
+    truth,
+)
 from ..distributed import Rows
 from ..operators import Operator
 from ._arguments import count
@@ -72,6 +83,22 @@ class Stiefel(Indicator):
         """Projection on the tangent space at x: g - x sym(xᵀg)."""
         cross = x.T @ g
         return add_in_place(x @ (-0.5 * (cross + cross.T)), g)
+
+    def mirror(self, x: Array, y: Array) -> Array:
+        """x P with the signed permutation P that is nearest to y: the assignment of largest Σ|xᵀy|.
+
+        >>> x = np.eye(3)[:, :2]
+        >>> Stiefel().mirror(-x[:, ::-1], x)
+        array([[1., 0.],
+               [0., 1.],
+               [0., 0.]])
+        """
+        cross = x.T @ y
+        C = to_numpy(cross)
+        rows, columns = scipy.optimize.linear_sum_assignment(np.abs(C), maximize=True)
+        P = np.zeros_like(C)
+        P[rows, columns] = np.where(C[rows, columns] < 0, -1.0, 1.0)
+        return x @ asarray(P, cross)
 
     def face(self, x: Array) -> Manifold:
         """The manifold itself: xᵀd + dᵀx = 0 are r(r + 1)/2 equations."""

@@ -301,6 +301,10 @@ class Sphere(OfRadius):
         """Projection on the tangent space at x: g - x ⟨x, g⟩/radius²."""
         return g - x * (dot(x, g) / self.radius**2)
 
+    def mirror(self, x: Array, y: Array) -> Array:
+        """x or -x."""
+        return -x if float(dot(x, y)) < 0 else x
+
     def face(self, x: Array) -> Manifold:
         """The sphere itself."""
         return Manifold(self, x, 1)

@@ -22,7 +22,7 @@ from ipds.functions import (
 )
 from ipds.methods import IPDS, AcceleratedIPDS
 from ipds.methods.accelerated import method as method_file
-from ipds.methods.accelerated.annealing import INNER
+from ipds.methods.accelerated.annealing import INNER, Begin
 from ipds.methods.accelerated.method import CEILING, LAG, grow
 from ipds.methods.accelerated.reduced import DualStepNorms, evaluate
 from ipds.operators import Matrix
@@ -166,25 +166,39 @@ def test_cooling_keeps_the_multiplier():
     assert cooled > 3
 
 
-def test_an_annealing_starts_from_the_best_point_so_far_without_a_multiplier(monkeypatch):
+def test_an_annealing_starts_where_its_cycle_says_without_a_multiplier(monkeypatch):
     problem = trade_off(d=80, r=8)
     before, seen, plain = -1, [], method_file.feasible_value
     monkeypatch.setattr(
-        method_file, "feasible_value", lambda R, place: seen.append(plain(R, place)) or seen[-1]
+        method_file,
+        "feasible_value",
+        lambda R, place: seen.append((plain(R, place), place.x[0])) or seen[-1][0],
     )
-    for setup, carry, state in islice(walk(problem, method=AcceleratedIPDS("thorough"), seed=3), 1500):
+    begun = set()
+    for setup, carry, state in islice(walk(problem, method=AcceleratedIPDS("thorough"), seed=3), 2500):
         if carry.stage.cycle > before:
             assert len(seen) == carry.stage.cycle + 1
-            best, before = min(seen), carry.stage.cycle
+            (best, at), before = min(seen, key=lambda pair: pair[0]), carry.stage.cycle
             assert state.due
             assert carry.incumbent.value == pytest.approx(best, rel=1e-9)
-            assert carry.x is carry.incumbent.x
-            assert problem.objective(problem.restore((*carry.x, None))) == pytest.approx(best, rel=1e-9)
+            assert carry.incumbent.x[0] is at
+            origin = setup.schedule.origin(carry.stage)
+            begun.add(origin)
+            if origin is Begin.BEST:
+                assert carry.x is carry.incumbent.x
+                assert problem.objective(problem.restore((*carry.x, None))) == pytest.approx(best, rel=1e-9)
+            elif origin is Begin.MIDWAY:
+                found, other = seen[-1][1], min(seen[:-1], key=lambda pair: pair[0])[1]
+                image = Stiefel().mirror(found, other)
+                np.testing.assert_allclose(carry.x[0], Stiefel().prox(image + other, 1.0), atol=1e-12)
+            else:
+                assert np.linalg.norm(carry.x[0] - at) > 1.0
             np.testing.assert_array_equal(carry.target, 0.0)
             hot = setup.schedule.cycle_of(carry.stage).hot
             assert setup.schedule.smoothing(carry.stage) == pytest.approx(hot * setup.schedule.unit)
-    assert len(seen) > 3
-    assert any(later > earlier for earlier, later in pairwise(seen))  # some annealing was in vain
+    assert begun == set(Begin)
+    values = [value for value, _ in seen]
+    assert any(later > earlier for earlier, later in pairwise(values))  # some annealing was in vain
 
 
 def test_growth_of_the_penalty():

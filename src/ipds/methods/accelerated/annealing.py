@@ -6,8 +6,9 @@ A run goes from stage to stage; within one, Φ stays the same. Most stages end w
   cold. Runs in which h_j outweighs f begin with one, `HOT`, in which h_j is smoothed by `h.soften`: it finds in 20
   iterations what took 60 without, and lower objectives.
 - *Annealing.* Where a smooth f competes with h_j over a nonconvex set, and dual steps have not settled it in `patience`
-  iterations, the run starts again from its best point with a strong smoothing (μ large, z = 0), cools slowly, which
-  finds better basins, and sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them.
+  iterations, the run starts again with a strong smoothing (μ large, z = 0), cools slowly, which finds better basins,
+  and sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them. Cycles begin at the best
+  point so far; on manifolds also at random ones, and midway between a result and the best point before.
 - *Weights.* Where f_i is far from convex, h_i counts ω_i times at first, and less from stage to stage.
 """
 
@@ -18,11 +19,21 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ..._arrays import norm
+import numpy as np
+
+from ..._arrays import asarray, norm
 from ...operators import Identity
 from ...problem import Problem
 from ..base import Products, size_of_block
 from .reduced import Arrays, Place, Point, ReducedProblem, block_from_equation, full_multiplier, locate
+
+
+class Begin(Enum):
+    """Where a cycle of an annealing begins."""
+
+    BEST = "at the best point so far"
+    ANEW = "at a random point"
+    MIDWAY = "midway between the point just found and the best one before"
 
 
 class Cycle(NamedTuple):
@@ -32,6 +43,7 @@ class Cycle(NamedTuple):
     factor: float
     inner: int
     cold: float = 0.2
+    begin: Begin = Begin.BEST
 
 
 HOT = Cycle(6.0, 0.3, 30, 0.06)
@@ -50,6 +62,8 @@ class Effort(NamedTuple):
     hopeless: float
     """The same where they leave more than `FAR_OFF`."""
     cycles: tuple[Cycle, ...]
+    meetings: tuple[Cycle, ...] = ()
+    """The cycles where every block that remains is on a manifold."""
     exhaustive: bool = False
     """Whether all cycles are run even where a point is certified before."""
 
@@ -61,10 +75,12 @@ DEEP, HIGH, WARM, MILD = (
     Cycle(0.5, 0.92, 20),
 )
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
+ANEW, MIDWAY = Cycle(2.0, 0.92, 30, begin=Begin.ANEW), Cycle(1.0, 0.88, 25, begin=Begin.MIDWAY)
+MEETINGS = (MILD, *(ANEW, MIDWAY, MIDWAY) * 3)
 EFFORTS = {
     "fast": Effort(1.05, math.inf, math.inf, math.inf, ()),
-    "balanced": Effort(1.05, 200, 100, 60, CYCLES),
-    "thorough": Effort(1.05, 100, 100, 100, CYCLES * 2, exhaustive=True),
+    "balanced": Effort(1.05, 200, 100, 60, CYCLES, MEETINGS),
+    "thorough": Effort(1.05, 100, 100, 100, CYCLES * 2, MEETINGS * 2, exhaustive=True),
 }
 OFF, FAR_OFF = 0.001, 0.05
 """Relative residuals of the equation from which on dual steps are slow to settle a run, and far from it."""
@@ -162,6 +178,10 @@ class Schedule:
         """The cycle by which a cooling stage cools."""
         return self.transition if stage.cycle < 0 else self.effort.cycles[stage.cycle]
 
+    def origin(self, stage: Stage) -> Begin:
+        """Where the cycle of a stage begins; after the last one, at the best point."""
+        return self.effort.cycles[stage.cycle].begin if self.is_transient(stage) else Begin.BEST
+
     def most_steps(self, stage: Stage) -> float:
         """Steps of a stage at most; ∞ once enough were cut: from then on each one reaches its tolerance."""
         if stage.cooling:
@@ -249,6 +269,23 @@ def first_weights(R: ReducedProblem, place: Place) -> tuple[float, ...]:
                 weight = 0.0  # h_i has its minimum elsewhere than at 0
         weights.append(max(1.0, HEAVY * weight))
     return tuple(weights)
+
+
+def has_meetings(R: ReducedProblem) -> bool:
+    """Whether random points, and those midway between two, are points to begin at: on manifolds, f finite on them."""
+    finite = all(f is None or f.domain is None for f in (R.f, *(block.f for block in R.blocks)))
+    return finite and all(block.h.is_manifold for block in R.blocks)
+
+
+def begin_cycle(R: ReducedProblem, begin: Begin, number: int, found: Arrays, before: Arrays) -> Arrays:
+    """Where cycle `number` begins, if not at the best point: at a random one, or midway between `found` and the best
+    one `before`, which share most of what is good in them; cooling settles what they disagree in.
+    """
+    if begin is Begin.ANEW:
+        rng, like = np.random.default_rng(number), zip(R.blocks, found, strict=True)
+        return tuple([block.h.prox(asarray(rng.standard_normal(xi.shape), xi), 1.0) for block, xi in like])
+    pairs = zip(R.blocks, found, before, strict=True)
+    return tuple([block.h.prox(0.5 * (block.h.mirror(xi, yi) + yi), 1.0) for block, xi, yi in pairs])
 
 
 def kink_width(problem: Problem, j: int, x0: Arrays, products: Products = ()) -> float:

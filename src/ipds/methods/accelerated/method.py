@@ -24,13 +24,16 @@ from .annealing import (
     LENIENT,
     LOOSE,
     STRETCHED,
+    Begin,
     Cycle,
     Effort,
     Schedule,
     Stage,
     Turn,
+    begin_cycle,
     feasible_value,
     first_weights,
+    has_meetings,
     kink_width,
     lighten,
     restore_zeros,
@@ -196,6 +199,8 @@ class AcceleratedIPDS(Method):
             forces = adjoints(R, z0 if point.z is None else point.z, point.adjoints_z)
             slope = max(slope, math.hypot(*fetch([magnitude(force) for force in forces])))
         may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)
+        if has_meetings(R):
+            effort = effort._replace(cycles=effort.meetings)
         curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, bend)]
         largest = max(curved)
         alpha = max(1 / (largest * len(curved)), SHORTEST)
@@ -302,13 +307,17 @@ class AcceleratedIPDS(Method):
             stage = grow(setup, stage, dual_step_norms(R, point), stationarity_norm)
         elif turn is Turn.COOL:  # z = β(b - target) as before
             z, stage = stage.beta * (R.b - target), schedule.cool(stage)
-        else:  # z ← 0, x ← the incumbent
-            z = 0.0 * target
+        else:  # z ← 0, x ← the incumbent, or where the cycle begins
+            z, x = 0.0 * target, None
             if turn is Turn.ANNEAL:
                 place = exact(R, point).place
                 stage, value = schedule.anneal(stage), feasible_value(R, place)
+                origin = schedule.origin(stage)
+                if origin is not Begin.BEST:
+                    x = begin_cycle(R, origin, stage.cycle, place.x, incumbent.x)
                 incumbent = Incumbent(value, place.x) if value < incumbent.value else incumbent
-            place = place if place.x is incumbent.x else locate(R, incumbent.x)
+            x = incumbent.x if x is None else x
+            place = place if place.x is x else locate(R, x)
         del point, prox_points, target, start
         value, gradient = begin(setup, stage, place, z)
         alpha = search.usual * min(1.0, schedule.smoothing(stage) / s)  # the curvature grows as s shrinks
