@@ -76,7 +76,7 @@ DEEP, HIGH, WARM, MILD = (
 )
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
 ANEW, MIDWAY = Cycle(2.0, 0.92, 30, begin=Begin.ANEW), Cycle(1.0, 0.88, 25, begin=Begin.MIDWAY)
-MEETINGS = (MILD, *(ANEW, MIDWAY, MIDWAY) * 3)
+MEETINGS = (MILD, WARM, *(ANEW, MIDWAY, MIDWAY) * 3)
 EFFORTS = {
     "fast": Effort(1.05, math.inf, math.inf, math.inf, ()),
     "balanced": Effort(1.05, 200, 100, 60, CYCLES, MEETINGS),
