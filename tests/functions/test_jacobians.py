@@ -344,3 +344,13 @@ def test_entrywise_functions_say_so() -> None:
     calculus = {"Scaled", "Translated", "Precomposed", "Separable", "Stacked", "Sum"}
     assert names == scalar | nonconvex | losses | positive | calculus
     assert not Precomposed(L1(1.0), ROTATION).is_entrywise
+
+
+@pytest.mark.parametrize("h", [PSD(), LogDet(), Nuclear(0.4), Rank(2)], ids=repr)
+def test_matrices_of_spectral_derivatives(h: Any) -> None:
+    """Written out at once, they are what they make of every unit vector."""
+    shape = (5, 5) if isinstance(h, PSD | LogDet) else (5, 3)
+    J = h.prox_jacobian(np.random.default_rng(0).standard_normal(shape), 0.7)
+    units = np.eye(math.prod(shape)).reshape(-1, *shape)
+    each = np.stack([J.apply(unit).ravel() for unit in units], axis=1)
+    np.testing.assert_allclose(J.matrix(), each, atol=1e-12)

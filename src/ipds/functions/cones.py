@@ -106,13 +106,12 @@ class ConeJacobian(Jacobian):
 
     def low_rank(self) -> tuple[np.ndarray, Any, np.ndarray]:
         count, width = self.p.shape
-        place = np.arange(count * width)
-        groups = np.repeat(np.arange(count), width)
-
-        def columns(direction: Array) -> Any:
-            return scipy.sparse.csr_array(
-                (to_numpy(direction).reshape(-1), (place, groups)), shape=(place.size, count)
-            )
-
-        V = scipy.sparse.hstack([columns(self.p), columns(self.m)], format="csr")
+        size, groups = count * width, np.repeat(np.arange(count), width)
+        entries = np.stack([to_numpy(self.p).reshape(-1), to_numpy(self.m).reshape(-1)], axis=1)
+        triple = (
+            entries.reshape(-1),
+            np.stack([groups, count + groups], axis=1).reshape(-1),
+            2 * np.arange(size + 1),
+        )
+        V = scipy.sparse.csr_array(triple, shape=(size, 2 * count))
         return np.repeat(to_numpy(self.a), width), V, np.concatenate([to_numpy(self.b), to_numpy(self.c)])

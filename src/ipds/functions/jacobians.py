@@ -161,15 +161,26 @@ class Spectral(Jacobian):
         rows, columns = self.shape
         left, right = self.U1.T @ x, x @ self.Wt1.T
         inside, across, down = left @ self.Wt1.T, left @ self.Wt2.T, self.U2.T @ right
-        sym, skew = 0.5 * (inside + inside.T), 0.5 * (inside - inside.T)
-        even, odd = 0.5 * self.gamma_rest * (across + down.T), 0.5 * self.omega_rest * (across - down.T)
+        sym, skew = 0.5 * (inside + _turned(inside)), 0.5 * (inside - _turned(inside))
+        even = 0.5 * self.gamma_rest * (across + _turned(down))
+        odd = 0.5 * self.omega_rest * (across - _turned(down))
         top = (self.gamma * sym + self.omega * skew) @ self.Wt1 + (even + odd) @ self.Wt2
         if rows < columns:
             top = top + self.ratio * (left - inside @ self.Wt1 - across @ self.Wt2)
-        out = self.U1 @ top + self.U2 @ ((even - odd).T @ self.Wt1)
+        out = self.U1 @ top + self.U2 @ (_turned(even - odd) @ self.Wt1)
         if rows > columns:
             out = out + ((right - self.U1 @ inside - self.U2 @ down) * self.ratio[:, 0]) @ self.Wt1
         return out
+
+    def matrix(self) -> np.ndarray:
+        """The same on flattened matrices: what becomes of all unit vectors at once."""
+        size = math.prod(self.shape)
+        return self.apply(np.eye(size).reshape(size, *self.shape)).reshape(size, size)
+
+
+def _turned(x: Array) -> Array:
+    """The transpose, of each of several matrices where there is a first axis of them."""
+    return x.T if x.ndim == 2 else np.swapaxes(x, 1, 2)
 
 
 class Conjugated(Jacobian):
@@ -181,6 +192,14 @@ class Conjugated(Jacobian):
 
     def apply(self, x: Array) -> Array:
         return self.Q @ (self.omega * (self.Q.T @ (0.5 * (x + x.T)) @ self.Q)) @ self.Q.T
+
+    def matrix(self) -> np.ndarray:
+        """The same on flattened matrices, of n⁴ entries: (Q⊗Q) diag(Ω) (Q⊗Q)ᵀ on symmetric ones."""
+        Q, omega = to_numpy(self.Q), to_numpy(self.omega)
+        n = len(Q)
+        both = (Q[:, None, :, None] * Q[None, :, None, :]).reshape(n * n, n * n)
+        straight = (both * omega.reshape(-1)) @ both.T
+        return 0.5 * (straight + straight[:, np.arange(n * n).reshape(n, n).T.reshape(-1)])
 
 
 class OnParts(Jacobian):

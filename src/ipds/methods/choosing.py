@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..functions import Zero
+from ..functions import PSD, Nuclear, Zero
 from ..presolve import foreign_libraries, presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
@@ -186,8 +186,10 @@ def _is_composite(problem: Problem) -> bool:
 
 
 def _is_described(problem: Problem) -> bool:
-    """Whether every h is known by its kinks, bounds or norms of groups."""
-    return all(is_described(block.h, block.shape) for block in problem.blocks)
+    """Whether every h is known by its kinks, bounds or norms of groups, or is of a few eigenvalues."""
+    return all(
+        is_described(block.h, block.shape) or isinstance(block.h, PSD | Nuclear) for block in problem.blocks
+    )
 
 
 @examines

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from .._arrays import Shape
-from ..functions import Nonsmooth, Stacked
+from ..functions import PSD, L2Ball, LogDet, Nonsmooth, Nuclear, Precomposed, SecondOrderCone, Stacked
+from ..functions.entrywise import Entrywise
 from ..operators import Identity
 from ..problem import Problem
 
@@ -55,6 +56,28 @@ def is_described(h: Nonsmooth, shape: Shape) -> bool:
     if isinstance(h, Stacked):
         return all(is_described(part, own) for part, own in h.parts)
     return h.kinks(shape) is not None or h.groups(shape) is not None
+
+
+SIDE = 30
+"""Rows of a matrix up to which barriers of its eigenvalues are written out."""
+
+
+def is_interior(h: Nonsmooth, shape: Shape) -> bool:
+    """Whether interior-point steps can take h: by its kinks, bounds or norms, or by a barrier."""
+    if isinstance(h, Stacked):
+        return all(is_interior(part, own) for part, own in h.parts)
+    return is_described(h, shape) or has_barrier(h, shape)
+
+
+def has_barrier(h: Nonsmooth, shape: Shape) -> bool:
+    """Whether h is a loss that is smooth where it is finite, or a cone or ball with a barrier."""
+    while isinstance(h, Precomposed) and type(h.a) is float:
+        h = h.h
+    if isinstance(h, LogDet | PSD | Nuclear):
+        return len(shape) == 2 and max(shape) <= SIDE
+    if isinstance(h, Entrywise):
+        return h.is_differentiable
+    return isinstance(h, SecondOrderCone) or (isinstance(h, L2Ball) and h.radius > 0)
 
 
 def idle(problem: Problem) -> list[str]:

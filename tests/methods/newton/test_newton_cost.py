@@ -90,13 +90,23 @@ def test_full_jacobians_are_counted(h):
 
 
 def test_few_eigenvalues_go_to_newton_steps_soon():
-    """Predicted to take 0.06 s and 0.8 s: a quarter of the time, and all of it, is given to first-order steps."""
-    for n, share in ((4, 0.25), (20, 1.0)):
+    """Predicted to take 0.2 s and 0.8 s: a quarter of the time, and all of it, is given to first-order steps."""
+    for n, share in ((12, 0.25), (20, 1.0)):
         K = Variable((n, n), name="K")
-        given = presolve(minimize((np.eye(n) * K).sum() - log_det(K) + norm1(K))).problem
+        given = presolve(minimize((np.eye(n) * K).sum() + nuclear(K) + norm1(K - 1))).problem
         known, (first, second, *_) = predicted(given), candidates(given)
         assert known.is_full
         assert handover(first, second, given) == max(30, int(share * known.newton / known.iteration))
+
+
+def test_few_eigenvalues_with_a_barrier_go_to_newton_steps_at_once():
+    """Up to 400 rows and columns in all."""
+    for n, name in ((4, "NewtonALM"), (20, "AcceleratedIPDS")):
+        K = Variable((n, n), name="K")
+        for term in (-log_det(K), PSD()(K)):
+            given = presolve(minimize((np.eye(n) * K).sum() + term + norm1(K - 1))).problem
+            assert candidates(given)[0].name.startswith(name)
+            assert predicted(given).is_full == (n == 20)
 
 
 def test_newton_steps_have_their_turn_before_the_iterations_end():
@@ -133,3 +143,14 @@ def test_columns_that_nearly_depend_on_each_other_go_to_newton(loss):
 
     assert first(G) == "AcceleratedIPDS"
     assert first(slanted) == "NewtonALM"
+
+
+def test_second_differences_are_slanted_though_no_pivot_tells():
+    """Of a curve through four points: the smallest pivot is 0.14, the condition 1e6."""
+    n = 100
+    D = np.delete(np.diff(np.eye(n), 2, axis=0), [0, 30, 60, 99], axis=1)
+    for G in (D, sp.csr_array(D)):
+        f = LeastSquares(G, np.ones(n - 2))
+        assert cost.is_slanted(Problem([Block(f=f, shape=n - 4), Block(shape=n - 4)]))
+    plain = LeastSquares(np.random.default_rng(0).standard_normal((3 * n, n)), np.ones(3 * n))
+    assert not cost.is_slanted(Problem([Block(f=plain, shape=n), Block(shape=n)]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import scipy
 import scipy.sparse as sp
 from kinds import differences
 
@@ -10,6 +12,7 @@ from ipds import Variable, minimize, solve
 from ipds.functions import smooth
 from ipds.methods.newton import strategies
 from ipds.methods.newton.algebra import Rows, System
+from ipds.methods.newton.factors import Gram, fills_in
 from ipds.methods.newton.smooth import Part, SmoothPart
 from ipds.methods.newton.strategies import Beside, Bordered, reordered
 from ipds.methods.newton.weights import Weights
@@ -109,3 +112,27 @@ def test_hessians_are_made_once_for_all_units():
     assert one.rescaled(np.ones(3)) is one
     assert np.allclose(one.rescaled(C).curvature(x / C), C**2 * first)
     assert len(calls) == made
+
+
+def test_networks_without_an_order_have_dense_factors():
+    """Arcs between any two nodes fill the factors, those between neighbours do not; far too many nodes stay sparse."""
+    rng = np.random.default_rng(0)
+
+    def network(n, far):
+        tail = np.tile(np.arange(n), 5)
+        head = (tail + (rng.integers(1, n, tail.size) if far else rng.integers(1, 3, tail.size))) % n
+        arcs = np.arange(tail.size)
+        data = np.concatenate([np.ones(tail.size), -np.ones(tail.size)])
+        place = np.concatenate([tail, head]), np.concatenate([arcs, arcs])
+        return sp.csr_array((data, place), shape=(n, tail.size))
+
+    assert fills_in(Gram(network(300, True).T.tocsr()))
+    assert not fills_in(Gram(network(300, False).T.tocsr()))
+    assert not fills_in(Gram(network(3500, True).T.tocsr()))
+    A = network(60, True)
+    cost, cap, right = rng.random(A.shape[1]), 1 + rng.random(A.shape[1]), A @ rng.random(A.shape[1])
+    x = Variable(A.shape[1], name="x")
+    result = solve(minimize(cost @ x, [A @ x == right, x >= 0, x <= cap]), tol=1e-7)
+    found = scipy.optimize.linprog(cost, A_eq=A, b_eq=right, bounds=np.stack([0 * cap, cap], axis=1))
+    assert result.success
+    assert result.fun == pytest.approx(found.fun, rel=1e-6)

@@ -15,6 +15,7 @@ import scipy
 
 from ..._arrays import norm, transposed
 from .factors import Solve, conjugate_gradients
+from .saddle import Saddle
 from .strategies import Augmented, Strategy, choose
 from .weights import Weights
 
@@ -41,7 +42,7 @@ class System:
     rest : a sample of the part of ∇²f that changes from point to point, or None.
     """
 
-    def __init__(self, Q: Any, R: Any, M: Rows, W: Weights, rest: Any = None):
+    def __init__(self, Q: Any, R: Any, M: Rows, W: Weights, rest: Any = None, has_saddle: bool = False):
         self.M = M
         self.R = None if R is None else Rows(R, np.empty(0, int), M.n)
         self.Q: Any = None if is_diagonal(Q) else Q
@@ -50,8 +51,10 @@ class System:
         rows = [A for A in (R, M.G) if A is not None]
         sample = None if is_diagonal(rest) else rest
         self.strategy: Strategy | None = None
+        self.saddle: Saddle | None = None
         if not any(map(is_product, (self.Q, sample, *rows))):
             self.strategy = choose(M.n, self.Q, rows, W, sample)
+            self.saddle = Saddle(M.n, self.Q, rows) if has_saddle else None
 
     def factor(self, D: np.ndarray, rest: Any, W: Weights, eps: float) -> Factor:
         """Factorise K at a point: D the weights of the rows R, `rest` of ∇²f there, W of the rows of M."""
@@ -60,9 +63,10 @@ class System:
             own, rest = own + rest, None
         diagonal = own + self.M.gather(W.diagonal[W.general :])
         solve, augmented = None, None
-        if self.strategy is not None and not any(callable(block) for _, block in W.blocks):
+        strategy = self.saddle if W.inverses else self.strategy
+        if strategy is not None and not any(callable(block) for _, block in W.blocks):
             w = np.concatenate([D, W.diagonal[: W.general]])
-            solve, augmented = self.strategy.factorise(w, diagonal, rest, W)
+            solve, augmented = strategy.factorise(w, diagonal, rest, W)
         return Factor(self, D, rest, W, own, diagonal, solve, augmented)
 
 

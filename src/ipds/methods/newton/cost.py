@@ -13,11 +13,14 @@ from ..._arrays import Shape
 from ...functions import LeastSquares, Nonsmooth, Smooth, Stacked
 from ...functions.jacobians import Jacobian
 from ...problem import Problem
+from ...theory.structure import is_interior
 from . import terms
+from .algebra import is_product
+from .barriers import LARGEST
 from .factors import Gram
 from .matrices import FULL
 from .smooth import EXPLICIT, describe
-from .strategies import DENSE, FEW, FLAT, PAIRS, reordered
+from .strategies import DENSE, FEW, FLAT, PAIRS, reordered, to_dense
 
 STEPS = 20
 """Newton steps of a solve: 5 to 25 on all problems measured."""
@@ -35,6 +38,10 @@ MEMORY = 2.5e8
 """Entries of the largest matrix that may be made: 2 GB."""
 SLANTED = 0.1
 """Pivot of a Hessian in units of its diagonal below which columns nearly depend on each other."""
+THIN = 10
+"""Entries in a row of sparse matrices whose condition is looked at: those of differences."""
+CONDITION = 1e-4
+"""Inverse of the condition of such a Hessian below which they do all together, though no pivot tells: differences."""
 PRODUCTS = 500
 """Products with K of a Newton step by conjugate gradients."""
 PROXES = 120
@@ -84,6 +91,8 @@ def _predicted(problem: Problem) -> Cost:
         maps += [(A, int(begin)) for A in (matrix, *rows) if A is not None]
     entries = sum(A.nnz if scipy.sparse.issparse(A) else A.size for A, _ in maps) + constant * n * n
     spectral = [shape for block in problem.blocks for shape in _full_jacobians(block.h, block.shape)]
+    if spectral and is_conic(problem) and not is_round(problem):
+        spectral = []
     spectra = sum(SPECTRUM * math.prod(shape) * min(shape) + SPECTRUM_SECONDS for shape in spectral)
     iteration = 4 * max(entries, n) / PASS_RATE + ITERATION_SECONDS + spectra
     if spectral:
@@ -114,6 +123,23 @@ def _predicted(problem: Problem) -> Cost:
     return Cost(math.inf if held > MEMORY else seconds, iteration)
 
 
+def is_conic(problem: Problem) -> bool:
+    """Whether interior-point steps take every h of a small problem, those with cones and barriers among them."""
+    size = sum(math.prod(block.shape) for block in problem.blocks)
+    return size <= LARGEST and all(is_interior(block.h, block.shape) for block in problem.blocks)
+
+
+def is_round(problem: Problem) -> bool:
+    """Whether a quadratic f bends about as much in all directions: first-order steps are fast then."""
+    return all(
+        block.f is not None
+        and block.f.is_quadratic
+        and any(describe(block.f, block.shape))
+        and _smallest_pivot(block.f, block.shape) >= SLANTED
+        for block in problem.blocks[:-1]
+    )
+
+
 def is_slanted(problem: Problem) -> bool:
     """Whether columns of a small f nearly depend on each other: first-order steps are slow then.
 
@@ -124,17 +150,26 @@ def is_slanted(problem: Problem) -> bool:
 
 def _smallest_pivot(f: Smooth | None, shape: Shape) -> float:
     n = math.prod(shape)
-    tall = getattr(getattr(f, "G", None), "matrix", np.empty((n, 0)))
-    if f is None or n * n * max(n, tall.shape[0]) > SMALL:
+    tall = getattr(getattr(f, "G", None), "matrix", np.empty((0, n)))
+    if f is None or n * n * (n / 3 + tall.shape[0]) > SMALL:
         return 1.0
     constant, bends, unknown = describe(f, shape)
     parts = [*constant, *(bend.R for bend in bends)]
-    if unknown or not parts or not all(isinstance(A, np.ndarray) and A.shape[0] >= n for A in parts):
+    if unknown or not parts or any(is_product(A) or A.shape[0] < n or _is_many(A) for A in parts):
         return 1.0
-    K = sum(np.diag(Q) if Q.ndim == 1 else Q for Q in constant) + sum(bend.R.T @ bend.R for bend in bends)
+    whole = [np.diag(Q) if Q.ndim == 1 else to_dense(Q) for Q in constant]
+    K = np.sum([*whole, *(to_dense(bend.R.T @ bend.R) for bend in bends)], axis=0)
     unit = 1 / np.sqrt(np.maximum(K.diagonal(), 1e-300))
-    factor, info = scipy.linalg.lapack.dpotrf(unit[:, None] * K * unit)
-    return float(np.min(factor.diagonal())) if info == 0 else 0.0
+    K = unit[:, None] * K * unit
+    factor, info = scipy.linalg.lapack.dpotrf(K)
+    if info or scipy.linalg.lapack.dpocon(factor, float(np.abs(K).sum(axis=0).max()))[0] < CONDITION:
+        return 0.0
+    return float(np.min(factor.diagonal()))
+
+
+def _is_many(A: Any) -> bool:
+    """Whether a sparse matrix has more than `THIN` entries in a row: products with itself take long."""
+    return scipy.sparse.issparse(A) and A.nnz > THIN * A.shape[0]
 
 
 def _full_jacobians(h: Nonsmooth, shape: Shape) -> list[Shape]:

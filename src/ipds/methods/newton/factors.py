@@ -22,6 +22,13 @@ RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3, 1.0)
 The last ones are for an f that is not convex after all: the step is then a short one."""
 
 
+MOST_DENSE = 3000
+"""Rows up to which a sparse matrix may have dense factors."""
+FILLED, FILLED_BY = 0.04, 1.2e-4
+"""Share of the entries from which on dense factors of few rows take less time than SuperLU's, and what every further
+row adds to it: SuperLU takes 5e-8 s for an entry of its factors, a dense Cholesky factor 2e-9 s·n² + 6.5e-12 s·n³."""
+
+
 def dense_cholesky(K: np.ndarray) -> Solve:
     """K = L Lᵀ in units in which the diagonal is one; K is overwritten."""
     diagonal = np.maximum(K.diagonal(), 0.0)
@@ -59,16 +66,32 @@ def sparse_lu(K: Any) -> Solve:
     for ridge in RIDGES:
         shifted = K + scipy.sparse.diags_array(ridge * np.maximum(diagonal, ridge)) if ridge else K
         try:
-            factor = scipy.sparse.linalg.splu(
-                scipy.sparse.csc_matrix(shifted),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
+            return _super_lu(shifted).solve
         except RuntimeError:  # exactly singular
             continue
-        return factor.solve
     raise np.linalg.LinAlgError("K is singular")
+
+
+def _super_lu(K: Any) -> Any:
+    return scipy.sparse.linalg.splu(
+        scipy.sparse.csc_matrix(K),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
+def fills_in(gram: Gram) -> bool:
+    """Whether the factors of a matrix are so full that dense ones take less time: those of networks without an order.
+
+    By the entries of SuperLU's factors of one matrix of that pattern, its diagonal large enough for all pivots.
+    """
+    n = gram.n
+    if n > MOST_DENSE:
+        return False
+    ones = gram.map @ np.ones(gram.map.shape[1])
+    ones[gram.diagonal] = 1.0 + 2.0 * float(np.abs(ones).sum())
+    return bool(_super_lu(gram.matrix(ones)).nnz > (FILLED + FILLED_BY * n) * n * n)
 
 
 def conjugate_gradients(

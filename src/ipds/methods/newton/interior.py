@@ -20,11 +20,14 @@ equations do no harm.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._arrays import norm
 from .algebra import Factor, System
+from .barriers import Barrier, Placed, Scaling, placed
 from .form import Form
 from .weights import Weights
 
@@ -56,6 +59,9 @@ class Point(NamedTuple):
     """y of equations, then of groups."""
     stretch: np.ndarray
     """s of groups."""
+    u: np.ndarray
+    """u of rows with a barrier."""
+    y: np.ndarray
 
 
 class Residuals(NamedTuple):
@@ -73,7 +79,7 @@ class Residuals(NamedTuple):
 class Interior:
     """The rows of a form, sorted for interior-point steps."""
 
-    def __init__(self, form: Form):
+    def __init__(self, form: Form, barriers: Sequence[Barrier] = ()):
         terms, e = form.terms, form.terms.entries
         entry = np.arange(terms.last.start, terms.last.stop)
         equal = e.lower == e.upper
@@ -82,8 +88,9 @@ class Interior:
         slope = np.where(e.place <= e.lower, e.right, e.left)  # where the kink lies inside, `x` has it
         self.slope = np.zeros(form.m)
         self.slope[entry] = np.where(inside | equal, 0.0, slope)
-        self.row = np.concatenate([entry[inside], entry[bounded], entry[equal], terms.members])
-        """The row of the form for each variable: kinks, bounds, equations, groups."""
+        curved = np.concatenate([np.arange(form.m)[b.rows] for b in barriers] or [np.empty(0, int)])
+        self.row = np.concatenate([entry[inside], entry[bounded], entry[equal], terms.members, curved])
+        """The row of the form for each variable: kinks, bounds, equations, groups, barriers."""
         self.twice = np.bincount(self.row, minlength=form.m)[self.row] > 1
         self.is_twice = bool(self.twice.any())
         lo = np.concatenate([e.left[inside], e.lower[bounded]])
@@ -91,18 +98,30 @@ class Interior:
         self.has = np.isfinite([lo, hi])
         self.ends = np.clip([lo, hi], -FAR, FAR)
         self.label, self.radius = terms.label, terms.radius
-        self.pairs = int(self.has.sum()) + len(self.radius)
+        self.pairs = int(self.has.sum()) + len(self.radius) + sum(b.degree for b in barriers)
         kinks, bounds, self.equations = (int(np.count_nonzero(kind)) for kind in (inside, bounded, equal))
         self.place = np.concatenate([e.place[inside], np.zeros(bounds), e.lower[equal]])
         k, b, q = kinks, kinks + bounds, kinks + bounds + self.equations
         self.is_kink, self.is_bound = slice(0, k), slice(k, b)
-        self.is_boxed, self.is_equation, self.is_group = slice(0, b), slice(b, q), slice(q, len(self.row))
+        g = q + len(terms.members)
+        self.is_boxed, self.is_equation, self.is_group = slice(0, b), slice(b, q), slice(q, g)
+        numbers = np.zeros(sum(c.size for c in barriers))
+        self._barriers = placed(barriers, g)
+        shown = [np.arange(len(numbers))[c.shown] for c in self._barriers]
+        self._shown = np.concatenate([np.empty(0, int), *shown])
+        """Of the numbers that points hold of barriers, those that are u."""
         picked = np.full(form.m, False)
         picked[form.general :] = form.confined[form.M.index]
         self.is_confined = picked[self.row[self.is_boxed]] & (np.arange(b) >= k)
         """Bounds that v itself keeps: their residual is 0 from the start, and so ever after."""
-        free = len(self.row) - b
-        self.none = Point(np.zeros(b), np.zeros((2, b)), np.zeros(free), np.zeros(len(self.radius)))
+        self.none = Point(
+            np.zeros(b),
+            np.zeros((2, b)),
+            np.zeros(g - b),
+            np.zeros(len(self.radius)),
+            numbers,
+            np.zeros(len(curved)),
+        )
         """A point before there is one."""
         self.form = form
         self._at: tuple[Any, Any, Residuals | None] = None, None, None
@@ -129,6 +148,11 @@ class Interior:
             self._at = v, p, found
         return found
 
+    def equation(self, v: np.ndarray, p: Point) -> float:
+        """The relative residual of M v + c = u."""
+        u, own = self.residuals(v, p).u[self.row], self._arguments(p)
+        return norm(u - own) / (max(norm(u), norm(own)) or 1.0)
+
     def _inside(self, v: np.ndarray, y: np.ndarray, weight: float, push: float) -> Point:
         u = self.form.apply(v) + self.form.c
         own, at = (y - self.slope)[self.row], u[self.row]
@@ -146,7 +170,7 @@ class Interior:
         x = np.minimum(np.maximum(x, self.ends[0] + room), self.ends[1] - room)
         x = np.where(self.is_confined, at[self.is_boxed], x)
         force = self.has * np.maximum(-SIGN * partner, least)
-        free, stretch = own[self.is_boxed.stop :].copy(), np.ones(len(self.radius))
+        free, stretch = own[self.is_boxed.stop : self.is_group.stop].copy(), np.ones(len(self.radius))
         if self.label.size:
             group = slice(self.equations, None)
             size = np.sqrt(self._sum(free[group] ** 2))
@@ -154,7 +178,11 @@ class Interior:
             reach = np.sqrt(self._sum(at[self.is_group] ** 2))
             typical = np.mean(reach) or np.mean(self.radius) / weight
             stretch = push * np.maximum(reach, typical) / np.maximum(self.radius, 1e-300)
-        return Point(x, force, free, stretch)
+        at_curves, own_curves = self.none.u.copy(), self.none.y.copy()
+        for c in self._barriers:
+            found = c.barrier.start(at[c.variables], own[c.variables], weight, push)
+            at_curves[c.numbers], own_curves[c.forces] = found
+        return Point(x, force, free, stretch, at_curves, own_curves)
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
         """Sums over groups."""
@@ -166,17 +194,20 @@ class Interior:
 
     def _own(self, p: Point) -> np.ndarray:
         """y of every variable, without the slope."""
-        return np.concatenate([p.x[self.is_kink], (p.force[1] - p.force[0])[self.is_bound], p.free])
+        return np.concatenate([p.x[self.is_kink], (p.force[1] - p.force[0])[self.is_bound], p.free, p.y])
 
     def _arguments(self, p: Point) -> np.ndarray:
         """u of every variable."""
         partner = (p.force[1] - p.force[0])[self.is_kink] + self.place[self.is_kink]
         group = p.stretch[self.label] * p.free[self.equations :]
-        return np.concatenate([partner, p.x[self.is_bound], self.place[self.is_boxed.stop :], group])
+        return np.concatenate(
+            [partner, p.x[self.is_bound], self.place[self.is_boxed.stop :], group, p.u[self._shown]]
+        )
 
     def products(self, p: Point) -> float:
         """Σ of all products that ought to be μ: the duality gap, where the equations hold."""
-        return self._products(p, self._rooms(p), self._slack(p))
+        curved = sum(c.barrier.product(*c.of(p)) for c in self._barriers)
+        return self._products(p, self._rooms(p), self._slack(p)) + curved
 
     def divided(self, p: Point) -> tuple[float, float]:
         """(β, c): rows with |u| < y/β are held at a kink or bound, others are not, by a factor of √c at least.
@@ -224,12 +255,16 @@ class Interior:
         psi[is_bound] = 1 / np.maximum(theta[is_bound], 1e-300)
         if self.label.size:
             psi[self.is_group] = p.stretch[self.label]
-        W, own = self._weights(psi, Z, slack, p.stretch, weight)
+        scalings = [(c, c.barrier.at(*c.of(p), weight, REGULAR * weight)) for c in self._barriers]
+        W, own = self._weights(psi, Z, slack, p.stretch, weight, scalings)
         factor = system.factor(*form.smooth.hessian(v), W, (curvature or weight) / REGULAR)
-        mu = self._products(p, room, slack) / max(self.pairs, 1)
+        curved = sum(scaling.product for _, scaling in scalings)
+        mu = (self._products(p, room, slack) + curved) / max(self.pairs, 1)
 
-        def direction(pairs: Any, group: Any, times: int) -> tuple[np.ndarray, Point, np.ndarray]:
-            """The step to the given products."""
+        def direction(
+            pairs: Any, group: Any, times: int, goal: float, first: Point | None
+        ) -> tuple[np.ndarray, Point, np.ndarray]:
+            """The step to the given products; of barriers to `goal`, corrected by the first step."""
             change = pairs / room - p.force  # of the forces, while x stands still
             partner = change[1] - change[0]  # dY = θ dx + this
             rho = np.zeros(len(self.row))
@@ -237,6 +272,9 @@ class Interior:
             rho[is_bound] = -partner[is_bound] * psi[is_bound]
             if self.label.size:
                 rho[self.is_group] = Z * (group / slack - p.stretch)[self.label]
+            shifts = [at.shift(goal, *(() if first is None else c.of(first))) for c, at in scalings]
+            for (c, _), shift in zip(scalings, shifts, strict=True):
+                rho[c.variables] = shift[: c.count]
             dv, dy = self._solve(factor, own, -rd, rho - rp, times)
             dx = np.concatenate([dy[is_kink], dy[is_bound] * psi[is_bound] + rho[is_bound]])
             dforce = self.has * (change - SIGN * dx * ratio)
@@ -244,21 +282,37 @@ class Interior:
             if self.label.size:
                 inner = self._sum(Z * dy[self.is_group])
                 dstretch = (group + 2 * p.stretch * inner) / slack - p.stretch
-            return dv, Point(dx, dforce, dy[self.is_boxed.stop :], dstretch), inner
+            du = np.zeros(len(p.u))
+            for (c, at), shift in zip(scalings, shifts, strict=True):
+                du[c.numbers] = at.change(dy[c.variables], shift)
+            dfree, dcurved = dy[self.is_boxed.stop : self.is_group.stop], dy[self.is_group.stop :]
+            return dv, Point(dx, dforce, dfree, dstretch, du, dcurved), inner
 
-        dv, d, inner = direction(0.0, 0.0, 0)  # the predictor: all products to 0
-        length = min(1.0, self._length(p, d, room, slack))
+        dv, d, inner = direction(0.0, 0.0, 0, 0.0, None)  # the predictor: all products to 0
+        length = min(1.0, self._length(p, d, room, slack, scalings))
         ahead = max(self.products(plus_step(p, length, d)), 0.0) / max(self.pairs, 1)
         sigma = max(min(ahead / mu, 1.0) ** 3, CENTRE) if mu > 0 else 0.0
         goal = sigma * mu
-        dv, d, _ = direction(goal - SIGN * d.x * d.force, 2 * (goal + d.stretch * inner), 3)
-        length = min(1.0, TO_BOUNDARY * self._length(p, d, room, slack))
+        group = 2 * (goal + d.stretch * inner)
+        if self.label.size:
+            group = group + p.stretch * self._sum(d.free[self.equations :] ** 2)
+        dv, d, _ = direction(goal - SIGN * d.x * d.force, group, 3, goal, d)
+        length = min(1.0, TO_BOUNDARY * self._length(p, d, room, slack, scalings))
         if not form.smooth.is_quadratic:
             length = self._damped(factor, v, dv, at.gradient, rd, length)
-        return v + length * dv, plus_step(p, length, d), length
+        end = plus_step(p, length, d)
+        for c, scaling in scalings:
+            end.u[c.numbers], end.y[c.forces] = scaling.moved(*c.of(d), length)
+        return v + length * dv, end, length
 
     def _weights(
-        self, psi: np.ndarray, Z: np.ndarray, slack: np.ndarray, stretch: np.ndarray, weight: float
+        self,
+        psi: np.ndarray,
+        Z: np.ndarray,
+        slack: np.ndarray,
+        stretch: np.ndarray,
+        weight: float,
+        scalings: Sequence[tuple[Placed, Scaling]],
     ) -> tuple[Weights, np.ndarray]:
         """W = (ψ + 1/cap)⁻¹ on the rows of the form, and on the variables."""
         terms, typical = self.form.terms, 0.0
@@ -272,10 +326,15 @@ class Interior:
         along, direction = np.zeros(len(self.radius)), np.zeros(len(self.label))
         if self.label.size:
             square = self._sum(Z * Z)
-            along = 1 / (stretch * (1 + 2 * square / slack) + 1 / cap[-1])
+            along = 1 / (stretch * (1 + 2 * square / slack) + 1 / cap[self.is_group.start])
             direction = Z / np.sqrt(np.maximum(square, 1e-300))[self.label]
+        for c, at in scalings:
+            own[c.variables] = 1 / (at.psi + 1 / cap[c.variables]) if at.psi.ndim == 1 else 1.0
+        matrices = [(c.barrier.rows, at.psi) for c, at in scalings if at.psi.ndim == 2]
         diagonal = np.bincount(self.row, own, self.form.m)
-        return Weights(diagonal, self.form.general, terms.members, self.label, direction, along), own
+        general = self.form.general
+        W = Weights(diagonal, general, terms.members, self.label, direction, along, inverses=tuple(matrices))
+        return W, own
 
     def _solve(
         self, factor: Factor, own: np.ndarray, a: np.ndarray, b: np.ndarray, times: int
@@ -293,7 +352,14 @@ class Interior:
             each = np.where(self.twice, own * (self.form.apply(dv)[self.row] - b), each)
         return dv, each
 
-    def _length(self, p: Point, d: Point, room: np.ndarray, slack: np.ndarray) -> float:
+    def _length(
+        self,
+        p: Point,
+        d: Point,
+        room: np.ndarray,
+        slack: np.ndarray,
+        scalings: Sequence[tuple[Placed, Scaling]],
+    ) -> float:
         """The longest step that keeps everything positive."""
         # value + t·change > 0 up to t = 1/max(-change/value)
         inverse = [-SIGN * d.x / room, -d.force / np.maximum(p.force, 1e-300)]
@@ -302,7 +368,8 @@ class Interior:
             Z, dZ = p.free[self.equations :], d.free[self.equations :]
             square, along = self._sum(dZ * dZ), self._sum(Z * dZ)
             inverse.append((along + np.sqrt(along * along + square * slack)) / slack)
-        return 1 / max(1e-300, *[float(x.max(initial=0.0)) for x in inverse])
+        curved = [at.inverse_length(*c.of(d)) for c, at in scalings]
+        return 1 / max(1e-300, *[float(x.max(initial=0.0)) for x in inverse], *curved)
 
     def _damped(
         self,

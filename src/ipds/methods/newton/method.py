@@ -7,8 +7,9 @@
     warm        two rounds of ADMM, or more while they are fast, each with one factorisation (`rounds`);
                 after each, β moves to where the equation and stationarity are equally far; then steps on the face that
                 they predict are tried
-    interior    where all of H has kinks, bounds or norms: interior-point steps (`interior`); as the gap falls, steps on
-                the face that they predict are tried again, and end at the solution where that is the right one
+    interior    where all of H has kinks, bounds, norms or barriers: interior-point steps (`interior`, `barriers`); as
+                the gap falls, steps on the face that they predict are tried again, and end at the solution where that
+                is the right one
     semismooth  else: Newton steps on the augmented Lagrangian (`semismooth`), or, where no Jacobian is known,
                 further rounds
 
@@ -33,6 +34,7 @@ from ..base import Method
 from ..deadline import late, raise_if_late
 from . import returning, rounds, semismooth
 from .algebra import Factor, System
+from .barriers import known_barriers
 from .cost import Cost
 from .form import Form, read
 from .interior import Interior, Point
@@ -67,12 +69,16 @@ WAITS = 50
 there first, and semismooth steps find the directions of others."""
 WORTH = 1e-5
 """Interior points are worth a check from this relative residual and gap on: certificates are near the root of it."""
+CURVED = 1e-8
+"""The same of points with barriers, whose faces lead to the solution before."""
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
 """Semismooth steps are worth one from these residuals on."""
 SETTLED, AGAIN = 1e-3, 0.03
 """Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
+BENT = 200
+"""Rows of norms up to which faces are predicted."""
 CLEAR, SOONER = 16.0, 10.0
 """Width of the gap between rows that are held and others from which on they are taken to be divided; how much sooner a
 face is then tried, where f bends. Where it does not, corners are told from others by the number of rows."""
@@ -129,6 +135,11 @@ class Setup:
     has_jacobian: bool
     like: tuple[Array, ...]
 
+    @property
+    def has_barriers(self) -> bool:
+        """Whether interior-point steps take rows that are neither entries nor norms."""
+        return self.interior is not None and bool(self.form.terms.pieces)
+
 
 class NewtonALM(Method):
     """Second-order method for convex problems in canonical form; see the module for its steps."""
@@ -148,8 +159,10 @@ class NewtonALM(Method):
         W = rounds.uniform(form, beta)
         if weights is not None:
             W = replace(weights, direction=np.ones(len(weights.label)))
-        system = System(form.smooth.Q, form.smooth.R, form.M, W, form.smooth.hessian(v)[1])
-        interior = Interior(form) if form.terms.is_described else None
+        barriers = known_barriers(form.terms.pieces, form.n + form.general)
+        interior = None if barriers is None else Interior(form, barriers)
+        rest = form.smooth.hessian(v)[1]
+        system = System(form.smooth.Q, form.smooth.R, form.M, W, rest, bool(barriers))
         slope = form.smooth.gradient(v)
         setup = Setup(problem, form, system, interior, curvature, slope, weights is not None, (*x0, z0))
         return setup, _first_carry(setup, v, y, beta)
@@ -204,16 +217,18 @@ class NewtonALM(Method):
             carry, left = self._round(setup, carry, factor)
             if not setup.has_jacobian or (left <= CLOSE and carry.taken < ROUNDS):
                 return carry
+            if setup.has_barriers:  # a rough start will do
+                break
         if setup.interior is None:
             return self._to_semismooth(setup, carry._replace(left=left))
         carry = carry._replace(phase=INTERIOR, point=setup.interior.start(carry.v, carry.y, carry.beta))
-        return carry if setup.form.terms.label.size else self._on_predicted_face(setup, carry, carry.beta)
+        return self._on_predicted_face(setup, carry, carry.beta) if _has_faces(setup.form) else carry
 
     def _round(self, setup: Setup, carry: Carry, factor: Factor) -> tuple[Carry, float]:
         """Sweeps with one β and its K, then the next β; and the larger of the relative residuals."""
-        is_program = setup.interior is not None and not setup.curvature
+        brief = setup.has_barriers or (setup.interior is not None and not setup.curvature)
         start = Pair(carry.v, carry.u, carry.y, carry.beta)
-        v, u, y, _ = rounds.swept(setup.form, factor, start, rounds.sweeps(carry.taken, is_program))
+        v, u, y, _ = rounds.swept(setup.form, factor, start, rounds.sweeps(carry.taken, brief))
         equation, stationarity, size = residuals(setup.form, v, u, y)
         if setup.has_jacobian:
             beta = rounds.balanced(carry.beta, equation, stationarity)
@@ -228,10 +243,15 @@ class NewtonALM(Method):
         if carry.gap <= NONE_LEFT:
             carry = carry._replace(stalled=carry.stalled + 1)
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
-        v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
+        try:
+            v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
+        except np.linalg.LinAlgError:  # at the end of the digits
+            return self._to_semismooth(setup, carry)
         u, y, gradient, rd = interior.residuals(v, point)
         left = norm(rd) / (max(norm(gradient), norm(y)) or 1.0)
         gap = interior.products(point) / _energy(setup.slope, gradient, v, u, y)
+        if setup.has_barriers:  # they need not leave any product
+            gap = max(gap, interior.equation(v, point))
         if not (math.isfinite(left + gap) and length >= SHORTEST):
             return self._to_semismooth(setup, carry)
         stalled = 0 if left < carry.left or gap < carry.gap else carry.stalled + 1
@@ -249,7 +269,11 @@ class NewtonALM(Method):
         form, v, y, interior = setup.form, carry.v, carry.y, setup.interior
         assert interior is not None
         bends = setup.curvature > 0
-        if carry.gap > VANISHING and not returning.may_be(form, carry.u, y, beta, interior.equations, bends):
+        if (
+            not setup.has_barriers
+            and carry.gap > VANISHING
+            and not returning.may_be(form, carry.u, y, beta, interior.equations, bends)
+        ):
             return carry
         carry = carry._replace(trusted=min(SETTLED, AGAIN * carry.gap))
         found = returning.settle(form, setup.system, v, y, beta, setup.curvature, ARRIVED, returning.FOUND)
@@ -276,12 +300,17 @@ class NewtonALM(Method):
         return carry._replace(u=at.u, y=at.y, left=left, **s._asdict())
 
 
+def _has_faces(form: Form) -> bool:
+    """Whether steps on predicted faces are tried: those of norms bend, and many of them are not found so."""
+    return form.terms.label.size <= BENT
+
+
 def _trials(setup: Setup, carry: Carry) -> list[float]:
     """The β with which an interior point is taken to predict the face: that which divides its rows clearly, and as the
     gap falls that of the rounds; faces of norms bend, and are not tried."""
     form, interior = setup.form, setup.interior
     assert interior is not None
-    if form.terms.label.size or carry.gap > MIXED:
+    if not _has_faces(form) or carry.gap > MIXED:
         return []
     trials = [carry.beta] if carry.gap <= carry.trusted else []
     if setup.curvature > 0:  # sparse rows, and curves, divide by degrees
@@ -301,7 +330,7 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
     # after rounds on norms, whose faces are not tried
     if math.isinf(carry.gap) and setup.form.terms.label.size:
         return True
-    return max(carry.left, carry.gap) <= WORTH
+    return max(carry.left, carry.gap) <= (CURVED if setup.has_barriers else WORTH)
 
 
 def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Carry:
@@ -317,7 +346,7 @@ def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Car
         )
     elif setup.has_jacobian and (np.any(y) or _is_linear(setup)):
         phase = RETURNING
-    point = Point(*[np.zeros(0)] * 4)
+    point = Point(*[np.zeros(0)] * 6)
     if setup.interior is not None:
         point = setup.interior.start(v, y, beta) if phase == INTERIOR else setup.interior.none
     return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, SETTLED)

@@ -19,6 +19,8 @@ constraints may be small beside what they add up, and sweeps leave them last."""
 HELD = 1e-6
 """The same of the rows of constraints alone, in units of what they add up: a budget that is missed weighs nothing
 beside many rows of data, and a Newton step or two meet it."""
+ROUNDING = 4.0
+"""Units of the last place of its largest entry that a prox may be off."""
 TINY = 1e-150
 """Beyond this nothing is left of a residual: where the solution is 0, all that it is compared with vanishes with it."""
 
@@ -79,6 +81,7 @@ def state_of(
         # on a bound where f is not finite: nearer to v it is
         u, beta = form.apply(pair.v) + form.c, 100 * beta
     product = form.apply(v) + form.c
+    q = _without_rounding(form, product, q)
     met = _is_met(form, product, q, v, pair.y) and (not strict or _are_held(form, product, q, v))
     rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
     size = math.prod(problem.blocks[-1].shape)
@@ -116,6 +119,16 @@ def state_of(
         due=due,
         settled=met,
     )
+
+
+def _without_rounding(form: Form, product: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """q with entries of M v + c where they differ by rounding: a prox of eigenvalues makes no exact zeros, as v has."""
+    q = q.copy()
+    for piece in form.terms.pieces:
+        own, there = q[piece.rows], product[piece.rows]
+        units = ROUNDING * np.finfo(float).eps * np.max(np.abs(own), initial=0.0)
+        q[piece.rows] = np.where(np.abs(own - there) <= units, there, own)
+    return q
 
 
 def _is_met(form: Form, product: np.ndarray, q: np.ndarray, v: np.ndarray, y: np.ndarray) -> bool:

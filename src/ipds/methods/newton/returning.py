@@ -27,6 +27,7 @@ from ..deadline import raise_if_late
 from .algebra import System
 from .form import Form
 from .passage import Pair
+from .strategies import to_dense
 from .weights import Weights
 
 REGULAR = 1e8
@@ -76,8 +77,8 @@ def settle(
     for taken in range(1, trust.most + 1):
         raise_if_late()
         weights = form.terms.weights(u + y / beta, beta)
-        if weights is None or weights.low or weights.blocks:  # W would be a full matrix
-            return None
+        if weights is None or ((weights.low or weights.blocks) and system.saddle is None):
+            return None  # W would be a full matrix
         v, free = step(form, system, v, u, y, held(weights, beta), curvature or beta)
         u, y = pair(form, v, free, beta)
         left = max(residuals(form, v, u, y)[:2])
@@ -131,7 +132,17 @@ def held(jacobian: Weights, beta: float) -> Weights:
         return share / (1 - share / beta + 1 / REGULAR)
 
     along = np.where(jacobian.along > 0, beta * REGULAR, beta / REGULAR)
-    return replace(jacobian, diagonal=ratio(jacobian.diagonal), along=along)
+    low = [(rows, to_dense(V), c) for rows, V, c in jacobian.low]
+    full = [(rows, np.diag(jacobian.diagonal[rows]) - (V * c) @ V.T) for rows, V, c in low]
+    inverses = tuple((rows, _inverse(N / beta) / beta) for rows, N in (*full, *jacobian.blocks))
+    diagonal = ratio(jacobian.diagonal)
+    return replace(jacobian, diagonal=diagonal, along=along, low=(), blocks=(), inverses=inverses)
+
+
+def _inverse(N: np.ndarray) -> np.ndarray:
+    """(J + δI)(N + δI)⁻¹ for N = I - J."""
+    unit = np.eye(len(N))
+    return (1 + 2 / REGULAR) * np.linalg.inv(N + unit / REGULAR) - unit
 
 
 def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:

@@ -28,9 +28,9 @@ PROXIMAL = 1e-6
 """ε of the rounds, in units of β."""
 
 
-def sweeps(taken: int, is_program: bool) -> int:
-    """Sweeps of the round after so many; of linear programs or others."""
-    return FIRST[taken] if is_program and taken < len(FIRST) else SWEEPS
+def sweeps(taken: int, brief: bool) -> int:
+    """Sweeps of the round after so many; of linear programs and problems with barriers, or others."""
+    return FIRST[taken] if brief and taken < len(FIRST) else SWEEPS
 
 
 def swept(form: Form, factor: Factor, start: Pair, count: int) -> Pair:

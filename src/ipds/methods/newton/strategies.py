@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
-from .factors import Gram, Solve, banded_cholesky, dense_cholesky, sparse_lu
+from .factors import Gram, Solve, banded_cholesky, dense_cholesky, fills_in, sparse_lu
 from .weights import Weights
 
 BANDWIDTH = 150
@@ -197,10 +197,13 @@ class Sparse:
         self.place = np.empty(n, int)
         self.place[self.order] = np.arange(n)
         self.gram = Gram(R) if only_rows and Gram.work(R) <= PAIRS else None
+        self.is_dense = self.gram is not None and self.width > BANDWIDTH and fills_in(self.gram)
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         if self.gram is not None:
             data, row, column = self.gram.entries(w, diagonal), self.gram.row, self.gram.column
+            if self.is_dense:
+                return dense_cholesky(self.gram.dense(data)), None
             if self.width > BANDWIDTH:
                 return sparse_lu(self.gram.matrix(data)), None
         else:
@@ -254,6 +257,7 @@ class SparseWoodbury:
     def __init__(self, R: Any, gram: Gram):
         self.R, self.transposed, self.gram = R, R.T, gram
         self.is_dense = R.shape[0] <= DENSE and len(gram.row) > 0.05 * R.shape[0] ** 2
+        self.is_dense = self.is_dense or fills_in(gram)
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         active, off = np.flatnonzero(w > 0), w <= 0

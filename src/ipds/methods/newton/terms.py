@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._arrays import Array, Shape, asarray, to_numpy
 from ...functions import Nonsmooth
-from ...functions.jacobians import Jacobian
+from ...functions.jacobians import Conjugated, Jacobian, Spectral
 from .weights import Weights
 
 RANK = 300
@@ -58,6 +58,8 @@ class Piece:
 
         if size > EXPLICIT:
             return product
+        if isinstance(J, Conjugated | Spectral) and type(self.like) is np.ndarray:
+            return np.eye(size) - J.matrix()
         matrix = np.stack([product(e) for e in np.eye(size)])
         return 0.5 * (matrix + matrix.T)
 

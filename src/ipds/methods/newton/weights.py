@@ -29,6 +29,8 @@ class Weights:
     """(rows, V, c): W is diag(a) - V diag(c) Vᵀ there."""
     blocks: tuple[tuple[slice, Any], ...] = ()
     """(rows, W there): a dense matrix, or a function where only products are known."""
+    inverses: tuple[tuple[slice, np.ndarray], ...] = ()
+    """(rows, W⁻¹ there): matrices, on rows where W itself would be a matrix without digits."""
 
     @property
     def is_lowered(self) -> bool:
@@ -43,7 +45,7 @@ class Weights:
         """W y."""
         out = self.diagonal * y
         if self.members.size:
-            self._add_groups(out, y, self.along - self._across())
+            self._add_groups(out, y, self.along - self.across())
         for rows, V, c in self.low:
             out[rows] -= V @ (c * (V.T @ y[rows]))
         for rows, W in self.blocks:
@@ -51,19 +53,20 @@ class Weights:
         return out
 
     def divide(self, y: np.ndarray) -> np.ndarray:
-        """W⁻¹ y, for diagonals and groups; 0 where W is."""
+        """W⁻¹ y, for diagonals, groups and rows with `inverses`; 0 where W is."""
         out = np.divide(y, self.diagonal, out=np.zeros_like(y), where=self.diagonal > 0)
         if self.members.size:
-            self._add_groups(out, y, 1 / self.along - 1 / self._across())
+            self._add_groups(out, y, 1 / self.along - 1 / self.across())
+        for rows, inverse in self.inverses:
+            out[rows] = inverse @ y[rows]
         return out
 
     def lowered(self, G: Any) -> tuple[Any, np.ndarray]:
         """(P, d) with GᵀWG = Gᵀ diag(a) G - Pᵀ diag(d) P for the general rows G, blocks apart."""
         parts, drops = [V.T @ G[rows] for rows, V, _ in self.low], [c for _, _, c in self.low]
         if self.members.size or not parts:
-            triple = (self.direction, (self.label, self.members))
-            parts.append(scipy.sparse.csr_array(triple, shape=(len(self.along), G.shape[0])) @ G)
-            drops.append(self._across() - self.along)
+            parts.append(self._sums(G))
+            drops.append(self.across() - self.along)
         if len(parts) == 1:
             return parts[0], drops[0]
         if all(map(scipy.sparse.issparse, parts)):
@@ -71,7 +74,17 @@ class Weights:
         dense = [P.toarray() if scipy.sparse.issparse(P) else P for P in parts]
         return np.vstack(dense), np.concatenate(drops)
 
-    def _across(self) -> np.ndarray:
+    def _sums(self, G: Any) -> Any:
+        """Σ e_k G_k over the members k of every group; they are sorted by group."""
+        if isinstance(G, np.ndarray) and self.members.size:
+            used, starts = np.unique(self.label, return_index=True)
+            sums = np.zeros((len(self.along), G.shape[1]))
+            sums[used] = np.add.reduceat(self.direction[:, None] * G[self.members], starts, axis=0)
+            return sums
+        triple = (self.direction, (self.label, self.members))
+        return scipy.sparse.csr_array(triple, shape=(len(self.along), G.shape[0])) @ G
+
+    def across(self) -> np.ndarray:
         """a, group by group."""
         across = np.ones(len(self.along))
         across[self.label] = self.diagonal[self.members]

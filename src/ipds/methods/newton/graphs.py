@@ -1,0 +1,92 @@
+"""Smooth losses in interior-point steps: points on the graph of ∇h, which steps never leave.
+
+y = ∇h(u) at every point; with w = u + y/β that is u = prox_h(w, 1/β), y = β(w - u), for any β. A step moves w by
+du + dy/β: so it stays on the graph, and inside the domain of h, without a bound on its length.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .spectra import OnRows, two_sided
+from .terms import Piece
+
+
+@dataclass(frozen=True, eq=False)
+class Loss(OnRows):
+    """A sum over entries that is differentiable where it is finite."""
+
+    piece: Piece
+    rows: slice
+    degree = 0
+
+    def start(
+        self, u: np.ndarray, y: np.ndarray, weight: float, push: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        w = u + y / weight
+        q = self.piece.prox(w, weight)
+        return q, weight * (w - q)
+
+    def at(self, u: np.ndarray, y: np.ndarray, weight: float, cap: float) -> Any:
+        w = u + y / weight
+        rest = self.piece.rest(w, weight)  # I - J, and ψ = J/(I - J)/β
+        return OnGraph(self.piece, w, weight, np.maximum(1 - rest, 0.0) / np.maximum(weight * rest, 1e-300))
+
+    def product(self, u: np.ndarray, y: np.ndarray) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class OnGraph:
+    """A loss at u = prox_h(w, 1/β), y = β(w - u)."""
+
+    piece: Piece
+    w: np.ndarray
+    beta: float
+    psi: np.ndarray
+    product = 0.0
+
+    def shift(self, goal: float, du: Any = None, dy: Any = None) -> np.ndarray:
+        return np.zeros_like(self.w)
+
+    def change(self, dy: np.ndarray, rho: np.ndarray) -> np.ndarray:
+        return (self.psi * dy if self.psi.ndim == 1 else self.psi @ dy) + rho
+
+    def inverse_length(self, du: np.ndarray, dy: np.ndarray) -> float:
+        return 0.0
+
+    def moved(self, du: np.ndarray, dy: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
+        w = self.w + length * (du + dy / self.beta)
+        q = self.piece.prox(w, self.beta)
+        return q, self.beta * (w - q)
+
+
+@dataclass(frozen=True, eq=False)
+class Determinant(OnRows):
+    """-λ log det, as a function of k u + shift."""
+
+    piece: Piece
+    rows: slice
+    lam: float
+    k: float
+    shift: np.ndarray
+    degree = 0
+
+    def start(
+        self, u: np.ndarray, y: np.ndarray, weight: float, push: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        w = u + y / weight
+        q = self.piece.prox(w, weight)
+        return q, weight * (w - q)
+
+    def at(self, u: np.ndarray, y: np.ndarray, weight: float, cap: float) -> Any:
+        U = (self.k * u + self.shift).reshape(self.piece.shape)
+        T = 0.5 * (U + U.T) / (math.sqrt(self.lam) * abs(self.k))
+        return OnGraph(self.piece, u + y / weight, weight, two_sided(T, cap))
+
+    def product(self, u: np.ndarray, y: np.ndarray) -> float:
+        return 0.0

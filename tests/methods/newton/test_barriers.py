@@ -1,0 +1,323 @@
+"""Losses, cones and balls in interior-point steps: their scalings, steps and answers."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import (
+    PSD,
+    Entropy,
+    Exponential,
+    KLDivergence,
+    L2Ball,
+    Linear,
+    LogDet,
+    LogisticLoss,
+    NegativeLog,
+    Nuclear,
+    Precomposed,
+    SecondOrderCone,
+)
+from ipds.methods import NewtonALM
+from ipds.methods.newton.barriers import known_barriers, placed
+from ipds.methods.newton.saddle import Saddle
+from ipds.methods.newton.terms import Piece
+from ipds.methods.newton.weights import Weights
+from ipds.modelling import entropy, kl_div, log_det, norm1, norm21, nuclear
+from ipds.theory.structure import has_barrier
+
+SHIFT = np.array([[0.3, 0.1], [0.1, -0.2]])
+CONES = {
+    "eigenvalues": (PSD(), (4, 4)),
+    "cones": (SecondOrderCone(), (5, 3)),
+    "one cone": (SecondOrderCone(), (6,)),
+    "singular values": (Nuclear(0.7), (4, 3)),
+    "ball": (L2Ball(2.0), (5,)),
+    "shifted": (Precomposed(PSD(), -2.0, SHIFT), (2, 2)),
+}
+LOSSES = {
+    "logarithm": (NegativeLog(0.5), (6,)),
+    "entropy": (Entropy(2.0), (6,)),
+    "exponential": (Exponential(0.3, -1.5), (6,)),
+    "counts": (KLDivergence(np.arange(1.0, 7.0)), (6,)),
+    "logistic": (LogisticLoss(), (6,)),
+    "determinant": (LogDet(1.3), (3, 3)),
+}
+
+
+def made(name, scale=0.8):
+    h, shape = {**CONES, **LOSSES}[name]
+    size = int(np.prod(shape))
+    (found,) = known_barriers([Piece(h, shape, slice(0, size), scale, np.zeros(1))], 2 * size)
+    return found, size
+
+
+def inside(barrier, size, seed=0):
+    """A point inside, of no special place."""
+    rng = np.random.default_rng(seed)
+    return barrier.start(rng.standard_normal(size), rng.standard_normal(size), 1.3, 1.0)
+
+
+@pytest.mark.parametrize("name", CONES)
+def test_steps_change_products_as_they_should(name):
+    """⟨du, s⟩ + ⟨u, ds⟩ = pairs·goal - ⟨u, s⟩, to first order of what is not linear."""
+    barrier, size = made(name)
+    u, y = inside(barrier, size)
+    scaling, goal = barrier.at(u, y, 1.3, 1e8), 0.37
+    dy = 0.1 * np.random.default_rng(1).standard_normal(size)
+    du = scaling.change(dy, scaling.shift(goal))
+    assert scaling.product == pytest.approx(barrier.product(u, y))
+    step = 1e-6
+    moved = barrier.product(*scaling.moved(du, dy, step))
+    change = barrier.degree * goal - scaling.product
+    assert (moved - scaling.product) / step == pytest.approx(change, rel=1e-4, abs=1e-4)
+    np.testing.assert_allclose(
+        du[:size], scaling.psi @ dy + scaling.shift(goal)[:size], rtol=1e-9, atol=1e-12
+    )
+    assert np.linalg.eigvalsh(0.5 * (scaling.psi + scaling.psi.T))[0] > 0
+
+
+def centre(name, barrier):
+    """A point with u∘s = 1."""
+    A = np.diag([1.0, 2.0, 3.0, 4.0]) + 0.3
+    if name == "eigenvalues":
+        return A.ravel() / barrier.k, -barrier.k * np.linalg.inv(A).ravel()
+    if name == "singular values":
+        extra = np.concatenate([np.eye(n).ravel() / barrier.lam for n in barrier.shape])
+        return np.concatenate([np.zeros(12), extra]), np.zeros(12)
+    if name == "ball":
+        U = np.array([0.5, -0.2, 0.3, 0.1, 0.4])
+        return U / barrier.k, barrier.k * U * (2 / (barrier.radius**2 - U @ U))
+    U = np.random.default_rng(4).standard_normal((5, 3))
+    U[:, 0] = 1 + np.linalg.norm(U, axis=1)
+    S = U * [1, -1, -1] / (U[:, 0] ** 2 - U[:, 1] ** 2 - U[:, 2] ** 2)[:, None]
+    return U.ravel() / barrier.k, -barrier.k * S.ravel()
+
+
+@pytest.mark.parametrize("name", ["eigenvalues", "cones", "singular values", "ball"])
+def test_the_corrector_takes_off_what_the_first_step_leaves(name):
+    """From the central path: products are off by the second order of a step, and by the third if corrected."""
+    barrier, size = made(name)
+    u, y = centre(name, barrier)
+    scaling = barrier.at(u, y, 1.3, 1e8)
+    np.testing.assert_allclose(scaling.shift(1.0), 0.0, atol=1e-9)
+    off = {}
+    for t in (1e-2, 1e-3):
+        dy = t * np.random.default_rng(1).standard_normal(size)
+        first = scaling.change(dy, scaling.shift(1.0))
+        second = scaling.change(dy, scaling.shift(1.0, first, dy))
+        off[t] = [
+            abs(barrier.product(*scaling.moved(du, dy, 1.0)) - barrier.degree) for du in (first, second)
+        ]
+    (plain, corrected), (plain_near, corrected_near) = off[1e-2], off[1e-3]
+    assert 30 < plain / plain_near < 300
+    assert corrected < 0.3 * plain
+    assert corrected_near < 0.03 * plain_near
+
+
+@pytest.mark.parametrize("name", CONES)
+def test_longest_steps_end_at_the_boundary(name):
+    barrier, size = made(name)
+    u, y = inside(barrier, size)
+    scaling = barrier.at(u, y, 1.3, 1e8)
+    dy = np.random.default_rng(2).standard_normal(size)
+    du = scaling.change(dy, scaling.shift(0.0))
+    longest = 1 / scaling.inverse_length(du, dy)
+    barrier.at(*scaling.moved(du, dy, 0.999 * longest), 1.3, 1e8)
+    if name != "ball":
+        assert is_inside(barrier, *scaling.moved(du, dy, 0.999 * longest))
+        assert not is_inside(barrier, *scaling.moved(du, dy, 1.001 * longest))
+    else:
+        ends = [ball_room(barrier, *scaling.moved(du, dy, t * longest)) for t in (0.999, 1.001)]
+        assert ends[0] > 0 > ends[1]
+
+
+def is_inside(barrier, u, y):
+    X, Z = barrier.primal(u), barrier.dual(y)
+    if hasattr(barrier, "shape") and type(barrier).__name__ == "Cones":
+        return all(np.all(A[:, 0] > np.linalg.norm(A[:, 1:], axis=1)) for A in (X, Z))
+    return min(np.linalg.eigvalsh(X)[0], np.linalg.eigvalsh(Z)[0]) > 0
+
+
+def ball_room(barrier, u, y):
+    U = barrier.k * u + barrier.shift
+    return min(barrier.radius - np.linalg.norm(U), float(U @ y) / barrier.k)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_stay_on_their_graph_however_long_a_step(name):
+    barrier, size = made(name)
+    h, shape = LOSSES[name]
+    u, y = inside(barrier, size)
+    scaling = barrier.at(u, y, 1.3, 1e8)
+    dy = 30 * np.random.default_rng(2).standard_normal(size)
+    for length in (0.0, 1e-3, 1.0):
+        v, z = scaling.moved(scaling.change(dy, scaling.shift(0.0)), dy, length)
+        point = (v / 0.8).reshape(shape)
+        assert np.isfinite(h(point))
+        if name == "determinant":
+            z = 0.5 * (z.reshape(shape) + z.reshape(shape).T)
+        slope = h.subgradient(point) / 0.8
+        np.testing.assert_allclose(z.reshape(shape), slope, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_scalings_of_losses_are_inverse_hessians(name):
+    barrier, size = made(name)
+    u, y = inside(barrier, size)
+    dy = np.random.default_rng(3).standard_normal(size)
+    if name == "determinant":
+        dy = (dy.reshape(3, 3) + dy.reshape(3, 3).T).ravel()
+    step = 1e-6
+    scaling = barrier.at(u, y, 1.3, 1e8)
+    du = scaling.change(dy, scaling.shift(0.0))
+    v, z = scaling.moved(du, dy, step)
+    np.testing.assert_allclose((v - u) / step, du, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose((z - y) / step, dy, rtol=1e-3, atol=1e-5)
+
+
+def test_what_has_a_barrier():
+    assert has_barrier(PSD(), (30, 30))
+    assert not has_barrier(PSD(), (31, 31))
+    assert not has_barrier(L2Ball(0.0), (3,))
+    assert has_barrier(Precomposed(Nuclear(), 2.0), (3, 4))
+    large = [Piece(PSD(), (20, 20), slice(0, 400), 1.0, np.zeros(1))]
+    assert known_barriers(large, 401) is None
+    assert known_barriers([Piece(Entropy(), (500,), slice(0, 500), 1.0, np.zeros(1))], 1000) is not None
+    numbers = [one.numbers for one in placed([made("singular values")[0], made("ball")[0]], 7)]
+    assert numbers == [slice(0, 37), slice(37, 42)]
+
+
+def test_saddle_solves_with_groups_and_inverses():
+    """[K, Rᵀ; R, -W⁻¹] with a diagonal, two groups and a matrix; a row without weight has no force."""
+    rng = np.random.default_rng(0)
+    n, Q, R = 4, np.diag(np.arange(1.0, 5.0)), rng.standard_normal((9, 4))
+    B = rng.standard_normal((3, 3))
+    direction = np.array([0.6, 0.8, 1.0])
+    W = Weights(
+        np.array([1.0, 1, 1, 3, 3, 2, 5, 0, 7.0]),
+        9,
+        np.array([3, 4, 5]),
+        np.array([0, 0, 1]),
+        direction,
+        np.array([0.5, 4.0]),
+        inverses=((slice(0, 3), B @ B.T + np.eye(3)),),
+    )
+    _, augmented = Saddle(n, Q, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)
+    a, b = rng.standard_normal(n), rng.standard_normal(9)
+    x, t = augmented(a, b)
+    counts = W.diagonal > 0
+    np.testing.assert_allclose(Q @ x + 0.1 * x + R.T @ t, a, atol=1e-12)
+    np.testing.assert_allclose((R @ x - W.divide(t))[counts], b[counts], atol=1e-12)
+    assert t[7] == 0.0
+
+
+def cut(rng):
+    n = 6
+    L = np.triu(rng.random((n, n)) < 0.6, 1) * 1.0
+    L = np.diag((L + L.T).sum(1)) - L - L.T
+    X, x = Variable((n, n)), cp.Variable((n, n), symmetric=True)
+    i = np.arange(n)
+    best = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(L, x))), [x >> 0, cp.diag(x) == 1])
+    return minimize(-(L * X).sum() + PSD()(X), [X[i, i] == 1]), best
+
+
+def slanted_matrix(rng):
+    """Not symmetric in the objective: the set alone makes it so."""
+    C, X, x = rng.standard_normal((4, 4)), Variable((4, 4)), cp.Variable((4, 4), symmetric=True)
+    best = cp.Problem(cp.Minimize(cp.sum(cp.multiply(C, x))), [x >> 0, cp.trace(x) == 1])
+    return minimize((C * X).sum() + PSD()(X), [(np.eye(4) * X).sum() == 1]), best
+
+
+def recovery(rng):
+    A, X, x = rng.standard_normal((9, 20)), Variable((5, 4)), cp.Variable((5, 4))
+    b = A @ np.outer(rng.standard_normal(5), rng.standard_normal(4)).ravel()
+    best = cp.Problem(cp.Minimize(cp.normNuc(x)), [A @ cp.vec(x, order="C") == b])
+    return minimize(nuclear(X), [A @ X.reshape((20,)) == b]), best
+
+
+def design(rng):
+    V = rng.standard_normal((15, 3))
+    M, w, c = np.array([np.outer(v, v).ravel() for v in V]).T, Variable(15), cp.Variable(15)
+    best = cp.Problem(cp.Minimize(-cp.log_det(V.T @ cp.diag(c) @ V)), [c >= 0, c <= 0.2, cp.sum(c) == 1])
+    return minimize(-log_det((M @ w).reshape((3, 3))), [w >= 0, w <= 0.2, w.sum() == 1]), best
+
+
+def growth(rng):
+    R, x, c = 1 + 0.2 * rng.standard_normal((30, 8)), Variable(8), cp.Variable(8)
+    R = np.maximum(R, 0.1)
+    best = cp.Problem(cp.Minimize(-cp.sum(cp.log(R @ c))), [c >= 0, cp.sum(c) == 1])
+    return minimize(NegativeLog()(R @ x), [x >= 0, x.sum() == 1]), best
+
+
+def risk_and_groups(rng):
+    """A cone, a norm of groups and bounds at once."""
+    A, q, X, x = (
+        rng.standard_normal((6, 6)),
+        rng.standard_normal((3, 2)),
+        Variable((3, 2)),
+        cp.Variable((3, 2)),
+    )
+    flat = cp.vec(x, order="C")
+    objective = cp.sum(cp.multiply(q, x)) + 0.3 * cp.sum(cp.norm(x, 2, axis=1))
+    best = cp.Problem(cp.Minimize(objective), [cp.norm(A @ flat) <= 1, x >= -0.4])
+    ours = (q * X).sum() + 0.3 * norm21(X) + L2Ball(1.0)(A @ X.reshape((6,)))
+    return minimize(ours, [X >= -0.4]), best
+
+
+@pytest.mark.parametrize("draw", [cut, slanted_matrix, recovery, design, growth, risk_and_groups])
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_in_few_steps(draw, seed):
+    problem, best = draw(np.random.default_rng(seed))
+    result = solve(problem, method=NewtonALM(), tol=1e-6)
+    assert result.success
+    assert result.nit <= 25
+    assert result.fun == pytest.approx(best.solve(solver="CLARABEL"), rel=1e-5, abs=1e-6)
+
+
+def test_many_balls_are_cones_of_one_function():
+    rng = np.random.default_rng(0)
+    P, A, b = rng.standard_normal((6, 2)), Variable((2, 2), name="A"), Variable(2, name="b")
+    balls = [L2Ball(1.0)(A @ p + b) for p in P]
+    problem = minimize(-log_det(A) + sum(balls[1:], balls[0]))
+    kinds = [type(h).__name__ for h, _ in problem.blocks[-1].h.parts]
+    assert kinds == ["LogDet", "SecondOrderCone"]
+    result = solve(problem)
+    reach = np.linalg.norm(P @ result.value(A).T + result.value(b), axis=1)
+    assert result.success
+    assert reach.max() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_zeros_among_entries_in_units_of_their_own():
+    """A prox of eigenvalues makes 1e-20 of them, and v has another 1e-20: the rows that say both are one hold."""
+    rng = np.random.default_rng(0)
+    units = np.array([1.0, 30.0, 0.05, 200.0])
+    S = np.cov(rng.standard_normal((200, 4)) * units, rowvar=False)
+    weights = 0.5 * np.sqrt(np.outer(S.diagonal(), S.diagonal()))
+    K = Variable((4, 4), name="K")
+    result = solve(minimize((S * K).sum() - log_det(K) + norm1(weights * K)))
+    assert result.success
+    off = result.value(K) * np.outer(units, units) * (1 - np.eye(4))
+    assert np.abs(off).max() < 1e-12
+
+
+def test_a_constant_in_the_objective_is_no_force():
+    """Multipliers of dependent sums, to all digits: rows were once compared with a constant over a force of 1e-14."""
+    X, Q = Variable((4, 3), name="X"), np.random.default_rng(0).random((4, 3))
+    sums = [X.sum(axis=1) == 0.25, X.sum(axis=0) == 1 / 3]
+    result = solve(minimize(kl_div(X, Q), sums), tol=1e-9)
+    assert result.success
+    plain = solve(minimize(-entropy(X) - (np.log(Q) * X).sum(), sums), tol=1e-9)
+    np.testing.assert_allclose(result.value(X), plain.value(X), atol=1e-8)
+
+
+def test_cones_by_hand():
+    rng = np.random.default_rng(1)
+    A, q = rng.standard_normal((3, 5)), np.array([1.0, 0.2, -0.1, 0.3, 0.1])
+    b = A @ np.array([2.0, 0.5, 0.5, -0.5, 0.5])
+    x = cp.Variable(5)
+    best = cp.Problem(cp.Minimize(q @ x), [A @ x == b, cp.norm(x[1:]) <= x[0]]).solve(solver="CLARABEL")
+    result = solve(Problem([Block(f=Linear(q), h=SecondOrderCone(), A=A, shape=5)], b=b), tol=1e-6)
+    assert result.success
+    assert result.fun == pytest.approx(best, rel=1e-5)
