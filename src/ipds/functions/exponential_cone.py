@@ -12,6 +12,8 @@ from .._arrays import Array, asarray, to_numpy
 from .cones import ConvexCone
 from .jacobians import Jacobian
 
+ROUNDING = 4 * float(np.finfo(float).eps)
+"""Relative change of ρ below which it has all its digits."""
 FARTHEST = 600.0
 """Beyond this |ρ| the projection is at its limit to all digits, and exp(ρ) would overflow."""
 
@@ -120,14 +122,15 @@ def _root(v: np.ndarray) -> np.ndarray:
     rho = np.clip(0.0, low, high)
     before = high - low
     for _ in range(200):
-        value, slope = _height(rho, v)
+        (value, slope), room = _height(rho, v), ROUNDING * np.abs(rho)
         low, high = np.where(value <= 0, rho, low), np.where(value >= 0, rho, high)
         newton = rho - value / np.where(slope > 0, slope, 1.0)
         # Newton's step must stay in the bracket and be at most half of the last one, else the bracket is halved
-        fast = (slope > 0) & (newton >= low) & (newton <= high) & (2.0 * np.abs(newton - rho) <= before)
+        step = np.abs(newton - rho)
+        fast = (slope > 0) & (newton >= low) & (newton <= high) & ((2.0 * step <= before) | (step <= room))
         following = np.where(fast, newton, 0.5 * (low + high))
         before, rho = np.abs(following - rho), following
-        if np.all(before <= 1e-16 * np.abs(rho)):
+        if (before <= room).all():
             break
     return rho
 
