@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, asarray, is_array, namespace, to_numpy, zeros
+from ..functions import Linear, Smooth, Weighted
 from ..operators import Identity, Matrix, Operator, ZeroMap
 from ..operators.absolute import SMALL, absolute
 from ..problem import Block, Problem
@@ -182,5 +183,12 @@ def is_convex(problem: Problem) -> bool:
 
 
 def is_priced(block: Block) -> bool:
-    """Whether the block adds to the objective."""
-    return block.f is not None or has_price(block)
+    """Whether the block adds to the objective, and not but a constant."""
+    return has_price(block) or (block.f is not None and not _is_constant(block.f))
+
+
+def _is_constant(f: Smooth) -> bool:
+    """Whether f is a number: what is left of an objective where all else belongs to other blocks."""
+    while isinstance(f, Weighted):
+        f = f.f
+    return isinstance(f, Linear) and type(f.c) is float and f.c == 0.0
