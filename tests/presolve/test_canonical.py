@@ -16,14 +16,17 @@ from ipds.functions import (
     Box,
     CappedSimplex,
     Cardinality,
+    ColumnSimplex,
     Entropy,
     HalfSpace,
+    L1Ball,
     L2Ball,
     LeastSquares,
     Linear,
     Linf,
     NonNegative,
     Quadratic,
+    RowSimplex,
     Simplex,
     Stiefel,
     Zero,
@@ -366,9 +369,25 @@ def test_the_sum_of_a_simplex_becomes_an_equation(name, monkeypatch):
         assert np.isfinite(block.h(x))
 
 
+@pytest.mark.parametrize("h", [RowSimplex(2.0), ColumnSimplex(np.array([1.0, 2.0, 3.0]))], ids=repr)
+def test_the_sums_of_rows_and_columns_become_equations(h, monkeypatch):
+    for f in (LeastSquares(G, G[:, :3]), None):
+        blocks = [Block(f=f, h=h, A=-1.0, shape=(N, 3)), Block(h=L1(0.2), shape=(N, 3))]
+        problem = Problem(blocks if f is not None else [blocks[0], Block(h=Entropy(), shape=(N, 3))])
+        result = solve(problem, tol=1e-8)
+        with monkeypatch.context() as patch:
+            patch.setattr(rules, "MANY", 0)
+            projected = solve(problem, tol=1e-8)
+        assert "the sums of block 'x1' became equations" in result.presolve
+        assert "equations" not in projected.presolve
+        assert result.success
+        assert result.fun == pytest.approx(projected.fun, rel=1e-6)
+        assert np.isfinite(h(result.x[0]))
+
+
 def test_a_simplex_stays_where_no_step_factorises():
     hidden = LeastSquares(sp.linalg.aslinearoperator(G), Y)
-    curved = Problem([Block(h=Simplex(), A=-1.0, shape=N), Block(h=Entropy(), shape=N)])
+    curved = Problem([Block(h=Simplex(), A=-1.0, shape=N), Block(h=L1Ball(0.9), shape=N)])
     for problem in (Problem([Block(f=hidden, h=Simplex(), shape=N)]), curved):
         assert "the sum" not in presolve(problem).report
 

@@ -205,19 +205,22 @@ class Canonical:
         if isinstance(recovery, FromLevel):
             own = force.reshape(-1)[recovery.place]
             return np.concatenate([np.minimum(own, 0.0), -np.maximum(own, 0.0)])
-        return _least_squares(recovery, force, group)
+        return _least_squares(recovery, force, group, x0[k])
 
 
-def _least_squares(recovery: FromRows, force: Array, group: Group) -> Array:
-    """z' with Cᵀz' = force, as nearly as can be."""
+def _least_squares(recovery: FromRows, force: Array, group: Group, x: Array) -> Array:
+    """z' with Cᵀz' = force, as nearly as can be; at the bounds that have stayed of a simplex these have a say."""
     shape, C = force.shape, recovery.C
+    free = (x > 0) & (x < x.max()) if recovery.stays else np.ones_like(x)
+    free = free if np.any(free) else x > 0
     linear = scipy.sparse.linalg.LinearOperator(
         (force.size, math.prod(group.shape)),
-        matvec=lambda z: C.adjoint(z.reshape(group.shape)).reshape(-1),
-        rmatvec=lambda x: C.apply(x.reshape(shape)).reshape(-1),
+        matvec=lambda z: (free * C.adjoint(z.reshape(group.shape))).reshape(-1),
+        rmatvec=lambda x: C.apply(free * x.reshape(shape)).reshape(-1),
         dtype=float,
     )
-    return scipy.sparse.linalg.lsmr(linear, force.reshape(-1), atol=1e-12, btol=1e-12)[0].reshape(group.shape)
+    right = (free * force).reshape(-1)
+    return scipy.sparse.linalg.lsmr(linear, right, atol=1e-12, btol=1e-12)[0].reshape(group.shape)
 
 
 def _placed(whole: Array, place: FromVariable, x: Array) -> Array:

@@ -19,6 +19,7 @@ from ..functions import (
     Affine,
     Box,
     CappedSimplex,
+    ColumnSimplex,
     Composed,
     HalfSpace,
     HuberLoss,
@@ -30,10 +31,12 @@ from ..functions import (
     Nonsmooth,
     Precomposed,
     Quadratic,
+    RowSimplex,
     Simplex,
     Smooth,
     SmoothSum,
     Stacked,
+    Weighted,
     Zero,
 )
 from ..operators import (
@@ -46,11 +49,12 @@ from ..operators import (
     Reshape,
     Segment,
     Stack,
+    TwoSided,
     ZeroMap,
 )
 from ..operators import Sum as SumOfMaps
 from ..problem import Problem
-from ..theory.structure import is_described
+from ..theory.structure import is_interior
 from .compose import composed
 from .draft import Draft, Group, Variable
 from .largest import largest_to_rows
@@ -58,6 +62,8 @@ from .recovery import FromGroup, FromHost, FromLevel, FromRows, FromVariable, Re
 from .slack import as_map, is_nothing, multiple
 from .thin import thin_smooth
 
+MANY = 1000
+"""The same of all rows or columns of a matrix that are on simplexes."""
 LARGEST = 10_000
 """Entries of a simplex whose sum becomes a row, at most: beyond, projections take less than what sees the row."""
 
@@ -103,9 +109,9 @@ def sets_to_rows(draft: Draft) -> None:
         else:
             continue
         rows = _as_rows(owner.h, owner.shape)
-        if rows is None or not draft.convex or (_is_simplex(owner.h) and not explicit):
+        if rows is None or not draft.convex or (_is_of_simplexes(owner.h) and not explicit):
             continue
-        of = "sum" if _is_simplex(owner.h) else "set"
+        of = "sum" if _is_simplex(owner.h) else "sums" if _is_of_simplexes(owner.h) else "set"
         C, right, h, left = rows
         output = tuple(C.output_shape(owner.shape))
         if isinstance(owner, Variable):
@@ -118,7 +124,7 @@ def sets_to_rows(draft: Draft) -> None:
         owner.h = left
         draft.groups.append(group)
         draft.blocks[i] = FromRows(found, group, C, not isinstance(left, Zero))
-        kind = "an inequality" if h.lo < 0.0 else "equations" if of == "set" else "an equation"
+        kind = "an inequality" if h.lo < 0.0 else "an equation" if of == "sum" else "equations"
         draft.notes.append(f"the {of} of block {draft.stated.names[i]!r} became {kind}")
 
 
@@ -133,6 +139,13 @@ def _as_rows(h: Nonsmooth, shape: Any) -> tuple[Operator, Any, Box, Nonsmooth] |
     if _is_simplex(h) and math.prod(shape) <= LARGEST:
         left = Box(0.0, h.cap) if isinstance(h, CappedSimplex) else NonNegative()
         return as_map(np.ones((1, math.prod(shape))), shape), np.array([h.radius]), Box(0.0, 0.0), left
+    if isinstance(h, RowSimplex) and len(shape) == 2 and math.prod(shape) <= MANY:
+        m, n = shape
+        of_columns = isinstance(h, ColumnSimplex)
+        parts = (np.ones((1, m)), np.eye(n)) if of_columns else (np.eye(m), np.ones((1, n)))
+        sums = scipy.sparse.csr_array(scipy.sparse.kron(*parts))
+        radii = np.array(np.broadcast_to(np.ravel(h.radius), (sums.shape[0],)), float)
+        return as_map(sums, shape), radii, Box(0.0, 0.0), NonNegative()
     return None
 
 
@@ -140,18 +153,25 @@ def _is_simplex(h: Nonsmooth) -> TypeGuard[Simplex | CappedSimplex]:
     return isinstance(h, Simplex | CappedSimplex)
 
 
+def _is_of_simplexes(h: Nonsmooth) -> bool:
+    return isinstance(h, Simplex | CappedSimplex | RowSimplex)
+
+
 def _is_explicit(problem: Problem) -> bool:
-    """Whether all maps are matrices, and all other functions known by kinks, bounds, norms, or the largest entry."""
+    """Whether all maps are matrices, and interior-point steps can take all other functions."""
     functions = all(
-        isinstance(b.h, Simplex | CappedSimplex | Linf) or is_described(b.h, b.shape) for b in problem.blocks
+        isinstance(b.h, Linf) or _is_of_simplexes(b.h) or is_interior(b.h, b.shape) for b in problem.blocks
     )
     maps = [*problem.operators, *(A for b in problem.blocks for A in _maps_of(b.f))]
     return functions and all(map(_is_matrix, maps))
 
 
 def _is_matrix(A: Any) -> bool:
-    parts = A.parts if isinstance(A, Stack | FlatStack) else [A]
-    return all(isinstance(part, Matrix | Identity | Diagonal | ZeroMap) for part in parts)
+    if isinstance(A, Stack | FlatStack):
+        return all(map(_is_matrix, A.parts))
+    if isinstance(A, Compose | TwoSided):
+        return _is_matrix(A.left) and _is_matrix(A.right)
+    return isinstance(A, Matrix | Identity | Diagonal | Reshape | ZeroMap)
 
 
 def _maps_of(f: Smooth | None) -> Iterator[Any]:
@@ -159,6 +179,8 @@ def _maps_of(f: Smooth | None) -> Iterator[Any]:
     if isinstance(f, SmoothSum):
         for term in f.terms:
             yield from _maps_of(term)
+    elif isinstance(f, Weighted):
+        yield from _maps_of(f.f)
     elif isinstance(f, LeastSquares | HuberLoss | Logistic):
         yield f.G
     elif isinstance(f, Quadratic):
