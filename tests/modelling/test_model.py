@@ -90,17 +90,30 @@ def test_one_convex_term_keeps_its_own_shape_and_matrix():
 
 
 def test_sparse_rows_make_one_sparse_matrix():
-    D = sp.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(5, 6), format="csr")
+    x = Variable(60, name="x")
+    D = sp.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(59, 60), format="csr")
     A = blocks(norm1(D @ x) + norm2(x), [x[:2].sum() == 1, D @ x <= 3])["x"][2]
     assert isinstance(A, Matrix)
     assert sp.issparse(A.matrix)
-    assert A.matrix.shape == (5 + 6 + 1 + 5, 6)
+    assert A.matrix.shape == (59 + 60 + 1 + 59, 60)
 
 
 def test_dense_matrices_stay_dense_beside_sparse_rows():
-    A = blocks(norm1(G @ x - y), [x.sum() == 1])["x"][2]
+    x, G = Variable(60, name="x"), np.ones((100, 60))
+    A = blocks(norm1(G @ x - 1), [x.sum() == 1])["x"][2]
     assert [type(part).__name__ for part in A.parts] == ["Matrix", "Matrix"]
     assert not sp.issparse(A.parts[0].matrix)
+
+
+def test_small_rows_make_one_dense_matrix():
+    X = Variable((3, 2), name="X")
+    left, right = np.arange(9.0).reshape(3, 3), np.array([[1.0, 2.0], [0.0, 3.0]])
+    A = blocks(norm1(left @ X - X @ right) + norm2(X[1:]), [X.sum(axis=0) == 1])["X"][2]
+    point = np.arange(6.0).reshape(3, 2)
+    parts = [left @ point - point @ right, point[1:], point.sum(axis=0)]
+    assert isinstance(A.left, Matrix)
+    assert not sp.issparse(A.left.matrix)
+    np.testing.assert_array_equal(A.apply(point), -np.concatenate([part.ravel() for part in parts]))
 
 
 def test_sets_and_bounds_keep_the_variable():

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy
 
 from .._arrays import Shape, to_numpy
-from ..functions import Box, ExponentialCone, Linear, Nonsmooth, SecondOrderCone, Smooth, Weighted
+from ..functions import Box, ExponentialCone, L2Ball, Linear, Nonsmooth, SecondOrderCone, Smooth, Weighted
 from ..functions.composed import total
 from ..operators import FlatStack, Operator, ZeroMap
 from . import refusals
 from .constants import plain, unfolded
 from .expressions import Expression, Variable
+from .joining import concatenate
 from .maps import Map
 from .parts import Holding, Row
+
+SMALL = 5000
+"""Entries up to which rows of several parts are one dense matrix: a product with it takes less time than any call."""
 
 
 def require_together(rows: Sequence[Row]) -> None:
@@ -26,6 +31,20 @@ def require_together(rows: Sequence[Row]) -> None:
         if any(map_.operator.rows is not None for map_ in row.expression.maps.values()):
             others = ", ".join(other.note for other in rows if other is not row)
             raise ValueError(refusals.distributed(row.note, row.expression.shape, others))
+
+
+def balls_as_cones(rows: list[Row]) -> list[Row]:
+    """Several balls ‖e‖ ≤ r as cones ‖e‖ ≤ t with t = r, after all other rows: cones of one size are one function."""
+    balls = [row for row in rows if type(row.function) is L2Ball]
+    if len(balls) < 2:
+        return rows
+    cones = []
+    for row in sorted(balls, key=lambda ball: ball.expression.size):
+        e, radius = row.expression, np.full(1, row.function.radius)  # type: ignore[attr-defined]
+        cones.append(
+            replace(row, function=SecondOrderCone(), expression=concatenate([radius, e.reshape((e.size,))]))
+        )
+    return [row for row in rows if type(row.function) is not L2Ball] + cones
 
 
 def merged(rows: Sequence[Row], equations: Sequence[Row]) -> list[tuple[Nonsmooth, Shape]]:
@@ -61,6 +80,9 @@ def operator_of(variable: Variable, expressions: Sequence[Expression]) -> Operat
     maps = [at_least_1d(e.maps[variable]) if variable in e.maps else None for e in expressions]
     outputs = [unfolded_shape(e.shape) for e in expressions]
     shape = variable.shape or (1,)
+    written = _written_out(maps, shape, outputs)
+    if written is not None:
+        return written
     if len(maps) == 1:
         return ZeroMap(shape, outputs[0]) if maps[0] is None else maps[0].negative
     if all(m is None or isinstance(m.body, float) or scipy.sparse.issparse(m.body) for m in maps):
@@ -74,6 +96,25 @@ def operator_of(variable: Variable, expressions: Sequence[Expression]) -> Operat
         [ZeroMap(shape, out) if m is None else m.negative for m, out in zip(maps, outputs, strict=True)],
         shape,
     )
+
+
+def _written_out(maps: Sequence[Map | None], shape: Shape, outputs: Sequence[Shape]) -> Operator | None:
+    """The same as one small matrix, where that is one and not a matrix already; else None."""
+    rows, columns = sum(map(math.prod, outputs)), math.prod(shape)
+    if rows * columns > SMALL or (len(maps) == 1 and (maps[0] is None or maps[0].is_explicit)):
+        return None
+    found = [
+        None if m is None else m.matrix if m.is_explicit else m.operator.as_matrix(m.inputs) for m in maps
+    ]
+    if any(M is None and m is not None for m, M in zip(maps, found, strict=True)):
+        return None
+    matrix, begin = np.zeros((rows, columns)), 0
+    for M, out in zip(found, outputs, strict=True):
+        end = begin + math.prod(out)
+        if M is not None:
+            matrix[begin:end] -= M.toarray() if scipy.sparse.issparse(M) else M
+        begin = end
+    return Map(shape, outputs[0] if len(maps) == 1 else (rows,), matrix).operator
 
 
 def constants_of(rows: Sequence[Row]) -> Any:

@@ -24,6 +24,7 @@ from ..problem import Block
 from . import refusals
 from .assembling import (
     at_least_1d,
+    balls_as_cones,
     constants_of,
     merged,
     operator_of,
@@ -208,6 +209,7 @@ class _Draft:
 
     def finished(self) -> Compiled:
         """Blocks, operators and right-hand side."""
+        self.rows = balls_as_cones(self.rows)
         rows = self.rows + self.equations
         if not rows:
             return self._without_equation()

@@ -44,6 +44,9 @@ class Operator(ABC):
     gram: float | None = None
     """γ where AᵀA = γ·I is known (scaled identities, isometries), so that ‖A x - y‖² is closed-form in x."""
 
+    folds: bool = False
+    """Whether A x has the entries of x in another shape, row by row: on flattened arrays A is the identity."""
+
     rows: Rows | None = None
     """The distributed matrix behind the map, where there is one: the map takes a short array to a distributed one."""
 
@@ -247,10 +250,15 @@ class Compose(Operator):
     def adjoint(self, y: Array) -> Array:
         return self.right.adjoint(self.left.adjoint(y))
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
+        if self.left.folds:
+            return self.right.as_matrix(shape)
+        left = self.left.as_matrix(self.right.output_shape(shape))
+        if left is None or self.right.folds:
+            return left
         right = self.right.as_matrix(shape)
-        left = None if right is None else self.left.as_matrix(self.right.output_shape(shape))
-        return None if left is None else left @ right
+        return None if right is None else left @ right
 
     @cached_property
     def _norm(self) -> float:
@@ -293,6 +301,7 @@ class Sum(Operator):
             total = total + term.adjoint(y)
         return total
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         matrices = [term.as_matrix(shape) for term in self.terms]
         return None if any(m is None for m in matrices) else sum(matrices[1:], start=matrices[0])

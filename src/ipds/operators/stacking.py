@@ -141,6 +141,7 @@ class Reshape(OfOneShape):
     """
 
     gram = 1.0
+    folds = True
     is_natural = False
 
     def __init__(self, shape: Shape | int, output: Shape | int | None = None):
