@@ -1,5 +1,6 @@
 """Problems as modellers write them: what the zoo solves and checks."""
 
+from .cones import STATEMENTS as CONES
 from .fits import STATEMENTS as FITS
 from .matrices import STATEMENTS as MATRICES
 from .nonconvex import STATEMENTS as NONCONVEX
@@ -10,6 +11,16 @@ from .shares import STATEMENTS as SHARES
 from .signals import STATEMENTS as SIGNALS
 from .statement import Statement
 
-ALL: list[Statement] = [*REGRESSION, *FITS, *SIGNALS, *PROGRAMS, *SHARES, *MATRICES, *ORDINARY, *NONCONVEX]
+ALL: list[Statement] = [
+    *REGRESSION,
+    *FITS,
+    *SIGNALS,
+    *PROGRAMS,
+    *SHARES,
+    *MATRICES,
+    *ORDINARY,
+    *CONES,
+    *NONCONVEX,
+]
 
 __all__ = ["ALL", "Statement"]

@@ -6,6 +6,7 @@ Each returns the problem and the variables that stand for the blocks that the st
 from __future__ import annotations
 
 import numpy as np
+from zoo_models_cones import CONES
 from zoo_models_ordinary import (
     determinant,
     fit,
@@ -378,6 +379,7 @@ MODELS = {
     "graphical lasso, raw units": raw_inverse,
     "graphical lasso": graphical_lasso,
     "columns that sum to zero": columns,
+    **CONES,
     "best subset": best_subset,
     "L0 regression": counted,
     "MCP regression": mcp,
