@@ -10,6 +10,7 @@ What they may take is counted in iterations and points looked at, so that answer
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from ..theory.certificate import certify, subgradients
 from ..theory.fixed import is_convex
 from ..theory.objective import objective
 from ..theory.state import State
+from .corners import lowest_corner
 from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
 from .inventing import drawn, prototype
@@ -164,6 +166,29 @@ def from_convex(problem: Problem, first: Result, again: Again) -> Result:
         return first
     search.attempt(answer.x)
     return search.answer()
+
+
+def at_corner(
+    problem: Problem, first: Result, again: Again, tol: float, limit: float | None, seed: Any
+) -> tuple[Result, bool]:
+    """The best of `first` and of the lowest corner of walks, and whether that is the answer: no other start is made."""
+    search = Search(problem, [first], again, Stopwatch(first.seconds, limit))
+    if first.status in STOPPED or search.over() or type(prototype(problem)) is not np.ndarray:
+        return first, False
+    corner = lowest_corner(problem, first.x, search.clock.over, 0 if seed is None else seed)
+    if corner is None:
+        return first, False
+    most = corner.value + AGREED * abs(corner.value)
+    if first.success and first.fun <= most:
+        return first, True
+    state = None if corner.z is None else assembled(problem, first.nit, corner.x, corner.slopes, corner.z)
+    held = None if state is None else _certified(search, copy.copy(first), state, tol)
+    if held is None:
+        search.attempt(corner.x)
+    else:
+        search.found.append(held)
+    best = search.answer()
+    return best, best.success and best.fun <= most
 
 
 def lowest_of(
@@ -331,10 +356,16 @@ def _held(search: Search, x: Sequence[Array], tol: float) -> Result | None:
         (block, A), xi = pairs[i], result.x[i]
         slopes[i] = -A.adjoint(result.z) - (0.0 if block.f is None else block.f.grad(xi))
     state = assembled(problem, result.nit, result.x, tuple(slopes), result.z)
-    certificate = None if state is None else certify(problem, state)
-    if state is None or certificate is None or not certificate.relative <= tol:
+    result.method = f"{result.method}, discrete blocks by exchanges"
+    return None if state is None else _certified(search, result, state, tol)
+
+
+def _certified(search: Search, result: Result, state: State, tol: float) -> Result | None:
+    """The result at another state of the problem; None where that is not certified."""
+    problem, certificate = search.problem, certify(search.problem, state)
+    if not certificate.relative <= tol:
         return None
     result.update(state=state, certificate=certificate, fun=float(objective(problem, state)))
+    result.update(x=state.q, z=state.z, success=True, status=Status.CONVERGED)
     result.message = "; ".join([result.status.value, *certified(problem, result.x, result.fun, result.nit)])
-    result.method = f"{result.method}, discrete blocks by exchanges"
     return problem.answer(result)

@@ -29,7 +29,7 @@ from .lock import locked
 from .loop import run_method
 from .minima import STARTS, has_many_minima, starts_for
 from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
-from .restarts import LONG, best_of, from_convex, lowest_of
+from .restarts import LONG, at_corner, best_of, from_convex, lowest_of
 from .run import FINAL
 from .starting import Start, require_room, starting_point
 from .stopping import Stopwatch
@@ -159,6 +159,10 @@ def solve(
         one_run = callback is not None  # followed
         one_run = one_run or (result.status is Status.MAX_ITER and result.nit < LONG)  # a short limit
         one_run = one_run or is_convex(done.problem)  # an h may be known to be convex by its prox alone
+        if not one_run:
+            result, lowest = at_corner(problem, result, again, tol, time_limit, seed)
+            if lowest:
+                return result
         if not one_run and has_many_minima(problem, result):
             return lowest_of(problem, result, STARTS["balanced"], again, time_limit, seed)
         return from_convex(problem, result, again)

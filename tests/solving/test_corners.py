@@ -1,0 +1,105 @@
+"""Corners: minima of what is concave between places are found among them, and certified there."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import L0, MCP, CappedL1, LHalf, LogSum, Quadratic
+from ipds.modelling import norm1, sum_squares, term
+from ipds.solving.corners import lowest_corner
+
+
+def never():
+    return False
+
+
+def basic_solutions(A, b):
+    m, n = A.shape
+    for support in itertools.combinations(range(n), m):
+        x = np.zeros(n)
+        x[list(support)] = np.linalg.solve(A[:, support], b)
+        yield x
+
+
+@pytest.mark.parametrize("h", [LHalf(2.0), LogSum(1.0, 0.3), CappedL1(1.0, 0.8), MCP(1.0, 1.5)], ids=repr)
+@pytest.mark.parametrize("seed", range(4))
+def test_concave_penalties_under_an_equation_end_at_the_best_basic_solution(h, seed):
+    rng = np.random.default_rng(seed)
+    A, b, x = rng.standard_normal((4, 9)), rng.standard_normal(4), Variable(9)
+    result = solve(minimize(h(x), [A @ x == b]))
+    best = min(h(v) for v in basic_solutions(A, b))
+    assert result.success
+    assert h(result.value(x)) <= best * (1 + 1e-5)
+    assert np.allclose(A @ result.value(x), b, atol=1e-5)
+
+
+def test_robust_losses_of_few_unknowns_end_at_the_best_of_all_exact_fits():
+    rng = np.random.default_rng(1)
+    G = np.c_[np.ones(25), rng.uniform(-1, 1, 25)]
+    y = G @ [1.0, 2.0] + 0.1 * rng.standard_normal(25)
+    y[:9] = 3 - 3 * G[:9, 1] + rng.standard_normal(9)
+    h, x = CappedL1(1.0, 0.5), Variable(2)
+    fits = (np.linalg.solve(G[list(s)], y[list(s)]) for s in itertools.combinations(range(25), 2))
+    result = solve(minimize(h(G @ x - y)))
+    assert result.success
+    assert h(G @ result.value(x) - y) <= min(h(G @ v - y) for v in fits) * (1 + 1e-6)
+
+
+class Errors:
+    """#{u < 1}, known by its value and its prox alone."""
+
+    def __call__(self, u):
+        return float(np.sum(u < 1 - 1e-9))
+
+    def prox(self, v, step):
+        return np.where((v < 1) & ((1 - v) ** 2 < 2 * step), 1.0, v)
+
+
+def test_errors_counted_by_an_own_function_are_not_left_where_all_are_errors():
+    """Zero is critical, as every point is near which the count is constant."""
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((20, 2))
+    A = np.sign(G @ rng.standard_normal(2) + 0.6 * rng.standard_normal(20))[:, None] * G
+    x = Variable(2)
+    result = solve(minimize(term(Errors(), A @ x), [x >= -5, x <= 5]))
+    edges, ends = np.r_[A, np.eye(2)], [[1.0]] * 20 + [[5.0, -5.0]] * 2
+    points = (
+        np.linalg.solve(edges[list(s)], aim)
+        for s in itertools.combinations(range(22), 2)
+        for aim in itertools.product(*(ends[k] for k in s))
+    )
+    best = min(np.sum(A @ v < 1 - 1e-6) for v in points if np.abs(v).max() <= 5 + 1e-9)
+    assert result.success
+    assert np.sum(A @ result.value(x) < 1 - 1e-6) <= best
+
+
+def test_concave_functions_on_polyhedra_end_at_the_best_corner():
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        A, b, c, x = rng.uniform(0, 1, (7, 4)), rng.uniform(1, 2, 7), rng.standard_normal(4), Variable(4)
+        result = solve(minimize(-sum_squares(x - c), [x >= 0, A @ x <= b]))
+        rows, ends, best = np.r_[A, -np.eye(4)], np.r_[b, np.zeros(4)], 0.0
+        for s in map(list, itertools.combinations(range(11), 4)):
+            v = np.linalg.solve(rows[s], ends[s])
+            best = min(best, -np.sum((v - c) ** 2)) if np.all(rows @ v <= ends + 1e-9) else best
+        assert result.success
+        assert -np.sum((result.value(x) - c) ** 2) <= best * (1 - 1e-3)
+
+
+def test_counts_beside_absolute_residuals_and_bounds():
+    rng = np.random.default_rng(3)
+    G, x = rng.standard_normal((15, 5)), Variable(5)
+    y = G @ [2.0, 0.0, -1.0, 0.0, 0.0] + 0.3 * rng.standard_normal(15)
+    problem = minimize(norm1(G @ x - y) + L0(3.0)(x), [x <= 1.5, x >= -1.5])
+    corner = lowest_corner(problem, [np.zeros(b.shape) for b in problem.blocks], never)
+    assert corner is not None
+    assert np.max(np.abs(corner.x[0])) <= 1.5
+    assert corner.value == pytest.approx(np.abs(G @ corner.x[0] - y).sum() + 3 * np.sum(corner.x[0] != 0))
+    assert solve(problem).fun <= corner.value * (1 + 1e-6)
+
+
+def test_functions_that_bend_upwards_have_no_corners():
+    blocks = [Block(h=LHalf(1.0), A=np.ones((1, 3)), shape=3), Block(f=Quadratic(1.0), shape=1)]
+    assert lowest_corner(Problem(blocks, b=np.ones(1)), (np.zeros(3), np.zeros(1)), never) is None
