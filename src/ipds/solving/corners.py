@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from ..functions import Nonsmooth, Sum, Zero
+from ..functions import L0, Nonsmooth, Sum, Zero
 from ..functions.adapters import UserNonsmooth
 from ..functions.kinks import Kinks
 from ..functions.scalar import ScalarPenalty
@@ -55,6 +55,14 @@ class Cost(NamedTuple):
         """How far the rows of V are outside of the bounds, entry by entry."""
         return np.maximum(self.bounds.lower - V, 0.0) + np.maximum(V - self.bounds.upper, 0.0)
 
+    def guide(self, V: np.ndarray) -> np.ndarray:
+        """The same with √(|v|/max|v|) in the place of counts, which do not tell an entry that is small from others."""
+        if not isinstance(self.penalty, L0):
+            return self(V)
+        rest, size = self._replace(penalty=None), np.max(np.abs(V), axis=1, keepdims=True)
+        lam = np.broadcast_to(self.penalty.lam, self.shape).ravel()
+        return rest(V) + np.sum(lam * np.sqrt(np.abs(V) / np.where(size > 0, size, 1.0)), axis=1)
+
     def __call__(self, V: np.ndarray) -> np.ndarray:
         """Σ φ of each row of V."""
         off = V - self.bounds.place
@@ -75,7 +83,8 @@ class Cost(NamedTuple):
             x = v.reshape(self.shape)
             with np.errstate(divide="ignore", invalid="ignore"):
                 own = np.ravel(self.penalty.subgradient(x))
-            steep = np.ravel(self.penalty.slope_at_zero(self.shape))
+            jumps = isinstance(self.penalty, L0)  # its slope is 0 next to 0, and any number there
+            steep = np.inf if jumps else np.ravel(self.penalty.slope_at_zero(self.shape))
             low, high = low + np.where(v == 0, -steep, own), high + np.where(v == 0, steep, own)
         if self.own is not None:  # flat between its places, or else refused later
             there = np.any([v == place for place in self.places], axis=0)
@@ -90,6 +99,8 @@ class Corner(NamedTuple):
     value: float
     z: np.ndarray | None
     slopes: tuple[np.ndarray, ...]
+    is_usual: bool
+    """Whether it costs what any corner does: counts alone, and all of the basis is counted."""
 
 
 def lowest_corner(
@@ -110,8 +121,9 @@ def lowest_corner(
     w = np.concatenate([np.ravel(xi) for xi in x])
     rng, ended = np.random.default_rng(seed), list[tuple[float, np.ndarray]]()
     by_value = any(cost.own is not None for cost in ground.costs)
-    for _ in range(AGREEING if by_value else WALKS):
-        found = None if late() else _walk(ground, w, late)
+    counts = any(isinstance(cost.penalty, L0) for cost in ground.costs)
+    for k in range(AGREEING if by_value else WALKS):
+        found = None if late() else _walk(ground, w, late, guided=counts and k % 2 == 0)
         if found is not None:
             ended.append(found)
         lowest = min((value for value, _ in ended), default=math.inf)
@@ -123,7 +135,9 @@ def lowest_corner(
     value, w = min(ended, key=lambda pair: pair[0])
     z, slopes = _multiplier(ground, w)
     x, s = (tuple(split_blocks(v, [block.shape for block in problem.blocks])) for v in (w, slopes))
-    return Corner(x, value, None if z is None else z.reshape(problem.shape), s)
+    return Corner(
+        x, value, None if z is None else z.reshape(problem.shape), s, counts and _is_usual(ground, w)
+    )
 
 
 class Ground(NamedTuple):
@@ -142,8 +156,8 @@ class Ground(NamedTuple):
     c: np.ndarray
     constant: float
 
-    def values(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(how far each row of W is outside of its bounds, F there)."""
+    def values(self, W: np.ndarray, guided: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """(how far each row of W is outside of its bounds, F there, or what guides a walk to where it is low)."""
         value = W @ self.c + self.constant
         if self.H is not None:
             value += 0.5 * np.sum((W @ self.H) * W, axis=1)
@@ -153,7 +167,7 @@ class Ground(NamedTuple):
             left += np.where(outside > ROUNDED * np.max(np.abs(W), axis=1, keepdims=True), outside, 0.0).sum(
                 axis=1
             )
-            value += cost(V)
+            value += cost.guide(V) if guided else cost(V)
         return left, value
 
 
@@ -182,6 +196,8 @@ def _ground(problem: Problem, x: Sequence[np.ndarray]) -> Ground | None:
             places[end - size : end, k] = place
     A, b = np.hstack(matrices), np.broadcast_to(np.asarray(problem.b, float), problem.shape).ravel()
     rows = _independent(A)
+    if len(rows) * (A.shape[1] - len(rows)) * most * A.shape[1] > NUMBERS:
+        return None
     bent, c = H if H.any() else None, np.concatenate(slopes)
     return Ground(A[rows], b[rows], rows, len(A), places, costs, at[:-1], bent, c, constant)
 
@@ -231,26 +247,45 @@ def _smooth(f: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     return H, np.ravel(f.grad(np.zeros(x.shape)))
 
 
-def _walk(ground: Ground, w: np.ndarray, late: Callable[[], bool]) -> tuple[float, np.ndarray] | None:
+def _is_usual(ground: Ground, w: np.ndarray) -> bool:
+    """Whether as many entries are off their places as the equation has rows, and nothing but counts costs anything."""
+    off = np.min(np.abs(ground.places - w[:, None]), axis=1) > 0
+    sloped = any(np.any(cost.bounds.left) or np.any(cost.bounds.right) for cost in ground.costs)
+    return int(off.sum()) >= len(ground.A) and not (sloped or np.any(ground.c))
+
+
+def _walk(
+    ground: Ground, w: np.ndarray, late: Callable[[], bool], guided: bool
+) -> tuple[float, np.ndarray] | None:
     """The lowest corner of a walk from the one next to w, after its value; None where none is within its bounds."""
     corner = _corner_near(ground, w)
     if corner is None:
         return None
     basis, w = corner
-    best, lowest, best_at = w, (math.inf, math.inf), 0
+    best, lowest, least, stale = w, (math.inf, math.inf), (math.inf, math.inf), 0
     seen = set[bytes]()
-    for t in range(STEPS):
-        left, value = (float(v[0]) for v in ground.values(w[None]))
-        if left < lowest[0] or (left == lowest[0] and value < lowest[1] - ROUNDED * abs(lowest[1])):
-            best, lowest, best_at = w, (left, value), t
+    for _ in range(STEPS):
+        at, guide = _pair(ground.values(w[None])), _pair(ground.values(w[None], guided))
+        best, lowest = (w, at) if _is_lower(at, lowest) else (best, lowest)
+        least, stale = (guide, 0) if _is_lower(guide, least) else (least, stale + 1)
         seen.add(_key(basis, w))
-        if late() or t - best_at > STALE:
+        if late() or stale > STALE:
             break
-        following = _neighbour(ground, basis, w, seen)
+        following = _neighbour(ground, basis, w, seen, guided)
         if following is None:
             break
         basis, w = following
     return (lowest[1], best) if lowest[0] == 0 else None
+
+
+def _pair(values: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:
+    left, value = values
+    return float(left[0]), float(value[0])
+
+
+def _is_lower(a: tuple[float, float], b: tuple[float, float]) -> bool:
+    """Whether a is nearer to its bounds, or as near and lower."""
+    return a[0] < b[0] or (a[0] == b[0] and a[1] < b[1] - ROUNDED * abs(b[1]))
 
 
 def _key(basis: np.ndarray, w: np.ndarray) -> bytes:
@@ -278,21 +313,21 @@ def _corner_near(ground: Ground, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _neighbour(
-    ground: Ground, basis: np.ndarray, w: np.ndarray, seen: set[bytes]
+    ground: Ground, basis: np.ndarray, w: np.ndarray, seen: set[bytes], guided: bool
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """The lowest of the corners next to w, those within their bounds first, of which none was seen."""
     others = np.setdiff1d(np.arange(w.size), basis)
     D = np.linalg.solve(ground.A[:, basis], ground.A[:, others])
     rooms = w[basis, None] - ground.places[basis]
     i, k, p = np.nonzero(np.isfinite(rooms)[:, None, :] & (np.abs(D) > 1e-9 * np.max(np.abs(D)))[:, :, None])
-    if not 0 < len(i) * w.size <= NUMBERS:
+    if not len(i):
         return None
     W = np.tile(w, (len(i), 1))
     step = rooms[i, p] / D[i, k]
     W[:, basis] -= step[:, None] * D[:, k].T
     W[np.arange(len(i)), others[k]] += step
     W[np.arange(len(i)), basis[i]] = ground.places[basis[i], p]
-    left, value = ground.values(W)
+    left, value = ground.values(W, guided)
     for first in np.lexsort((value, left)):
         swapped = basis.copy()
         swapped[i[first]] = others[k[first]]

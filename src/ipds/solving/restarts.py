@@ -180,7 +180,7 @@ def at_corner(
         return first, False
     most = corner.value + AGREED * abs(corner.value)
     if first.success and first.fun <= most:
-        return first, True
+        return first, not corner.is_usual
     state = None if corner.z is None else assembled(problem, first.nit, corner.x, corner.slopes, corner.z)
     held = None if state is None else _certified(search, copy.copy(first), state, tol)
     if held is None:
@@ -188,7 +188,7 @@ def at_corner(
     else:
         search.found.append(held)
     best = search.answer()
-    return best, best.success and best.fun <= most
+    return best, best.success and best.fun <= most and not corner.is_usual
 
 
 def lowest_of(
