@@ -35,6 +35,7 @@ from .flips import Merit, exchanged, follower
 from .inventing import drawn, prototype
 from .kicks import kicked
 from .minima import discrete
+from .programs import program_of, search_by_program
 from .relaxing import as_l1, convex, convex_start, eased, hull, relaxed, reweighted
 from .remarks import certified
 from .stopping import Stopwatch
@@ -261,6 +262,22 @@ def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
     return float(np.linalg.norm(scale * x)) / scale
 
 
+def by_program(problem: Problem, again: Again, tol: float, limit: float | None) -> Result | None:
+    """The answer of a mixed-integer linear program, None where the problem is none, or has none that is certified."""
+    program = program_of(problem)
+    if program is None or program.curved:
+        return None
+    search = Search(problem, [], again, Stopwatch(0.0, limit))
+    found, proved = search_by_program(
+        program, [], math.inf, lambda x: _held(search, x, tol), search.clock.over
+    )
+    if not proved:
+        return None
+    (best,) = found
+    best.starts, best.seconds = 1, search.clock.seconds()
+    return _proved(best, "branch and bound leaves nothing")
+
+
 def best_of(
     problem: Problem, first: Result, count: int, again: Again, tol: float, limit: float | None, seed: Any
 ) -> Result:
@@ -290,20 +307,29 @@ def best_of(
         room = tol * max(abs(answer.fun), abs(found[-1].fun))
         proved = is_convex(near) and answer.success and found[-1].success
         if proved and len(found) > 1 and found[-1].fun <= answer.fun + room:
-            best = search.answer()
-            best.message += "; nothing is lower: the convex relaxation has the same value"
-            return best
+            return _proved(search.answer(), "the convex relaxation has the same value")
     fixed_at = discrete(problem)
-    if answer is not None and found[-1].success and fixed_at and is_mixed(problem, fixed_at):
-        others = list(found[-1].x)
+    if answer is not None and fixed_at and is_mixed(problem, fixed_at):
+        program, lowest = program_of(problem), search.lowest()[0]
+        if program is not None and program.has_inequalities:
+            best = lowest.fun if lowest.success else math.inf
+            held, proved = search_by_program(
+                program, [answer, lowest], best, lambda x: _held(search, x, tol), late
+            )
+            found += held
+            if proved:
+                return _proved(search.answer(), "branch and bound leaves nothing")
+            lowest = search.lowest()[0]
+        others = list(lowest.x)
 
         def solved_at(y: list[Array]) -> Result | None:
             for i, yi in zip(fixed_at, y, strict=True):
                 others[i] = yi
             return _held(search, others, tol)
 
-        found += search_by_cuts(problem, fixed_at, [answer, found[-1]], solved_at, late)
-        return search.answer()
+        if lowest.success:
+            found += search_by_cuts(problem, fixed_at, [answer, lowest], solved_at, late)
+            return search.answer()
     like, rng = prototype(problem), np.random.default_rng(seed)
     merit = Merit(problem, None if problem.unconstrained else follower(problem))
     ended, values = list[tuple[Array, ...]](), list[Any]()
@@ -324,6 +350,11 @@ def best_of(
         attempt(point)
     search.others = max(0, len(ended) - 1)
     return search.answer()
+
+
+def _proved(best: Result, why: str) -> Result:
+    best.message += f"; nothing is lower: {why}"
+    return best
 
 
 def _centred(block: Block, v: Array) -> Array:

@@ -29,7 +29,7 @@ from .lock import locked
 from .loop import run_method
 from .minima import STARTS, has_many_minima, starts_for
 from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
-from .restarts import LONG, at_corner, best_of, from_convex, lowest_of
+from .restarts import LONG, at_corner, best_of, by_program, from_convex, lowest_of
 from .run import FINAL
 from .starting import Start, require_room, starting_point
 from .stopping import Stopwatch
@@ -148,10 +148,14 @@ def solve(
 
         start = Start(problem, x0, z0, log.entropy)
         near = _near(done, start, options, log, begun) if chosen is None and settings is None else None
+        count = starts_for(problem, chosen) if x0 is None and settings is None else 1
+        if count > 1 and chosen is None and callback is None:
+            near = by_program(problem, again, tol, time_limit)
+            if near is not None:
+                return near
         result = near or run(start, options, log, begun)
         if x0 is not None or settings is not None:
             return result
-        count = starts_for(problem, chosen)
         if count > 1:
             return best_of(problem, result, count, again, tol, time_limit, seed)
         if chosen is not None:

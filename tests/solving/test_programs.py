@@ -1,0 +1,107 @@
+"""Discrete blocks beside what is piecewise linear or convex: answers of branch and bound, and proofs."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import L1, Binary, KBinary, LeastSquares, Quadratic, Sphere
+from ipds.modelling import norm1, sum_squares
+from ipds.solving.programs import program_of
+
+
+def commitment(seed, curved):
+    rng = np.random.default_rng(seed)
+    n, T = 3, 3
+    on, each, bend = rng.uniform(10, 30, n), rng.uniform(1, 3, n), rng.uniform(0.05, 0.5, n) * curved
+    lo, hi = rng.uniform(1, 3, n), rng.uniform(6, 10, n)
+    demand = rng.uniform(0.3, 0.8, T) * hi.sum()
+    P, Z = Variable((n, T)), Variable((n, T))
+    objective = (on[:, None] * Z).sum() + (each[:, None] * P).sum() + Binary()(Z)
+    if curved:
+        objective = objective + sum_squares(np.sqrt(bend)[:, None] * P)
+    rows = [P.sum(axis=0) == demand, P - np.diag(hi) @ Z <= 0, P - np.diag(lo) @ Z >= 0]
+
+    def best_hour(d):
+        values = []
+        for y in map(np.array, itertools.product([0.0, 1.0], repeat=n)):
+            if lo @ y <= d <= hi @ y:
+                found = scipy.optimize.minimize(
+                    lambda p: each @ p + bend @ p**2,
+                    np.clip(np.full(n, d / n), lo * y, hi * y),
+                    jac=lambda p: each + 2 * bend * p,
+                    bounds=list(zip(lo * y, hi * y, strict=True)),
+                    constraints={"type": "eq", "fun": lambda p: p.sum() - d, "jac": lambda p: np.ones(n)},
+                    method="SLSQP",
+                )
+                values.append(found.fun + on @ y)
+        return min(values)
+
+    return minimize(objective, rows), sum(map(best_hour, demand))
+
+
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_machines_are_switched_as_enumeration_would(seed, curved):
+    problem, best = commitment(seed, curved)
+    result = solve(problem)
+    assert result.success
+    assert result.fun == pytest.approx(best, rel=1e-4)
+    assert "nothing is lower" in result.message
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+def test_units_of_things_and_of_money_do_not_matter(unit):
+    rng = np.random.default_rng(5)
+    weight, value, x = unit * rng.uniform(1, 10, (2, 20)), rng.uniform(1, 10, 20) / unit, Variable(20)
+    room = 0.4 * weight.sum(axis=1)
+    result = solve(minimize(-value @ x + Binary()(x), [weight @ x <= room]))
+    rows = scipy.optimize.LinearConstraint(weight / unit, -np.inf, room / unit)
+    best = scipy.optimize.milp(
+        -value * unit, constraints=rows, integrality=1, bounds=scipy.optimize.Bounds(0, 1)
+    )
+    assert result.success
+    assert result.fun * unit == pytest.approx(best.fun)
+
+
+def test_two_values_that_are_not_zero_and_one_and_a_number_of_ones():
+    rng = np.random.default_rng(0)
+    G, y = rng.standard_normal((8, 6)), rng.standard_normal(8)
+    signs = np.array(list(itertools.product([-1.0, 2.0], repeat=6)))
+    x = Variable(6)
+    result = solve(minimize(norm1(G @ x - y) + Binary(-1.0, 2.0)(x)))
+    assert result.fun == pytest.approx(np.min(np.abs(signs @ G.T - y).sum(axis=1)))
+    assert "branch and bound" in result.message
+    ones = np.array([p for p in itertools.product([0.0, 1.0], repeat=6) if sum(p) == 2])
+    chosen = Problem([Block(h=KBinary(2), A=-G, shape=6), Block(h=L1(1.0), shape=8)], b=-y)
+    assert solve(chosen).fun == pytest.approx(np.min(np.abs(ones @ G.T - y).sum(axis=1)))
+
+
+def test_what_is_no_program():
+    G, y = np.eye(3), np.ones(3)
+    sphere = [Block(h=Binary(), A=-1.0, shape=3), Block(h=Sphere(1.0), shape=3)]
+    assert program_of(Problem(sphere)) is None
+    assert program_of(Problem([Block(f=Quadratic(-1.0), h=Binary(), shape=3)])) is None
+    assert program_of(Problem([Block(f=LeastSquares(G, y), h=L1(1.0), shape=3)])) is None
+
+
+def test_the_bound_of_tangents_lies_below_every_value():
+    rng = np.random.default_rng(1)
+    G, y = rng.standard_normal((8, 5)), rng.standard_normal(8)
+    problem = Problem(
+        [Block(f=LeastSquares(G, y), h=Binary(-1.0, 2.0), A=-1.0, shape=5), Block(h=L1(0.3), shape=5)]
+    )
+    program = program_of(problem)
+    assert program is not None
+    points = np.array(list(itertools.product([-1.0, 2.0], repeat=5)))
+    best = min(0.5 * np.sum((G @ p - y) ** 2) + 0.3 * np.abs(p).sum() for p in points)
+    tangents = []
+    for p in points[::3]:
+        tangents += program.tangents((p, p))
+        _, bound, _ = program.least(tangents, 1000)
+        assert bound <= best * (1 + 1e-9)
+    for p in points:
+        tangents += program.tangents((p, p))
+    assert program.least(tangents, 1000)[1] == pytest.approx(best)
