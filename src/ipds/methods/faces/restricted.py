@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy
@@ -57,6 +58,10 @@ class Deviations(NamedTuple):
     place: np.ndarray
 
 
+_known: WeakKeyDictionary[Problem, dict[bytes, State | None]] = WeakKeyDictionary()
+"""Solutions on faces, by the supports of the blocks."""
+
+
 @dataclass(frozen=True, eq=False)
 class Restricted:
     """The problem on `faces`, by block."""
@@ -90,8 +95,21 @@ class Restricted:
         """A solution of `problem` as its State, from x, which may be `far` from it.
 
         By exchanges for least absolute deviations, by plain Newton steps where everything is smooth, an equation or a
-        bound, else `NewtonALM`.
+        bound, else `NewtonALM`. Swaps come to the same supports again and again: where all else is convex, whatever
+        the start, what was found there is found once.
         """
+        others = [block for i, block in enumerate(self.whole.blocks) if i not in self.faces]
+        fs = [block.f for block in self.whole.blocks if block.f is not None]
+        supports = all(isinstance(face, Support) for face in self.faces.values())
+        if not (supports and all(f.is_convex for f in fs) and all(block.h.is_convex for block in others)):
+            return self._solved(x, z)
+        known = _known.setdefault(self.whole, {})
+        key = b"".join(face.label.tobytes() for face in self.faces.values())
+        if key not in known:
+            known[key] = self._solved(x, z)
+        return known[key]
+
+    def _solved(self, x: tuple[Any, ...], z: Any) -> State | None:
         y = self.start(x)
         return self.exactly(y, far) or self._smoothly(y) or within_bounds(self, y) or self._by_newton(y, z)
 
