@@ -17,6 +17,7 @@ from ipds.functions import (
     Cardinality,
     LeastSquares,
     LHalf,
+    LogSum,
     Quadratic,
     RowCardinality,
     Simplex,
@@ -275,3 +276,51 @@ def test_other_functions_are_moved_one_by_one():
         (Problem([Block(f=LeastSquares(G, y), h=Integers(), shape=4)]), (np.ones(4),)),
     ):
         assert _bowl(Merit(problem, None if problem.unconstrained else 1), x, 0) is None
+
+
+class Whole:
+    """Whole numbers, known by their prox alone."""
+
+    is_set = True
+
+    def __call__(self, x):
+        return 0.0 if np.allclose(x, np.round(x), atol=1e-9) else np.inf
+
+    def prox(self, v, step):
+        return np.round(v)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_numbers_nearest_to_a_point_in_slanted_units(seed):
+    """Single entries and pairs do not lead from one point to a better one: others have to follow."""
+    rng = np.random.default_rng([7, seed])
+    G = rng.standard_normal((6, 5))
+    y, x = G @ rng.uniform(-5, 5, 5), Variable(5)
+    result = solve(minimize(0.5 * sum_squares(G @ x - y) + term(Whole(), x)))
+    near = np.round(np.linalg.solve(G.T @ G, G.T @ y))
+    points = near + np.array(list(itertools.product(range(-4, 5), repeat=5)))
+    assert result.success
+    assert result.fun <= 0.5 * np.min(np.sum((points @ G.T - y) ** 2, axis=1)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("h", [LogSum(1.8, 0.1), LHalf(2.7)], ids=repr)
+@pytest.mark.parametrize("seed", range(4))
+def test_entries_that_are_held_until_others_follow_lead_out_of_poor_minima(h, seed):
+    rng = np.random.default_rng([11, seed])
+    slanted = np.linalg.cholesky(0.7 ** np.abs(np.subtract.outer(np.arange(10), np.arange(10))))
+    G, x = rng.standard_normal((18, 10)) @ slanted.T, Variable(10)
+    y = G @ np.where(rng.permutation(10) < 4, rng.choice([-1.5, 1.5], 10), 0.0) + 0.7 * rng.standard_normal(18)
+    result = solve(minimize(0.5 * sum_squares(G @ x - y) + h(x)))
+    size, best = np.sum(G**2, axis=0), np.inf
+    for _ in range(40):  # coordinate descent from random supports
+        v = rng.standard_normal(10) * rng.integers(0, 2, 10)
+        for _ in range(100):
+            before = v.copy()
+            for j in range(10):
+                v[j] = 0.0
+                v[j] = h.prox(np.array([G[:, j] @ (y - G @ v) / size[j]]), 1 / size[j])[0]
+            if np.array_equal(v, before):
+                break
+        best = min(best, 0.5 * np.sum((G @ v - y) ** 2) + h(v))
+    assert result.success
+    assert result.fun <= best * (1 + 1e-6)

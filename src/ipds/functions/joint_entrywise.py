@@ -17,6 +17,7 @@ from .scalar import ScalarPenalty, fit, keep, one_step, own_step
 from .sets import Box, NonNegative
 from .sparse_sets import Binary, Cardinality, RowCardinality
 from .squares import SumSquares
+from .thresholding import L0
 
 
 def bounds(c: Box | NonNegative) -> tuple[Any, Any]:
@@ -139,15 +140,75 @@ class FewOf(Nonsmooth):
 
     def inside(self, free: np.ndarray) -> Nonsmooth:
         """The intervals of these entries."""
-        if isinstance(self.inner, NonNegative):
-            return self.inner
-        lo, hi = (b if np.ndim(b) == 0 else np.ravel(b)[free] for b in bounds(self.inner))
-        return Box(lo, hi)
+        return _inside(self.inner, free)
 
     def pull(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
         """|g| where the interval lets an entry leave 0 against g, else 0."""
-        lo, hi = (np.broadcast_to(b, g.shape) for b in bounds(self.inner))
-        return np.where(np.where(g < 0, hi > 0, lo < 0), np.abs(g), 0.0)
+        return _pull(self.inner, g)
+
+
+def _inside(box: Box | NonNegative, free: np.ndarray) -> Nonsmooth:
+    """The intervals of these entries."""
+    if isinstance(box, NonNegative):
+        return box
+    lo, hi = (b if np.ndim(b) == 0 else np.ravel(b)[free] for b in bounds(box))
+    return Box(lo, hi)
+
+
+def _pull(box: Box | NonNegative, g: np.ndarray) -> np.ndarray:
+    """|g| where the interval lets an entry leave 0 against g, else 0."""
+    lo, hi = (np.broadcast_to(b, g.shape) for b in bounds(box))
+    return np.where(np.where(g < 0, hi > 0, lo < 0), np.abs(g), 0.0)
+
+
+class CountedIn(Nonsmooth):
+    """h(x) = Σ λ_i [x_i ≠ 0] for lo ≤ x ≤ hi, 0 between them.
+
+    prox(v, s) = u, which is v clipped, where u (v - u/2) > s λ, else 0.
+    """
+
+    is_entrywise = True
+    has_faces = True
+
+    def __init__(self, count: L0, box: Box | NonNegative) -> None:
+        self.count, self.box = count, box
+
+    def __call__(self, x: Array) -> float:
+        return self.count(x) + self.box(x)
+
+    def prox(self, v: Array, step: float | Array) -> Array:
+        xp, u = namespace(v), self.box.project(v)
+        worth = u * (v - 0.5 * u) > own_step(step, v) * fit(self.count.lam, v)
+        return xp.asarray(keep(xp, worth, u))
+
+    def prox_jacobian(self, v: Array, step: float | Array) -> Array:
+        """1 for entries that are free, 0 at 0 and at the ends."""
+        xp = namespace(v)
+        kept = xp.astype(self.prox(v, step) != 0, v.dtype)
+        return kept * self.box.prox_jacobian(v, step)
+
+    def face(self, x: Array) -> Support:
+        """The nonzeros, each at its price; they stay in their interval."""
+        own = self.count.face(x)
+        return Support(x, own.label, own.exchange, self, own.cost)
+
+    def inside(self, free: np.ndarray) -> Nonsmooth:
+        """The intervals of these entries."""
+        return _inside(self.box, free)
+
+    def pull(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """|g| where the interval lets an entry leave 0 against g, else 0."""
+        return _pull(self.box, g)
+
+
+@pair(L0, (Box, NonNegative))
+def _counted(count: Any, box: Any) -> Nonsmooth | None:
+    return CountedIn(count, box) if _holds_zero(box) else None
+
+
+@pair((Cardinality, RowCardinality), CountedIn)
+def _few_counted(few: Any, inner: Any) -> Nonsmooth:
+    return FewOf(few, inner, inner.count)
 
 
 @pair((Cardinality, RowCardinality), (Box, NonNegative, Binary, Entrywise, ScalarPenalty, Clipped))

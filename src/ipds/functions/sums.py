@@ -26,6 +26,7 @@ from .scalar import ScalarPenalty, fit, own_step, soft
 from .sets import Box, Indicator, L1Ball, L2Ball, NonNegative, Simplex
 from .sparse_sets import Binary, Cardinality, RowCardinality
 from .structured import Linf, Nuclear, TotalVariation1D
+from .thresholding import L0
 
 Rule = Callable[[Array, float], Any]
 
@@ -161,6 +162,9 @@ def _last_pair(parts: Any) -> tuple[Any, Any]:
 def _joint_prox(h: Nonsmooth, c: Nonsmooth) -> tuple[Rule, Rule, Nonsmooth | None] | None:
     """Prox, Jacobian and, where there is one, the function that the sum amounts to."""
     h, c = (part._made or part if isinstance(part, Sum) else part for part in (h, c))
+    made = joint(h, c) if isinstance(h, L0) or isinstance(c, L0) else None
+    if made is not None:
+        return made.prox, made.prox_jacobian, made
     rule = _rule(h, c) or _rule(c, h)
     if rule is not None:
         return (*rule, None)

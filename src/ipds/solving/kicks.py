@@ -30,8 +30,15 @@ ENTRIES, PAIRED = 100, 30
 """Entries of a block up to which each is moved, and pairs of them are, unless one gradient tells of all."""
 LENGTHS = 2.0, 1.0, 0.5, 0.25
 """By how much, in units of the largest entry."""
+SHAKEN, SWEEPS, WIDTHS = 60, 6, 60
+"""Entries up to which all are moved and held in turn, moves of others then, in units of the entries, and widths at
+which the next points of a set are looked for."""
+TOGETHER, SEVERAL = 4, 0.3
+"""For each entry that is moved and held alone, trials with several of them, and the share of entries that these are."""
 MOVES = 50
 """Moves at most."""
+ASKED = 5
+"""Points at which a set is asked whether it takes one entry at a time."""
 NEAR = 1e-12
 """A step so short that a prox only leads to where h is finite."""
 SHORT = 1e-7
@@ -66,7 +73,9 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
 
     def next_of(i: int) -> Reached | None:
         F = bowls[i]
-        return _next(merit, found, value, i, late) if F is None else _at_once(merit, found, value, i, F, late)
+        if F is None:
+            return _next(merit, found, value, i, late)
+        return _at_once(merit, found, value, i, F, late) or _shaken(merit, found, value, i, F, late)
 
     for _ in range(MOVES):
         lower = (pair for pair in map(next_of, at) if pair is not None)
@@ -171,6 +180,76 @@ def _at_once(
     return (trial, reached) if reached < _enough(value) else None
 
 
+def _shaken(
+    merit: Merit, x: Arrays, value: tuple[float, float], i: int, F: Bowl, late: Callable[[], bool]
+) -> Reached | None:
+    """The lowest point reached where entries were moved, and held until all others had moved to suit them; else None.
+
+    Each entry alone and some drawn together, one trial to a row of X: in every row the entry that gains most moves to
+    its lowest point.
+    """
+    h, own, bend = merit.problem.blocks[i].h, x[i], np.diag(F.H)
+    if late() or own.size > SHAKEN or not np.all(bend > 0):
+        return None
+    g = F.gradient(merit.restored(x))
+
+    def lowest_each(X: np.ndarray, G: np.ndarray) -> np.ndarray:
+        V = (X - G / bend).reshape(-1, *own.shape)
+        if isinstance(h, ScalarPenalty):
+            return h.prox(V, (1 / bend).reshape(own.shape)).reshape(X.shape)
+        return np.array([np.ravel(h.prox(v, 1.0)) for v in V])
+
+    def prices(X: np.ndarray) -> np.ndarray | float:
+        return h.terms(X.reshape(-1, *own.shape)).reshape(X.shape) if isinstance(h, ScalarPenalty) else 0.0
+
+    others, flat = _others(h, own, own.ravel() - g / bend), own.ravel()
+    held = np.concatenate([np.diag(row != flat)[row != flat] for row in others])
+    which = np.concatenate([np.full(int(np.sum(row != flat)), t) for t, row in enumerate(others)])
+    if not len(held):
+        return None
+    drawn = (
+        np.random.default_rng(0).random(held.shape) < SEVERAL
+    )  # as many rows again with several entries moved
+    held = np.concatenate([held, drawn & (others[which] != flat)])
+    X = np.where(held, others[np.tile(which, 2)], flat)
+    for holding in (True, False):
+        for _ in range(SWEEPS * own.size):
+            G = g + (X - flat) @ F.H
+            new = lowest_each(X, G)
+            d = new - X
+            rise = d * (G + 0.5 * bend * d) + prices(new) - prices(X)
+            rise = np.where(held, 0.0, rise) if holding else rise
+            k = np.argmin(rise, axis=1)
+            moving = np.flatnonzero(rise[np.arange(len(held)), k] < -LOWER * abs(value[1]))
+            if not len(moving):
+                break
+            X[moving, k[moving]] = new[moving, k[moving]]
+    d = X - own.ravel()
+    rise = (
+        d @ g + 0.5 * np.sum((d @ F.H) * d, axis=1) + np.sum(prices(X) - prices(own.reshape(1, -1)), axis=-1)
+    )
+    best = int(np.argmin(rise))
+    if not rise[best] < -LOWER * abs(value[1]):
+        return None
+    trial = (*x[:i], X[best].reshape(own.shape), *x[i + 1 :])
+    reached = merit(trial)
+    return (trial, reached) if reached < _enough(value) else None
+
+
+def _others(h: Nonsmooth, x: np.ndarray, valley: np.ndarray) -> np.ndarray:
+    """Other values for every entry: 0, or where it is 0 the valley of F; the next points of a set, up and down."""
+    if isinstance(h, ScalarPenalty):
+        return np.where(x.ravel() != 0, 0.0, valley)[None]
+    sizes = np.geomspace(SHORT, 1.0, WIDTHS) * 2 * (float(np.max(np.abs(x))) or 1.0)
+    rows = []
+    for sign in (1, -1):
+        row = x.ravel().copy()
+        for size in sizes:
+            row = np.where(row == x.ravel(), np.ravel(h.prox(x + sign * size, 1.0)), row)
+        rows.append(row)
+    return np.array(rows)
+
+
 class Bowl(NamedTuple):
     """F = Σ f(M x_i + ...) as a function of block i alone, the follower moving along, where it is quadratic."""
 
@@ -184,10 +263,23 @@ class Bowl(NamedTuple):
         return np.add.reduce([M.T @ np.ravel(f.grad(x[k])) for f, k, M in self.terms])
 
 
+def _is_entrywise_set(h: Nonsmooth, x: np.ndarray) -> bool:
+    """Whether h is a set that says of each entry alone where it may be, or does so wherever it was asked."""
+    if not h.is_set or h.is_entrywise:
+        return h.is_set
+    rng, size = np.random.default_rng(0), 2 * (float(np.max(np.abs(x), initial=0.0)) or 1.0)
+    for _ in range(ASKED):
+        v, w = size * rng.standard_normal((2, *x.shape))
+        some = rng.random(x.shape) < 0.5
+        if np.any(h.prox(np.where(some, v, w), 1.0) != np.where(some, h.prox(v, 1.0), h.prox(w, 1.0))):
+            return False
+    return True
+
+
 def _bowl(merit: Merit, x: Arrays, i: int) -> Bowl | None:
     """None where F is not quadratic, or the h of block i not a sum over entries."""
     problem, block, k = merit.problem, merit.problem.blocks[i], merit.follower
-    if not (isinstance(block.h, ScalarPenalty) or (block.h.is_set and block.h.is_entrywise)):
+    if not (isinstance(block.h, ScalarPenalty) or _is_entrywise_set(block.h, x[i])):
         return None
     terms = [] if block.f is None else [(block.f, i, np.eye(x[i].size))]
     if k is not None:

@@ -217,8 +217,10 @@ def lowest_of(
             search.attempt(_faded(search, answer))
     like, rng = prototype(problem), np.random.default_rng([1, 0 if seed is None else seed])
     units = {id(block): units_of(problem, i, first.x[i]) for i, block in enumerate(problem.blocks)}
+    smooth = all(block.h.is_convex or block.h.is_manifold for block in problem.blocks)
+    agreeing = AGREEING + smooth  # no moves of entries help there
     for _ in range(count - len(search.found)):
-        if len(search.lowest()) >= AGREEING or search.over():
+        if len(search.lowest()) >= agreeing or search.over():
             break
         try:
             start = drawn(problem, like, rng, _is_drawn, turned=lambda block, v: v * units[id(block)])

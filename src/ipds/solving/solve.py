@@ -27,7 +27,7 @@ from .fingerprint import identity
 from .history import joined
 from .lock import locked
 from .loop import run_method
-from .minima import STARTS, has_many_minima, starts_for
+from .minima import CHEAP, STARTS, has_many_minima, starts_for
 from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
 from .restarts import LONG, at_corner, best_of, by_program, from_convex, lowest_of
 from .run import FINAL
@@ -168,7 +168,8 @@ def solve(
             if lowest:
                 return result
         if not one_run and has_many_minima(problem, result):
-            return lowest_of(problem, result, STARTS["balanced"], again, time_limit, seed)
+            count = STARTS["thorough" if result.nit <= CHEAP else "balanced"]
+            return lowest_of(problem, result, count, again, time_limit, seed)
         return from_convex(problem, result, again)
 
 
