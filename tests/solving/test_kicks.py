@@ -309,7 +309,9 @@ def test_entries_that_are_held_until_others_follow_lead_out_of_poor_minima(h, se
     rng = np.random.default_rng([11, seed])
     slanted = np.linalg.cholesky(0.7 ** np.abs(np.subtract.outer(np.arange(10), np.arange(10))))
     G, x = rng.standard_normal((18, 10)) @ slanted.T, Variable(10)
-    y = G @ np.where(rng.permutation(10) < 4, rng.choice([-1.5, 1.5], 10), 0.0) + 0.7 * rng.standard_normal(18)
+    y = G @ np.where(rng.permutation(10) < 4, rng.choice([-1.5, 1.5], 10), 0.0) + 0.7 * rng.standard_normal(
+        18
+    )
     result = solve(minimize(0.5 * sum_squares(G @ x - y) + h(x)))
     size, best = np.sum(G**2, axis=0), np.inf
     for _ in range(40):  # coordinate descent from random supports

@@ -31,7 +31,8 @@ from ipds.modelling import quad_form, sum_squares, term
 from ipds.solving.flips import exchanged
 from ipds.solving.minima import starts_for
 from ipds.solving.relaxing import convex_start, reweighted
-from ipds.solving.restarts import Search, lowest_of
+from ipds.solving.restarts import lowest_of
+from ipds.solving.starts import Search
 from ipds.solving.stopping import Stopwatch
 
 

@@ -3,6 +3,7 @@
 `solve` is the whole of it: `options` are checked, a start is taken or made (`starting`, `inventing`, `relaxing`), and
 `loop` runs a method, with `advance` from check to check, `run` for what is carried along, `stopping`, `history`,
 `watch` and `progress`. `checkpoint` (with `saved`, `fingerprint`, `lock`) lets a solve go on after a kill. Where one
-start is not enough (`minima`), `restarts`, `kicks`, `flips`, `walks` and `cuts` look for better minima; `multistart`
-and `batch` solve many problems, and `remarks` says what a user should know beside the status.
+start is not enough (`minima`), `restarts` (with `starts`, what they came to) looks for better minima by `kicks`,
+`flips`, `walks`, `cuts`, `corners` and `programs`; `multistart` and `batch` solve many problems, and `remarks` says
+what a user should know beside the status.
 """

@@ -99,8 +99,8 @@ class Corner(NamedTuple):
     value: float
     z: np.ndarray | None
     slopes: tuple[np.ndarray, ...]
-    is_usual: bool
-    """Whether it costs what any corner does: counts alone, and all of the basis is counted."""
+    is_sure: bool
+    """Whether minima are corners, and this one costs less than any corner does where entries are counted."""
 
 
 def lowest_corner(
@@ -134,10 +134,9 @@ def lowest_corner(
         return None
     value, w = min(ended, key=lambda pair: pair[0])
     z, slopes = _multiplier(ground, w)
+    is_sure = not by_value and not (counts and _is_usual(ground, w))
     x, s = (tuple(split_blocks(v, [block.shape for block in problem.blocks])) for v in (w, slopes))
-    return Corner(
-        x, value, None if z is None else z.reshape(problem.shape), s, counts and _is_usual(ground, w)
-    )
+    return Corner(x, value, None if z is None else z.reshape(problem.shape), s, is_sure)
 
 
 class Ground(NamedTuple):
@@ -176,10 +175,13 @@ def _ground(problem: Problem, x: Sequence[np.ndarray]) -> Ground | None:
     sizes = [math.prod(block.shape) for block in problem.blocks]
     if problem.unconstrained or sum(sizes) > ENTRIES:
         return None
+    own = any(
+        isinstance(block.h, UserNonsmooth) for block in problem.blocks
+    )  # corners are starts then, and no more
     costs, matrices, slopes, bends, constant = [], [], [], [], 0.0
     for block, op, xi in zip(problem.blocks, problem.operators, x, strict=True):
         A: Any = op.as_matrix(block.shape)
-        cost, smooth = _cost(block.h, block.shape), _smooth(block.f, xi)
+        cost, smooth = _cost(block.h, block.shape), _smooth(block.f, xi, own)
         if cost is None or A is None or smooth is None:
             return None
         costs.append(cost)
@@ -232,8 +234,8 @@ def _cost(h: Nonsmooth, shape: tuple[int, ...]) -> Cost | None:
     return Cost([place for place in places if np.isfinite(place).any()], bounds, penalty, own, shape)
 
 
-def _smooth(f: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """H ⪯ 0 and c of a quadratic f; None for another."""
+def _smooth(f: Any, x: np.ndarray, any_bend: bool) -> tuple[np.ndarray, np.ndarray] | None:
+    """H and c of a quadratic f, H ⪯ 0 unless any is welcome; None for another."""
     n = x.size
     if f is None:
         return np.zeros((n, n)), np.zeros(n)
@@ -242,7 +244,7 @@ def _smooth(f: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     if not isinstance(bend, np.ndarray):
         return None
     H = np.diag(bend.ravel()) if bend.ndim == 1 or bend.shape != (n, n) else bend
-    if np.max(np.linalg.eigvalsh(H)) > ROUNDED * np.max(np.abs(H), initial=0.0):
+    if not any_bend and np.max(np.linalg.eigvalsh(H)) > ROUNDED * np.max(np.abs(H), initial=0.0):
         return None
     return H, np.ravel(f.grad(np.zeros(x.shape)))
 

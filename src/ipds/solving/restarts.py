@@ -4,6 +4,8 @@
                   and moves of single entries (`kicks`), until three starts agree
     best_of       sets of several pieces: from the convex hull, from points drawn and from exchanges (`flips`)
     from_convex   what failed under an equation: from the answer of a convex problem alone
+    at_corner     objectives that are concave between places: the lowest corner (`corners`)
+    by_program    discrete blocks where all else is piecewise linear: branch and bound (`programs`)
 
 What they may take is counted in iterations and points looked at, so that answers do not depend on the machine.
 """
@@ -12,23 +14,17 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._arrays import Array
-from ..errors import AssumptionError, DivergenceError
-from ..functions import Binary, Box
+from ..functions import Binary
 from ..methods.faces.restricted import assembled
 from ..methods.faces.swaps import column_norms
 from ..problem import Block, Problem
-from ..status import Status
-from ..theory.certificate import certify, subgradients
 from ..theory.fixed import is_convex
-from ..theory.objective import objective
-from ..theory.state import State
 from .corners import lowest_corner
 from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
@@ -37,119 +33,27 @@ from .kicks import kicked
 from .minima import discrete
 from .programs import program_of, search_by_program
 from .relaxing import as_l1, convex, convex_start, eased, hull, relaxed, reweighted
-from .remarks import certified
+from .starts import AGREED, STOPPED, Again, Search, certified_at, held_at
 from .stopping import Stopwatch
 from .walks import walked
 
 if TYPE_CHECKING:
     from ..result import Result
 
-STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
-"""Ends that somebody asked for: no further start after them."""
 LONG = 1000
 """Iterations after which a failure is one."""
 LONGER, SHORT = 1, 300
 """Iterations of a further start at most, in units of those of the first, and where that is less."""
 ALL, ENOUGH = 3, 1500
 """The same for all further starts together."""
-TRIALS = 20_000
-"""Points that kicks of entries may look at, in all."""
-AGREEING, AGREED = 3, 1e-6
-"""Starts that end at the lowest value, relative differences up to this, after which no other is tried."""
-ROUNDED = 1e-12
-"""Objectives as near as this, in units of the largest of the first run, differ by rounding alone."""
-BOTTOMLESS = 1e6
-"""How much lower a start that diverges has to come than all that the first one saw, for a problem without a minimum."""
+AGREEING = 3
+"""Starts that end at the lowest value after which no other is tried."""
 REWEIGHTED = 4
 """Convex problems, each with weights from the answer to the last, before a start under an equation."""
 KICKS = 3
 """Rounds of changes of single entries at most."""
 BENT = 100
 """Entries up to which second derivatives give their units."""
-FRUITLESS = (AssumptionError, DivergenceError, ValueError, ArithmeticError)
-"""Errors of a start that leads nowhere."""
-
-Again = Callable[[Problem, "Sequence[Array] | None", float, "int | None"], "Result"]
-"""(problem, x0, seconds used, iterations at most) ↦ the result of one run."""
-
-
-@dataclass
-class Search:
-    """The starts of a problem and what they came to, the first one first."""
-
-    problem: Problem
-    found: list[Result]
-    again: Again
-    clock: Stopwatch
-    most: int | None = None
-    """Iterations of a further start at most."""
-    left: float = math.inf
-    """Iterations of all of them."""
-    trials: int = TRIALS
-    """Points that kicks may still look at."""
-    others: int = 0
-    """Starts that were left before a run."""
-    fell: bool = False
-    """Whether the objective fell without end from one of them."""
-
-    def over(self) -> bool:
-        """Whether no other start is made."""
-        return self.clock.over() or self.left <= 0
-
-    def late(self) -> bool:
-        """Whether kicks end; to be asked once before each point they look at."""
-        self.trials -= 1
-        return self.trials < 0 or self.clock.over()
-
-    def answer_of(self, other: Problem) -> Result | None:
-        """What a convex problem comes to."""
-        try:
-            return self.again(other, None, self.clock.seconds(), None)
-        except FRUITLESS:
-            return None
-
-    def attempt(self, start: Sequence[Array]) -> None:
-        """One run from there."""
-        try:
-            result = self.again(self.problem, start, self.clock.seconds(), self.most)
-        except DivergenceError as error:
-            self.fell = self.fell or self._is_far_below(error.result)
-            return
-        except FRUITLESS:
-            return
-        self.left = 0 if result.status in STOPPED else self.left - result.nit
-        self.fell = self.fell or (not result.success and self._is_far_below(result))
-        self.found.append(result)
-
-    def _is_far_below(self, result: Result | None) -> bool:
-        """Whether a point is feasible, and lower than the first answer by many times all that was seen there."""
-        if result is None or not math.isfinite(result.fun):
-            return False
-        seen = self.found[0].history["objective"]
-        size = float(np.max(np.abs(seen[np.isfinite(seen)]), initial=abs(self.found[0].fun)))
-        far = max(float(np.linalg.norm(x)) for x in result.x)
-        return bool(result.fun < -BOTTOMLESS * (1 + size) and result.certificate.feasibility <= 1e-3 * far)
-
-    def lowest(self) -> list[Result]:
-        """Those that end at the lowest value, the first of them first."""
-        best = min(self.found, key=_rank)
-        seen = self.found[0].history["objective"]
-        size = float(np.max(np.abs(seen[np.isfinite(seen)]), initial=0.0))
-        most = best.fun + AGREED * abs(best.fun) + ROUNDED * size
-        return [r for r in self.found if r.success == best.success and r.fun <= most]
-
-    def answer(self) -> Result:
-        """The first of the lowest, with what all took."""
-        best = self.lowest()[0]
-        best.starts, best.seconds = len(self.found) + self.others, self.clock.seconds()
-        if self.fell:
-            best.update(success=False, status=Status.DIVERGED)
-            best.message = f"{Status.DIVERGED.value}; from another start the objective falls without end"
-        return best
-
-
-def _rank(result: Result) -> tuple[bool, bool, float]:
-    return result.status is Status.DIVERGED, not result.success, result.fun
 
 
 def from_convex(problem: Problem, first: Result, again: Again) -> Result:
@@ -181,15 +85,15 @@ def at_corner(
         return first, False
     most = corner.value + AGREED * abs(corner.value)
     if first.success and first.fun <= most:
-        return first, not corner.is_usual
+        return first, corner.is_sure
     state = None if corner.z is None else assembled(problem, first.nit, corner.x, corner.slopes, corner.z)
-    held = None if state is None else _certified(search, copy.copy(first), state, tol)
+    held = None if state is None else certified_at(search, copy.copy(first), state, tol)
     if held is None:
         search.attempt(corner.x)
     else:
         search.found.append(held)
     best = search.answer()
-    return best, best.success and best.fun <= most and not corner.is_usual
+    return best, best.success and best.fun <= most and corner.is_sure
 
 
 def lowest_of(
@@ -271,7 +175,7 @@ def by_program(problem: Problem, again: Again, tol: float, limit: float | None) 
         return None
     search = Search(problem, [], again, Stopwatch(0.0, limit))
     found, proved = search_by_program(
-        program, [], math.inf, lambda x: _held(search, x, tol), search.clock.over
+        program, [], math.inf, lambda x: held_at(search, x, tol), search.clock.over
     )
     if not proved:
         return None
@@ -296,7 +200,7 @@ def best_of(
     found, late = search.found, search.clock.over
 
     def attempt(point: Sequence[Array]) -> None:
-        held = _held(search, point, tol)
+        held = held_at(search, point, tol)
         if held is None:
             search.attempt(point)
         else:
@@ -316,7 +220,7 @@ def best_of(
         if program is not None and program.has_inequalities:
             best = lowest.fun if lowest.success else math.inf
             held, proved = search_by_program(
-                program, [answer, lowest], best, lambda x: _held(search, x, tol), late
+                program, [answer, lowest], best, lambda x: held_at(search, x, tol), late
             )
             found += held
             if proved:
@@ -327,7 +231,7 @@ def best_of(
         def solved_at(y: list[Array]) -> Result | None:
             for i, yi in zip(fixed_at, y, strict=True):
                 others[i] = yi
-            return _held(search, others, tol)
+            return held_at(search, others, tol)
 
         if lowest.success:
             found += search_by_cuts(problem, fixed_at, [answer, lowest], solved_at, late)
@@ -363,42 +267,3 @@ def _centred(block: Block, v: Array) -> Array:
     """v around the middle of two values, so that either is as likely."""
     h = block.h
     return 0.5 * (h.lo + h.hi) + (h.hi - h.lo) * v if isinstance(h, Binary) else v
-
-
-def _held(search: Search, x: Sequence[Array], tol: float) -> Result | None:
-    """The other blocks solved for, while the discrete ones stay where they are: steps of all blocks may lead away.
-
-    None where that is not certified, or nothing is discrete. Every s is normal to a discrete set, so what is critical
-    in the others is critical altogether.
-    """
-    problem, fixed_at = search.problem, discrete(search.problem)
-    if not fixed_at or not all(type(xi) is np.ndarray for xi in x):
-        return None
-    pairs = list(zip(problem.blocks, problem.operators, strict=True))
-    fixed = [problem.blocks[i].h.prox(xi, 1.0) if i in fixed_at else xi for i, xi in enumerate(x)]
-    blocks = [
-        Block(f=b.f, h=Box(fixed[i], fixed[i]) if i in fixed_at else b.h, A=A, shape=b.shape)
-        for i, (b, A) in enumerate(pairs)
-    ]
-    part = Problem(blocks, problem.b)
-    result = search.again(part, fixed, search.clock.seconds(), None)
-    if not (result.success and isinstance(result.state, State)):
-        return None
-    slopes = list(subgradients(part, result.state))
-    for i in fixed_at:
-        (block, A), xi = pairs[i], result.x[i]
-        slopes[i] = -A.adjoint(result.z) - (0.0 if block.f is None else block.f.grad(xi))
-    state = assembled(problem, result.nit, result.x, tuple(slopes), result.z)
-    result.method = f"{result.method}, discrete blocks by exchanges"
-    return None if state is None else _certified(search, result, state, tol)
-
-
-def _certified(search: Search, result: Result, state: State, tol: float) -> Result | None:
-    """The result at another state of the problem; None where that is not certified."""
-    problem, certificate = search.problem, certify(search.problem, state)
-    if not certificate.relative <= tol:
-        return None
-    result.update(state=state, certificate=certificate, fun=float(objective(problem, state)))
-    result.update(x=state.q, z=state.z, success=True, status=Status.CONVERGED)
-    result.message = "; ".join([result.status.value, *certified(problem, result.x, result.fun, result.nit)])
-    return problem.answer(result)
