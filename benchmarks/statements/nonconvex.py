@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
+import scipy.optimize
 
 from ipds import Block, Problem
 from ipds.functions import (
@@ -14,12 +16,19 @@ from ipds.functions import (
     MCP,
     SCAD,
     Binary,
+    Box,
+    CappedL1,
     Cardinality,
     LeastSquares,
+    LHalf,
+    Linear,
+    LogSum,
+    NonNegative,
     PCAVariance,
     Quadratic,
     Rank,
     Stiefel,
+    Sum,
 )
 from ipds.operators import Sampling
 
@@ -149,6 +158,152 @@ def binary_oracle(d: Data) -> tuple[float, float]:
     return timed(best)
 
 
+def equation(seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    return Data(A=rng.standard_normal((4, 9)), b=rng.standard_normal(4))
+
+
+def basic_solutions(h: Any) -> Any:
+    """All of them: a concave penalty under an equation is least at one."""
+
+    def value(d: Data) -> tuple[float, float]:
+        def best() -> float:
+            found, point = math.inf, np.zeros(9)
+            for support in map(list, itertools.combinations(range(9), 4)):
+                x = point.copy()
+                x[support] = np.linalg.solve(d.A[:, support], d.b)
+                found = min(found, float(h(x)))
+            return found
+
+        return timed(best)
+
+    return value
+
+
+def under_equation(h: Any) -> Statement:
+    return Statement(
+        f"{type(h).__name__} under an equation",
+        equation,
+        lambda d: Problem([Block(h=h, A=d.A, shape=9)], b=d.b),
+        basic_solutions(h),
+        lambda d, x: float(h(x[0])),
+        lambda d, x: off(d.A @ x[0] - d.b, d.b),
+        convex=False,
+    )
+
+
+def spikes(seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((20, 10))
+    x = np.abs(sparse_vector(rng, 10, 4))
+    return Data(G=G, y=G @ x + 0.5 * rng.standard_normal(20))
+
+
+def counted_nonnegative(d: Data) -> Problem:
+    return Problem([Block(f=LeastSquares(d.G, d.y), h=Sum(L0(2.0), NonNegative()), shape=10)])
+
+
+def counted_nonnegative_oracle(d: Data) -> tuple[float, float]:
+    """Nonnegative least squares on all 1,024 supports."""
+
+    def best() -> float:
+        supports = (list(s) for k in range(11) for s in itertools.combinations(range(10), k))
+        return min(
+            0.5 * (scipy.optimize.nnls(d.G[:, s], d.y)[1] if s else float(np.linalg.norm(d.y))) ** 2
+            + 2.0 * len(s)
+            for s in supports
+        )
+
+    return timed(best)
+
+
+def lines(seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    G = np.c_[np.ones(25), rng.uniform(-1, 1, 25)]
+    y = G @ [1.0, 2.0] + 0.1 * rng.standard_normal(25)
+    others = rng.choice(25, 9, replace=False)
+    y[others] = 3 - 3 * G[others, 1] + rng.standard_normal(9)
+    return Data(G=G, y=y)
+
+
+def capped_residuals(d: Data) -> Problem:
+    return Problem([Block(A=d.G, shape=2), Block(h=CappedL1(1.0, 0.5), A=-1.0, shape=25)], b=d.y)
+
+
+def capped_value(d: Data, x: Any) -> float:
+    return float(np.minimum(np.abs(d.G @ x[0] - d.y), 0.5).sum())
+
+
+def capped_oracle(d: Data) -> tuple[float, float]:
+    """All lines through two points."""
+
+    def best() -> float:
+        pairs = map(list, itertools.combinations(range(25), 2))
+        return min(capped_value(d, [np.linalg.solve(d.G[s], d.y[s])]) for s in pairs)
+
+    return timed(best)
+
+
+def goods(seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    weight = rng.uniform(1, 10, (2, 20))
+    return Data(weight=weight, value=rng.uniform(1, 10, 20), room=0.4 * weight.sum(axis=1))
+
+
+def knapsack(d: Data) -> Problem:
+    things = Block(f=Linear(-d.value), h=Binary(), A=d.weight, shape=20)
+    return Problem([things, Block(h=Box(-math.inf, d.room), A=-1.0, shape=2)])
+
+
+def knapsack_oracle(d: Data) -> tuple[float, float]:
+    rows, bounds = scipy.optimize.LinearConstraint(d.weight, -np.inf, d.room), scipy.optimize.Bounds(0, 1)
+    return timed(lambda: scipy.optimize.milp(-d.value, constraints=rows, integrality=1, bounds=bounds).fun)
+
+
+def switched(seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    on, each, lo, hi = (
+        rng.uniform(10, 30, 9),
+        rng.uniform(1, 3, 9),
+        rng.uniform(1, 3, 9),
+        rng.uniform(6, 10, 9),
+    )
+    return Data(on=on, each=each, lo=lo, hi=hi, demand=rng.uniform(0.3, 0.8) * hi.sum())
+
+
+def commitment(d: Data) -> Problem:
+    """p of machines that are on, y = 1: p - hi·y ≤ 0, p - lo·y ≥ 0, Σ p = demand."""
+    eye, ones = np.eye(9), np.ones((1, 9))
+    p = Block(f=Linear(d.each), A=np.vstack([eye, eye, ones]), shape=9)
+    y = Block(f=Linear(d.on), h=Binary(), A=-np.vstack([np.diag(d.hi), np.diag(d.lo), 0 * ones]), shape=9)
+    ends = [(np.full(9, -np.inf), np.zeros(9)), (np.zeros(9), np.full(9, np.inf)), ([d.demand], [d.demand])]
+    room = Box(*(np.concatenate([np.asarray(pair[k], float) for pair in ends]) for k in (0, 1)))
+    return Problem([p, y, Block(h=room, A=-1.0, shape=19)])
+
+
+def commitment_oracle(d: Data) -> tuple[float, float]:
+    eye = np.eye(9)
+    rows = np.block([[eye, -np.diag(d.hi)], [-eye, np.diag(d.lo)], [np.ones((1, 9)), np.zeros((1, 9))]])
+    ends = np.r_[np.full(18, -np.inf), d.demand], np.r_[np.zeros(18), d.demand]
+    return timed(
+        lambda: (
+            scipy.optimize.milp(
+                np.r_[d.each, d.on],
+                constraints=scipy.optimize.LinearConstraint(rows, *ends),
+                integrality=np.r_[np.zeros(9), np.ones(9)],
+                bounds=scipy.optimize.Bounds(0, np.r_[np.full(9, np.inf), np.ones(9)]),
+            ).fun
+        )
+    )
+
+
+def switched_off(d: Data, x: Any) -> float:
+    """How far the demand is missed, bounds are passed and switches are neither on nor off."""
+    passed = max(np.max(x[0] - d.hi * x[1]), np.max(d.lo * x[1] - x[0]), 0.0)
+    between = np.max(np.minimum(np.abs(x[1]), np.abs(x[1] - 1)))
+    return float(max(abs(x[0].sum() / d.demand - 1), passed / 10, between))
+
+
 def statements() -> list[Statement]:
     penalties = {"L0": L0(1.0), "MCP": MCP(5.0, 3.0), "SCAD": SCAD(5.0, 3.7)}
     by_penalty = [
@@ -200,6 +355,35 @@ def statements() -> list[Statement]:
             convex=False,
         ),
         Statement("signs", signs, binary, binary_oracle, fit_value(0), convex=False),
+        *map(under_equation, (LogSum(1.0, 0.3), LHalf(1.0))),
+        Statement(
+            "L0, nonnegative",
+            spikes,
+            counted_nonnegative,
+            counted_nonnegative_oracle,
+            lambda d, x: float(0.5 * np.sum((d.G @ x[0] - d.y) ** 2) + 2.0 * np.count_nonzero(x[0])),
+            lambda d, x: max(0.0, -float(np.min(x[0]))),
+            convex=False,
+        ),
+        Statement("capped residuals", lines, capped_residuals, capped_oracle, capped_value, convex=False),
+        Statement(
+            "knapsack, two rows",
+            goods,
+            knapsack,
+            knapsack_oracle,
+            lambda d, x: -float(d.value @ x[0]),
+            lambda d, x: max(0.0, float(np.max(d.weight @ x[0] / d.room)) - 1),
+            convex=False,
+        ),
+        Statement(
+            "machines switched on",
+            switched,
+            commitment,
+            commitment_oracle,
+            lambda d, x: float(d.each @ x[0] + d.on @ x[1]),
+            switched_off,
+            convex=False,
+        ),
     ]
 
 

@@ -105,6 +105,9 @@ OTHERS: list[Case] = [
     ([SumSquares(np.array([0.0, 1.0, 2.0, 3.0]), 0.4), L1(0.5)], (4,)),
     ([SumSquares(0.3), SumSquares(0.7, 1.0)], (4,)),
     ([SumSquares(0.7), TrimmedSquares(1)], (4,)),
+    ([L0(0.5), Box(-1.0, 2.0)], (4,)),
+    ([L0(np.array([0.1, 3.0, 0.5, 0.5])), NonNegative()], (4,)),
+    ([L0(0.5), Box(np.array([0.0, -1.0, 0.3, -2.0]), np.array([1.0, 0.0, 2.0, -0.5]))], (4,)),
 ]
 EVERY = [*SPARSE, *OTHERS]
 every = pytest.mark.parametrize(("parts", "shape"), EVERY, ids=str)

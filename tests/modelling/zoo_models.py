@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from zoo_models_cones import CONES
 from zoo_models_ordinary import (
+    FURTHER,
     determinant,
     fit,
     least_jerk,
@@ -388,6 +389,7 @@ MODELS = {
     "completion of rank 3": rank_completion,
     "sparse PCA": sparse_pca,
     "signs": signs,
+    **FURTHER,
 }
 """By the beginning of the statement's name."""
 

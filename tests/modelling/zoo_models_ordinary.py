@@ -1,4 +1,4 @@
-"""The statements of benchmarks/statements/ordinary.py as models, and what all models of the zoo share."""
+"""Statements of benchmarks/statements/ordinary.py and some of nonconvex.py as models, and what all models share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from benchmarks.statements.ordinary import Absolute
 
 from ipds import Variable, minimize
-from ipds.functions import Linf, SecondOrderCone, Simplex, smooth
+from ipds.functions import L0, Binary, CappedL1, LHalf, Linf, LogSum, SecondOrderCone, Simplex, smooth
 from ipds.modelling import concatenate, log_det, norm1, sum_squares, term
 
 
@@ -58,3 +58,44 @@ def own_penalty(d):
 def raw_inverse(d):
     K = Variable((4, 4), name="K")
     return minimize((d.S * K).sum() - log_det(K) + norm1(d.W * K)), K
+
+
+def log_sum_equation(d):
+    x = Variable(9, name="x")
+    return minimize(LogSum(1.0, 0.3)(x), [d.A @ x == d.b]), x
+
+
+def half_equation(d):
+    x = Variable(9, name="x")
+    return minimize(LHalf(1.0)(x), [d.A @ x == d.b]), x
+
+
+def counted_nonnegative(d):
+    x = vector(d)
+    return minimize(fit(d, x) + L0(2.0)(x), [x >= 0]), x
+
+
+def capped(d):
+    x = vector(d)
+    return minimize(CappedL1(1.0, 0.5)(d.G @ x - d.y)), x
+
+
+def knapsack(d):
+    x = Variable(20, name="x")
+    return minimize(-d.value @ x + Binary()(x), [d.weight @ x <= d.room]), x
+
+
+def commitment(d):
+    p, y = Variable(9, name="p"), Variable(9, name="y")
+    rows = [p - d.hi * y <= 0, p - d.lo * y >= 0, p.sum() == d.demand]
+    return minimize(d.each @ p + d.on @ y + Binary()(y), rows), p, y
+
+
+FURTHER = {
+    "LogSum under an equation": log_sum_equation,
+    "LHalf under an equation": half_equation,
+    "L0, nonnegative": counted_nonnegative,
+    "capped residuals": capped,
+    "knapsack, two rows": knapsack,
+    "machines switched on": commitment,
+}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import ipds.solving.solve as solving
 from ipds import Block, DivergenceError, Problem, Status, Variable, minimize, solve
@@ -27,6 +29,7 @@ from ipds.functions import (
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS
+from ipds.methods.faces.restricted import Restricted
 from ipds.modelling import quad_form, sum_squares, term
 from ipds.solving.flips import exchanged
 from ipds.solving.minima import starts_for
@@ -340,3 +343,50 @@ def test_kicks_end_after_so_many_points():
     assert not search.over()
     search.left = 0
     assert search.over()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_between_bounds_are_exchanged_on_their_faces(seed):
+    rng = np.random.default_rng([3, seed])
+    G, x = rng.standard_normal((20, 8)) + 0.5, Variable(8)
+    y = G @ np.where(np.arange(8) < 3, 1.5, 0.0) + 0.5 * rng.standard_normal(20)
+    result = solve(minimize(0.5 * sum_squares(G @ x - y) + L0(1.5)(x), [x >= 0, x <= 1.2]), seed=0)
+    supports = (list(s) for k in range(9) for s in itertools.combinations(range(8), k))
+    best = min(
+        1.5 * len(s)
+        + (scipy.optimize.lsq_linear(G[:, s], y, (0, 1.2), tol=1e-12).cost if s else 0.5 * float(y @ y))
+        for s in supports
+    )
+    assert result.success
+    assert result.fun <= best * (1 + 1e-6)
+    assert "finished on its face" in result.method
+
+
+def test_a_feasible_point_that_is_clearly_lower_comes_before_a_certified_one():
+    problem = Problem([Block(f=LeastSquares(np.eye(2), np.ones(2)), h=Cardinality(1), shape=2)])
+    poor, lower, outside = (solve(problem, seed=0) for _ in range(3))
+    lower.update(success=False, status=Status.MAX_ITER, fun=0.9 * poor.fun)
+    outside.update(success=False, status=Status.MAX_ITER, fun=0.1 * poor.fun)
+    outside.certificate = dataclasses.replace(poor.certificate, rows=1e-3)
+    search = Search(problem, [poor, lower, outside], lambda *_: poor, Stopwatch())
+    assert search.lowest() == [lower]
+    lower.fun = 0.999 * poor.fun
+    assert search.lowest() == [poor]
+
+
+def test_a_support_is_solved_for_once(monkeypatch):
+    asked = []
+    original = Restricted._solved
+    monkeypatch.setattr(
+        Restricted,
+        "_solved",
+        lambda own, x, z: (
+            asked.append(b"".join(f.label.tobytes() for f in own.faces.values())) or original(own, x, z)
+        ),
+    )
+    rng = np.random.default_rng(0)
+    G, x = rng.standard_normal((25, 10)), Variable(10)
+    problem = minimize(0.5 * sum_squares(G @ x - G[:, 0]) + Cardinality(3)(x), [x.sum() == 1])
+    assert solve(problem, seed=0).success
+    assert len(asked) > 10
+    assert len(set(asked)) == len(asked)

@@ -109,11 +109,11 @@ class Search:
         """
         best = min(self.found, key=_rank)
         lower = [r for r in self.found if _is_feasible(r) and r.fun < best.fun - CLEARLY * abs(best.fun)]
-        best = min(lower, key=lambda r: r.fun, default=best)
+        best, among = min(lower, key=lambda r: r.fun, default=best), lower or self.found
         seen = self.found[0].history["objective"]
         size = float(np.max(np.abs(seen[np.isfinite(seen)]), initial=0.0))
         most = best.fun + AGREED * abs(best.fun) + ROUNDED * size
-        return [r for r in self.found if r.success == best.success and r.fun <= most]
+        return [r for r in among if r.success == best.success and r.fun <= most]
 
     def answer(self) -> Result:
         """The first of the lowest, with what all took."""
