@@ -30,7 +30,7 @@ ENTRIES, PAIRED = 100, 30
 """Entries of a block up to which each is moved, and pairs of them are, unless one gradient tells of all."""
 LENGTHS = 2.0, 1.0, 0.5, 0.25
 """By how much, in units of the largest entry."""
-SHAKEN, SWEEPS, WIDTHS = 60, 6, 60
+SHAKEN, SWEEPS, WIDTHS = 20, 6, 60
 """Entries up to which all are moved and held in turn, moves of others then, in units of the entries, and widths at
 which the next points of a set are looked for."""
 TOGETHER, SEVERAL = 4, 0.3
