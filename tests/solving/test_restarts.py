@@ -380,8 +380,8 @@ def test_a_support_is_solved_for_once(monkeypatch):
     monkeypatch.setattr(
         Restricted,
         "_solved",
-        lambda own, x, z: (
-            asked.append(b"".join(f.label.tobytes() for f in own.faces.values())) or original(own, x, z)
+        lambda own, x, z, far: (
+            asked.append(b"".join(f.label.tobytes() for f in own.faces.values())) or original(own, x, z, far)
         ),
     )
     rng = np.random.default_rng(0)

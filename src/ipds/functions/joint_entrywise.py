@@ -203,7 +203,7 @@ class CountedIn(Nonsmooth):
 
 @pair(L0, (Box, NonNegative))
 def _counted(count: Any, box: Any) -> Nonsmooth | None:
-    return CountedIn(count, box) if _holds_zero(box) else None
+    return CountedIn(count, box) if holds_zero(box) else None
 
 
 @pair((Cardinality, RowCardinality), CountedIn)

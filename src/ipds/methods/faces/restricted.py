@@ -58,6 +58,8 @@ class Deviations(NamedTuple):
     place: np.ndarray
 
 
+REMEMBERED = 20_000
+"""Rows of the equation up to which solutions are kept."""
 _known: WeakKeyDictionary[Problem, dict[bytes, State | None]] = WeakKeyDictionary()
 """Solutions on faces, by the supports of the blocks."""
 
@@ -101,15 +103,16 @@ class Restricted:
         others = [block for i, block in enumerate(self.whole.blocks) if i not in self.faces]
         fs = [block.f for block in self.whole.blocks if block.f is not None]
         supports = all(isinstance(face, Support) for face in self.faces.values())
-        if not (supports and all(f.is_convex for f in fs) and all(block.h.is_convex for block in others)):
-            return self._solved(x, z)
+        convex = all(f.is_convex for f in fs) and all(block.h.is_convex for block in others)
+        if not (supports and convex and math.prod(self.whole.shape) <= REMEMBERED):
+            return self._solved(x, z, far)
         known = _known.setdefault(self.whole, {})
         key = b"".join(face.label.tobytes() for face in self.faces.values())
         if key not in known:
-            known[key] = self._solved(x, z)
+            known[key] = self._solved(x, z, far)
         return known[key]
 
-    def _solved(self, x: tuple[Any, ...], z: Any) -> State | None:
+    def _solved(self, x: tuple[Any, ...], z: Any, far: bool) -> State | None:
         y = self.start(x)
         return self.exactly(y, far) or self._smoothly(y) or within_bounds(self, y) or self._by_newton(y, z)
 
