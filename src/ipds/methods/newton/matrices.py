@@ -15,6 +15,8 @@ from .smooth import written_out
 
 FULL = 0.1
 """Density from which sparse rows are treated as dense ones."""
+FIRST = 16
+"""Columns of a dense matrix that tell of most rows that they have more than one entry."""
 
 
 def beside(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
@@ -58,6 +60,11 @@ def picked(M: Any, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
         M.eliminate_zeros()
         single = np.flatnonzero(np.diff(M.indptr) == 1)
         column[single], coefficient[single] = M.indices[M.indptr[single]], M.data[M.indptr[single]]
+    elif isinstance(M, np.ndarray):
+        may_be = np.flatnonzero(np.count_nonzero(M[:, :FIRST], axis=1) <= 1)
+        single = may_be[np.count_nonzero(M[may_be], axis=1) == 1]
+        column[single] = np.argmax(M[single] != 0, axis=1)
+        coefficient[single] = M[single, column[single]]
     for place, own in blocks:
         if own is not None:
             column[own] = np.arange(place.start, place.stop)
