@@ -169,6 +169,22 @@ def test_a_start_is_measured_where_it_is_the_answer_and_not_before():
     assert caught.value.result.certificate.feasibility == 0.0
 
 
+def test_the_first_error_is_told_where_the_start_cannot_be_measured_after_it():
+    class Failing(L1):
+        def __call__(self, x):
+            raise RuntimeError("second")
+
+        def prox(self, v, step):
+            if step == 1.0:  # of the start
+                return super().prox(v, step)
+            raise RuntimeError("first")
+
+    problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(h=Failing(1.0), shape=3)], b=1.0)
+    with pytest.raises(RuntimeError, match="first") as caught:
+        solve(problem, method=SOUND)
+    assert caught.value.result.fun == math.inf
+
+
 @pytest.mark.parametrize("method", ["auto", SOUND])
 def test_the_callback_may_stop_the_solve(method):
     def stop(now):

@@ -67,10 +67,11 @@ def named(name: str) -> Method:
     return _NAMES[asked]()
 
 
-def candidates(problem: Problem, presolved: Problem | None = None) -> list[Method]:
+def candidates(problem: Problem, presolved: Problem | None = None, shares: bool = True) -> list[Method]:
     """What `method="auto"` tries, in this order: the fastest method that can treat the problem, then safer ones.
 
-    `presolved` is what methods that allow it are given, by default the problem itself.
+    `presolved` is what methods that allow it are given, by default the problem itself. `shares`: a run may use what
+    earlier ones have found; not where it is saved, as one that is resumed has none before it.
     """
     given = problem if presolved is None else presolved
     last = eliminable(given)
@@ -81,7 +82,7 @@ def candidates(problem: Problem, presolved: Problem | None = None) -> list[Metho
         tried = [*tried, NewtonALM(), *tried]  # where f turns out not to be convex, first-order steps go on
     elif last is not None and has_flat_faces(given, last):
         first: Method = AcceleratedIPDS()
-        tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first, known={})]
+        tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first, {} if shares else None)]
         tried = tried if last == len(given.blocks) - 1 else [Reordered(tried[0], last)]
     elif last is not None and has_stretches(given, last):
         tried = [OnStretches(AcceleratedIPDS())]

@@ -181,7 +181,9 @@ def result_of(
     """What a run has found, in the precision of its start (`dtype`) where presolve has changed it."""
     from ..result import Result
 
-    point, status = run.answer(done.stated), run.status or Status.FAILED
+    with looking(at_most(GRACE)):
+        run.measure_start(done.stated)
+    point, status = run.answer(), run.status or Status.FAILED
     remarks = [] if run.proof is None else [str(run.proof)]
     if status is Status.CONVERGED:
         remarks = certified(done.stated, point.x, point.fun, point.t)

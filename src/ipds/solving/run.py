@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -92,7 +93,7 @@ class Run:
 
     @classmethod
     def begin(cls, problem: Problem, x0: tuple[Array, ...], z0: Array, may_smooth: bool) -> Run:
-        """The run at t = 0; the start is measured where it turns out to be the answer (`answer`)."""
+        """The run at t = 0; the start is measured where it turns out to be the answer (`measure_start`)."""
         check = Check(0, unmeasured(len(x0)), math.inf)
         best = Point(0, x0, z0, check.certificate, check.fun)
         return cls(may_smooth and problem.restorable is not None, check, best)
@@ -155,12 +156,20 @@ class Run:
         """End at the last check, whose State this is."""
         self.end, self.state = Point.of(state, self.last), state
 
-    def answer(self, problem: Problem) -> Point:
+    def measure_start(self, problem: Problem) -> None:
+        """Measure the start where it is the answer; what cannot be measured any more stays as it is."""
+        if self.end is None and self.best.t == 0:
+            with suppress(
+                Exception
+            ):  # of the caller's functions or the cluster, which may have ended the run
+                self.best = self.best.measured(problem)
+
+    def answer(self) -> Point:
         """The point to report: that of the last check, or the best one before an end between two checks.
 
         Where the run was stopped while smoothed on purpose: the best feasible objective seen.
         """
         if self.end is None:
-            return self.best if self.best.t > 0 else self.best.measured(problem)
+            return self.best
         smoothed = self.last.transient and self.status is not Status.CONVERGED
         return self.best if smoothed and self.smooths and self.best.t > 0 else self.end

@@ -132,7 +132,7 @@ def solve(
             nonlocal methods
             if chosen is not None:
                 return run_method(done, start, chosen, options, log, begun)
-            choices = methods or candidates(problem, done.problem)
+            choices = methods or candidates(problem, done.problem, settings is None)
             result, rest = _first_answer(done, start, choices, options, log, begun)
             methods = methods or rest
             return result

@@ -59,6 +59,7 @@ RISE = 1e-9
 """Relative rise of the objective that counts as none."""
 
 Known = dict[tuple[bytes, ...], State]
+Solved = dict[bytes, State | None]
 """Labels of faces, and the solutions that were found from there."""
 
 
@@ -96,6 +97,8 @@ class Setup:
     """The blocks whose faces are looked at; none where the problem is not of the form that can be solved there."""
     pursues: bool
     """Whether the first of them is the support that a pursuit begins with."""
+    solved: Solved | None
+    """Solutions on single faces, of this run and of earlier ones; None where each attempt begins anew."""
 
     @cached_property
     def norms(self) -> dict[int, np.ndarray]:
@@ -111,14 +114,15 @@ class OnFaces(Method):
     Parameters
     ----------
     first : the method that finds it.
-    known : what earlier runs on the same problem have found, by the labels of the faces; a run adds to it. None where
-        a run shall not depend on earlier ones.
+    known : what earlier runs on the same problem have found, by the labels of the faces; a run adds to it, and what is
+        solved on single faces is shared as well. None where a run shall not depend on earlier ones.
     """
 
     announces = True
 
     def __init__(self, first: Method, known: Known | None = None):
         self.first, self.known = first, known
+        self.solved: Solved | None = None if known is None else {}
         self.presolves = first.presolves
         self.name = f"{first.name}, finished on its face"
 
@@ -133,7 +137,7 @@ class OnFaces(Method):
         room = tuple(np.zeros(x.shape) for x in x0) if at else ()
         z = np.zeros(z0.shape) if at else np.zeros(0)
         own = Carry(carry.t, carry, labels, 0, PATIENCE, 0, room, math.inf, room, z)
-        return Setup(problem, setup, at, may_pursue(problem, at)), own
+        return Setup(problem, setup, at, may_pursue(problem, at), self.solved), own
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One step of the first method, and where the faces have settled the solution there."""
@@ -280,7 +284,7 @@ def _lower_from(
     """What is found from the faces of x, where x is lower than what has settled, and that is lower too."""
     found = {i: setup.problem.blocks[i].h.face(x[i]) for i in setup.at}
     faces = {i: face for i, face in found.items() if isinstance(face, Coordinates)}
-    restricted = Restricted(setup.problem, faces)
+    restricted = settled[0].on(faces)
     if len(faces) < len(found) or not restricted.value(restricted.start(x)) < _reached(settled):
         return settled
     solved = restricted.solve(x, settled[1].z, far=not restricted.is_vertex(x))
@@ -297,7 +301,7 @@ def finish(
     problem = setup.problem
     settled = settle(problem, state, faces) if applies(problem, faces) else None
     if settled is None and all(block.f is None or block.f.is_convex for block in problem.blocks):
-        restricted = Restricted(problem, faces)
+        restricted = Restricted(problem, faces, {} if setup.solved is None else setup.solved)
         start = state.q if known is None or not _is_on(faces, known) else known
         found = restricted.solve(start, state.z, far=not restricted.is_vertex(start))
         settled = None if found is None else improve(restricted, found, setup.norms)

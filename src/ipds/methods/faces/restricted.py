@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy
@@ -60,8 +59,6 @@ class Deviations(NamedTuple):
 
 REMEMBERED = 20_000
 """Rows of the equation up to which solutions are kept."""
-_known: WeakKeyDictionary[Problem, dict[bytes, State | None]] = WeakKeyDictionary()
-"""Solutions on faces, by the supports of the blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +67,12 @@ class Restricted:
 
     whole: Problem
     faces: Mapping[int, Coordinates]
+    solved: dict[bytes, State | None] = field(default_factory=dict)
+    """What `solve` has come to on these faces and on those next to them, by the supports of the blocks."""
+
+    def on(self, faces: Mapping[int, Coordinates]) -> Restricted:
+        """The problem on other faces, which shares what is solved."""
+        return Restricted(self.whole, faces, self.solved)
 
     @cached_property
     def problem(self) -> Problem:
@@ -105,14 +108,13 @@ class Restricted:
         supports = all(isinstance(face, Support) for face in self.faces.values())
         convex = all(f.is_convex for f in fs) and all(block.h.is_convex for block in others)
         if not (supports and convex and math.prod(self.whole.shape) <= REMEMBERED):
-            return self._solved(x, z, far)
-        known = _known.setdefault(self.whole, {})
+            return self._anew(x, z, far)
         key = b"".join(face.label.tobytes() for face in self.faces.values())
-        if key not in known:
-            known[key] = self._solved(x, z, far)
-        return known[key]
+        if key not in self.solved:
+            self.solved[key] = self._anew(x, z, far)
+        return self.solved[key]
 
-    def _solved(self, x: tuple[Any, ...], z: Any, far: bool) -> State | None:
+    def _anew(self, x: tuple[Any, ...], z: Any, far: bool) -> State | None:
         y = self.start(x)
         return self.exactly(y, far) or self._smoothly(y) or within_bounds(self, y) or self._by_newton(y, z)
 

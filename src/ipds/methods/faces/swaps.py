@@ -49,7 +49,7 @@ def improve(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) 
     known, (i, face) = exchanges(restricted), next(iter(restricted.faces.items()))
     label = None if known is None else known.settled(face.label)
     if label is not None and isinstance(face, Support):
-        other = Restricted(restricted.whole, {i: face.having(np.flatnonzero(label), np.flatnonzero(~label))})
+        other = restricted.on({i: face.having(np.flatnonzero(label), np.flatnonzero(~label))})
         solved = other.solve(_placed(restricted, found), found.z) if np.any(label != face.label) else None
         if solved is None or not other.reached(solved) < restricted.reached(found):
             return restricted, found
@@ -89,7 +89,7 @@ def shaken(restricted: Restricted, found: State, norms: dict[int, np.ndarray]) -
         if not joining:
             break
         leaving = leaving[: len(joining)]
-        other = Restricted(restricted.whole, {i: face.having(joining, leaving)})
+        other = restricted.on({i: face.having(joining, leaving)})
         solved = other.solve(_placed(*best), found.z)
         if solved is None:
             continue
@@ -126,7 +126,7 @@ def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State]
 
     A second face to look around, where one block has a face with exchanges among all its entries; else None.
     """
-    whole, (i, face) = restricted.whole, next(iter(restricted.faces.items()))
+    i, face = next(iter(restricted.faces.items()))
     if len(restricted.faces) > 1 or not isinstance(face, Support) or face.exchange is None or face.price:
         return None
     if face.x.size > SMALL or np.ptp(face.exchange) or face.group is not None:
@@ -135,10 +135,7 @@ def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State]
     while True:
         raise_if_late()
         support = left.reshape(face.x.shape)
-        own = Restricted(
-            whole,
-            {i: Support(np.zeros_like(face.x), support, face.exchange, face.h, face.cost)},
-        )
+        own = restricted.on({i: Support(np.zeros_like(face.x), support, face.exchange, face.h, face.cost)})
         solved = own.solve(x, z)
         if solved is None:
             return None
@@ -211,7 +208,7 @@ def _fewer(restricted: Restricted, found: State, i: int) -> Iterator[tuple[Restr
     for leaving in (*some[:-1], *(order[k : k + 1] for k in range(min(RIVALS, len(order))))):
         raise_if_late()
         if len(leaving) < len(order):
-            fewer = Restricted(restricted.whole, {**restricted.faces, i: face.having(leaving=leaving)})
+            fewer = restricted.on({**restricted.faces, i: face.having(leaving=leaving)})
             solved = fewer.solve(x, found.z)
             if solved is not None:
                 yield fewer, solved
@@ -232,7 +229,7 @@ def _replaced(
     order = free[np.argsort([_size(face, x[i], k) for k in free], kind="stable")]
     for k in order[:LEAVERS]:
         raise_if_late()
-        fewer = Restricted(restricted.whole, {**restricted.faces, i: face.having(leaving=[k])})
+        fewer = restricted.on({**restricted.faces, i: face.having(leaving=[k])})
         solved = fewer.solve(x, found.z)
         if solved is None:
             continue
@@ -244,7 +241,7 @@ def _replaced(
         for j in np.argsort(-outside)[:JOINERS]:
             if outside[j] > 0:
                 other = face.having([int(j)], [int(k)])
-                own = Restricted(restricted.whole, {**restricted.faces, i: other})
+                own = restricted.on({**restricted.faces, i: other})
                 swapped = own.solve(_placed(fewer, solved), solved.z)
                 if swapped is not None:
                     yield own, swapped
@@ -259,7 +256,7 @@ def _swapped(
     """
     face = restricted.faces[i]
     assert isinstance(face, Support)
-    wider = Restricted(restricted.whole, {**restricted.faces, i: face.having([j])})
+    wider = restricted.on({**restricted.faces, i: face.having([j])})
     if not face.price and _is_hopeless(wider, _placed(restricted, found), value, i, rivals):
         return
     joined = wider.solve(_placed(restricted, found), found.z)
@@ -272,7 +269,7 @@ def _swapped(
         return
     for k in _leaving(wider, whole_x, i, rivals, FAR * (value - lowest) + lowest):
         raise_if_late()
-        narrower = Restricted(restricted.whole, {**restricted.faces, i: face.having([j], [k])})
+        narrower = restricted.on({**restricted.faces, i: face.having([j], [k])})
         solved = narrower.solve(_without(whole_x, i, face.together(k)), joined.z)
         if solved is not None:
             yield narrower, solved
