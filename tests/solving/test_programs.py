@@ -7,7 +7,8 @@ import pytest
 import scipy.optimize
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, Binary, KBinary, LeastSquares, Quadratic, Sphere
+from ipds.functions import L1, Binary, Box, KBinary, LeastSquares, Linear, Quadratic, Sphere
+from ipds.functions.composed import Weighted
 from ipds.modelling import norm1, sum_squares
 from ipds.solving.programs import program_of
 
@@ -105,3 +106,34 @@ def test_the_bound_of_tangents_lies_below_every_value():
     for p in points:
         tangents += program.tangents((p, p))
     assert program.least(tangents, 1000)[1] == pytest.approx(best)
+
+
+def chosen_columns(seed, constant):
+    """Least squares of few columns, x_k ≠ 0 only where u_k = 1, at one for each; `constant` is that of the cost of u."""
+    rng = np.random.default_rng(seed)
+    n = 5
+    G, y, eye = rng.standard_normal((8, n)), 2 * rng.standard_normal(8), np.eye(n)
+    cost = Weighted(Linear(1.0), 1.0, constant)
+    blocks = [
+        Block(f=LeastSquares(G, y), A=np.vstack([eye, -eye]), shape=n),
+        Block(f=cost, h=Binary(), A=np.vstack([-3 * eye, -3 * eye]), shape=n),
+        Block(h=Box(-1e3, 0.0), A=-1.0, shape=2 * n),
+    ]
+    return Problem(blocks, b=np.zeros(2 * n))
+
+
+@pytest.mark.parametrize("constant", [-1000.0, 1000.0])
+def test_constants_change_neither_answers_nor_bounds_but_for_themselves(constant):
+    for seed in range(3):
+        plain, moved = solve(chosen_columns(seed, 0.0)), solve(chosen_columns(seed, constant))
+        assert plain.success and moved.success
+        assert np.array_equal(moved.x[1], plain.x[1])
+        assert moved.fun - constant == pytest.approx(plain.fun, rel=1e-4)
+    w, v = np.array([3.0, 5.0, 7.0, 2.0]), np.array([4.0, 5.0, 9.0, 1.0])
+    blocks = [
+        Block(f=Weighted(Linear(-v), 1.0, constant), h=Binary(), A=w[None], shape=4),
+        Block(h=Box(0.0, 1e3), A=np.ones((1, 1)), shape=1),
+    ]
+    program = program_of(Problem(blocks, b=np.array([9.0])))
+    assert program is not None
+    assert program.least([], 1000)[1] == pytest.approx(constant - 10)

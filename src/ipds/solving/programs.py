@@ -60,12 +60,14 @@ class Program(NamedTuple):
     """Which columns are whole numbers."""
     curved: dict[int, int]
     """The columns of η, by the blocks whose f are not linear."""
+    constant: float
+    """Σ f_i(0) of those that are: what the columns do not tell."""
 
     @property
     def has_inequalities(self) -> bool:
         """Whether entries that are not discrete are bounded: some discrete points may leave them no room."""
-        open_ended = np.isfinite(self.lower) | np.isfinite(self.upper)
-        return bool(np.any(open_ended & (self.lower < self.upper) & (self.whole == 0)))
+        bounded = np.isfinite(self.lower) | np.isfinite(self.upper)
+        return bool(np.any(bounded & (self.lower < self.upper) & (self.whole == 0)))
 
     def least(
         self, tangents: list[tuple[np.ndarray, float]], nodes: int
@@ -89,7 +91,7 @@ class Program(NamedTuple):
         w = self.shift + self.unit * np.where(self.whole[: v.size] == 1, np.round(v), v)
         bound = found.mip_dual_bound + float(self.cost[: v.size] @ (self.shift / self.unit))
         x = tuple(split_blocks(w, [b.shape for b in self.problem.blocks]))
-        return x, self.size * bound, int(found.mip_node_count)
+        return x, self.size * bound + self.constant, int(found.mip_node_count)
 
     def tangents(self, x: Sequence[np.ndarray]) -> list[tuple[np.ndarray, float]]:
         """Rows η_i - ⟨∇f_i, w_i⟩ ≥ f_i - ⟨∇f_i, x_i⟩ at x, one for each f_i that is not linear."""
@@ -125,9 +127,10 @@ def program_of(problem: Problem) -> Program | None:
     A = scipy.sparse.csr_array(scipy.sparse.hstack([scipy.sparse.csr_array(M) for M in matrices]))
     shift, unit = np.where(whole, lower, 0.0), _units(A, np.where(whole, upper - lower, 0.0))
     linear = [b.f is None or b.f.lipschitz == 0.0 for b in blocks]
+    flat_parts = [b.f if flat else None for b, flat in zip(blocks, linear, strict=True)]
     slopes = [
-        np.zeros(n) if b.f is None or not flat else np.ravel(b.f.grad(np.zeros(b.shape)))
-        for b, n, flat in zip(blocks, sizes, linear, strict=True)
+        np.zeros(n) if f is None else np.ravel(f.grad(np.zeros(b.shape)))
+        for b, n, f in zip(blocks, sizes, flat_parts, strict=True)
     ]
     cost, bent = np.concatenate(slopes) * unit, np.flatnonzero((left != 0) | (right != 0))
     size = float(np.max(np.abs([cost, left * unit, right * unit]))) or 1.0
@@ -166,6 +169,7 @@ def program_of(problem: Problem) -> Program | None:
         np.concatenate([np.where(whole, 1.0, upper / unit), free]),
         np.concatenate([whole, np.zeros(width - n, bool)]).astype(int),
         {i: n + pieces + k for k, i in enumerate(curved)},
+        sum(float(f(np.zeros(b.shape))) for b, f in zip(blocks, flat_parts, strict=True) if f is not None),
     )
 
 
@@ -211,7 +215,7 @@ def search_by_program(
             break
         point, bound, visited = least
         nodes -= visited
-        if math.isfinite(best) and best <= bound + LOWER * abs(best):
+        if math.isfinite(best) and best <= bound + LOWER * abs(best - program.constant):
             return found, True
         discrete = np.concatenate([np.ravel(xi) for xi in point])[program.whole[: program.unit.size] == 1]
         answer = None if discrete.tobytes() in seen else solved_at(point)
@@ -219,9 +223,9 @@ def search_by_program(
             break
         seen.add(discrete.tobytes())
         found.append(answer)
-        stale = 0 if answer.fun < best - LOWER * abs(best) else stale + 1
+        stale = 0 if answer.fun < best - LOWER * abs(answer.fun - program.constant) else stale + 1
         best = min(best, answer.fun)
         tangents += program.tangents(answer.x)
         if not program.curved:
-            return found, best <= bound + 10 * LOWER * abs(best)
+            return found, best <= bound + 10 * LOWER * abs(best - program.constant)
     return found, False
