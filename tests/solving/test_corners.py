@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import ipds.solving.restarts as restarts
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import L0, MCP, CappedL1, LHalf, LogSum, Quadratic
 from ipds.modelling import norm1, sum_squares, term
@@ -103,3 +104,39 @@ def test_counts_beside_absolute_residuals_and_bounds():
 def test_functions_that_bend_upwards_have_no_corners():
     blocks = [Block(h=LHalf(1.0), A=np.ones((1, 3)), shape=3), Block(f=Quadratic(1.0), shape=1)]
     assert lowest_corner(Problem(blocks, b=np.ones(1)), (np.zeros(3), np.zeros(1)), never) is None
+
+
+SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
+
+
+@pytest.mark.parametrize("h", [LHalf(1.0), L0(1.0)], ids=repr)
+@pytest.mark.parametrize(("A", "x"), [(SQUARE, [0.2, 0.6]), (np.zeros((2, 2)), [0.0, 0.0])])
+def test_a_corner_without_neighbours(h, A, x):
+    """An equation that leaves no choice has one corner, and one that says nothing a single basis, that of no entry."""
+    problem = Problem([Block(h=h, A=A, shape=2)], b=A @ x)
+    assert np.allclose(lowest_corner(problem, (np.ones(2),), never).x[0], x)
+    result = solve(problem)
+    assert result.success
+    assert np.allclose(result.x[0], x, atol=1e-6)
+
+
+def test_nothing_bends_and_the_equation_leaves_no_choice():
+    problem = Problem([Block(f=Quadratic(-1.0), A=SQUARE, shape=2)], b=np.array([1.0, 2.0]))
+    assert lowest_corner(problem, (np.zeros(2),), never) is None
+    result = solve(problem)
+    assert result.success
+    assert np.allclose(result.x[0], [0.2, 0.6], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "error", [np.linalg.LinAlgError("singular"), ValueError("empty"), OverflowError("large")]
+)
+def test_an_answer_is_not_lost_to_a_search_for_a_better_one(monkeypatch, error):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(restarts, "lowest_corner", fails)
+    A, b, x = np.array([[1.0, 2.0, 2.0], [1.0, 3.0, -1.0]]), np.array([2.0, 3.0]), Variable(3)
+    result = solve(minimize(LHalf(1.0)(x), [A @ x == b]))
+    assert result.success
+    assert np.allclose(A @ result.value(x), b, atol=1e-5)

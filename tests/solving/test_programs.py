@@ -109,7 +109,7 @@ def test_the_bound_of_tangents_lies_below_every_value():
 
 
 def chosen_columns(seed, constant):
-    """Least squares of few columns, x_k ≠ 0 only where u_k = 1, at one for each; `constant` is that of the cost of u."""
+    """Least squares of few columns: x_k ≠ 0 only where u_k = 1, and u costs its sum and a constant."""
     rng = np.random.default_rng(seed)
     n = 5
     G, y, eye = rng.standard_normal((8, n)), 2 * rng.standard_normal(8), np.eye(n)
@@ -126,7 +126,8 @@ def chosen_columns(seed, constant):
 def test_constants_change_neither_answers_nor_bounds_but_for_themselves(constant):
     for seed in range(3):
         plain, moved = solve(chosen_columns(seed, 0.0)), solve(chosen_columns(seed, constant))
-        assert plain.success and moved.success
+        assert plain.success
+        assert moved.success
         assert np.array_equal(moved.x[1], plain.x[1])
         assert moved.fun - constant == pytest.approx(plain.fun, rel=1e-4)
     w, v = np.array([3.0, 5.0, 7.0, 2.0]), np.array([4.0, 5.0, 9.0, 1.0])

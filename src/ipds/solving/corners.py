@@ -191,6 +191,8 @@ def _ground(problem: Problem, x: Sequence[np.ndarray]) -> Ground | None:
         constant += 0.0 if block.f is None else float(block.f(np.zeros(block.shape)))
     H = scipy.linalg.block_diag(*bends)
     most = max(len(cost.places) for cost in costs)
+    if most == 0:
+        return None
     places = np.full((sum(sizes), most), np.inf)
     at = np.cumsum(sizes)
     for cost, end, size in zip(costs, at, sizes, strict=True):
@@ -320,8 +322,9 @@ def _neighbour(
     """The lowest of the corners next to w, those within their bounds first, of which none was seen."""
     others = np.setdiff1d(np.arange(w.size), basis)
     D = np.linalg.solve(ground.A[:, basis], ground.A[:, others])
+    large = np.abs(D) > 1e-9 * np.max(np.abs(D), initial=0.0)
     rooms = w[basis, None] - ground.places[basis]
-    i, k, p = np.nonzero(np.isfinite(rooms)[:, None, :] & (np.abs(D) > 1e-9 * np.max(np.abs(D)))[:, :, None])
+    i, k, p = np.nonzero(np.isfinite(rooms)[:, None, :] & large[:, :, None])
     if not len(i):
         return None
     W = np.tile(w, (len(i), 1))

@@ -80,7 +80,15 @@ def at_corner(
     search = Search(problem, [first], again, Stopwatch(first.seconds, limit))
     if first.status in STOPPED or search.over() or type(prototype(problem)) is not np.ndarray:
         return first, False
-    corner = lowest_corner(problem, first.x, search.clock.over, 0 if seed is None else seed)
+    try:
+        return _at_corner(search, tol, 0 if seed is None else seed)
+    except (ValueError, ArithmeticError):  # an answer is not lost to a search for a better one
+        return first, False
+
+
+def _at_corner(search: Search, tol: float, seed: Any) -> tuple[Result, bool]:
+    problem, (first,) = search.problem, search.found
+    corner = lowest_corner(problem, first.x, search.clock.over, seed)
     if corner is None:
         return first, False
     most = corner.value + AGREED * abs(corner.value)
