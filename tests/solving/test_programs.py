@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+import ipds.solving.solve as solving
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import L1, Binary, Box, KBinary, LeastSquares, Linear, Quadratic, Sphere
 from ipds.functions.composed import Weighted
 from ipds.modelling import norm1, sum_squares
 from ipds.solving.programs import program_of
+from ipds.solving.stopping import Stopwatch
 
 
 def commitment(seed, curved):
@@ -106,6 +108,43 @@ def test_the_bound_of_tangents_lies_below_every_value():
     for p in points:
         tangents += program.tangents((p, p))
     assert program.least(tangents, 1000)[1] == pytest.approx(best)
+
+
+def knapsack(n, rows, seed=0):
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 1000, (rows, n)).astype(float)
+    value = weight.sum(axis=0) + rng.integers(0, 50, n)
+    blocks = [Block(f=Linear(-value), h=Binary(), A=weight, shape=n), Block(h=Box(0.0, 1e9), shape=rows)]
+    return Problem(blocks, b=np.floor(weight.sum(axis=1) / 2))
+
+
+def limits_of(monkeypatch, **options):
+    """The time limits that branch and bound is given, one for each call, while a problem is solved."""
+    given, milp = [], scipy.optimize.milp
+
+    def recorded(*args, **own):
+        given.append(own["options"].get("time_limit"))
+        return milp(*args, **own)
+
+    monkeypatch.setattr(scipy.optimize, "milp", recorded)
+    result = solve(knapsack(12, 2), **options)
+    assert result.success
+    return given
+
+
+def test_branch_and_bound_is_given_half_of_the_time_that_is_left(monkeypatch):
+    (given,) = limits_of(monkeypatch, time_limit=1000.0)
+    assert 400 < given <= 500
+
+
+def test_what_came_before_counts(monkeypatch):
+    monkeypatch.setattr(solving, "Stopwatch", lambda: Stopwatch(200.0))
+    (given,) = limits_of(monkeypatch, time_limit=1000.0)
+    assert 300 < given <= 400
+
+
+def test_without_a_limit_there_is_none(monkeypatch):
+    assert limits_of(monkeypatch) == [None]
 
 
 def chosen_columns(seed, constant):

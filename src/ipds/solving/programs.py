@@ -25,6 +25,7 @@ from ..functions.kinks import Kinks
 from ..problem import Problem, split_blocks
 from ..theory.fixed import is_convex
 from .relaxing import hull, relaxed
+from .stopping import Stopwatch
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -35,6 +36,8 @@ NODES = 2000
 """Nodes that branch and bound visits at most, in all."""
 STALE = 20
 """Discrete points in a row at which all else is solved for, and none of which is lower, before the search ends."""
+SHARE = 0.5
+"""What branch and bound may take of the time that is left."""
 PASSES = 5
 """Passes that find units of columns and rows."""
 LOWER = 1e-6
@@ -70,20 +73,24 @@ class Program(NamedTuple):
         return bool(np.any(bounded & (self.lower < self.upper) & (self.whole == 0)))
 
     def least(
-        self, tangents: list[tuple[np.ndarray, float]], nodes: int
+        self, tangents: list[tuple[np.ndarray, float]], nodes: int, seconds: float = math.inf
     ) -> tuple[tuple[np.ndarray, ...], float, int] | None:
-        """(blocks, a lower bound of the objective, nodes visited); None where there is none, or it is not found."""
+        """(blocks, a lower bound of the objective, nodes visited); None where there is none, or it is not found.
+
+        The blocks are the lowest that were seen when `nodes` or `seconds` had passed.
+        """
         rows, low, high = self.rows, self.low, self.high
         if tangents:
             rows = scipy.sparse.vstack([rows, np.array([row for row, _ in tangents])]).tocsr()
             low = np.concatenate([low, [value for _, value in tangents]])
             high = np.concatenate([high, np.full(len(tangents), np.inf)])
+        limits = {"time_limit": seconds} if math.isfinite(seconds) else {}
         found = scipy.optimize.milp(
             self.cost,
             constraints=scipy.optimize.LinearConstraint(rows, low, high),
             bounds=scipy.optimize.Bounds(self.lower, self.upper),
             integrality=self.whole,
-            options={"node_limit": nodes, "mip_rel_gap": LOWER},
+            options={"node_limit": nodes, "mip_rel_gap": LOWER, **limits},
         )
         if found.x is None or found.mip_dual_bound is None:
             return None
@@ -198,19 +205,19 @@ def search_by_program(
     answers: Sequence[Result],
     best: float,
     solved_at: Callable[[Sequence[np.ndarray]], Result | None],
-    late: Callable[[], bool],
+    clock: Stopwatch,
 ) -> tuple[list[Result], bool]:
     """Answers at discrete points, and whether nothing is lower than the best of them.
 
-    `answers` are that of the convex relaxation and others, where tangents begin, `best` the lowest value known, ∞ where
-    there is none; `solved_at` gives the
-    answer where the discrete blocks of a point are held, None where there is none.
+    `answers` are that of the convex relaxation and others, where tangents begin; `best` is the lowest value known, ∞
+    where there is none; `solved_at` gives the answer where the discrete blocks of a point are held, None where it has
+    none. Branch and bound takes half of what the clock leaves, so that there is time for these answers.
     """
     tangents = [row for answer in answers for row in program.tangents(answer.x)]
     found: list[Result] = []
     stale, nodes, seen = 0, NODES, set[bytes]()
-    while stale < STALE and nodes > 0 and not late():
-        least = program.least(tangents, nodes)
+    while stale < STALE and nodes > 0 and not clock.over():
+        least = program.least(tangents, nodes, SHARE * clock.left())
         if least is None:
             break
         point, bound, visited = least

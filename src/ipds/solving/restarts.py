@@ -176,15 +176,13 @@ def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
     return float(np.linalg.norm(scale * x)) / scale
 
 
-def by_program(problem: Problem, again: Again, tol: float, limit: float | None) -> Result | None:
+def by_program(problem: Problem, again: Again, tol: float, used: float, limit: float | None) -> Result | None:
     """The answer of a mixed-integer linear program, None where the problem is none, or has none that is certified."""
     program = program_of(problem)
     if program is None or program.curved:
         return None
-    search = Search(problem, [], again, Stopwatch(0.0, limit))
-    found, proved = search_by_program(
-        program, [], math.inf, lambda x: held_at(search, x, tol), search.clock.over
-    )
+    search = Search(problem, [], again, Stopwatch(used, limit))
+    found, proved = search_by_program(program, [], math.inf, lambda x: held_at(search, x, tol), search.clock)
     if not proved:
         return None
     (best,) = found
@@ -228,7 +226,7 @@ def best_of(
         if program is not None and program.has_inequalities:
             best = lowest.fun if lowest.success else math.inf
             held, proved = search_by_program(
-                program, [answer, lowest], best, lambda x: held_at(search, x, tol), late
+                program, [answer, lowest], best, lambda x: held_at(search, x, tol), search.clock
             )
             found += held
             if proved:

@@ -150,7 +150,7 @@ def solve(
         near = _near(done, start, options, log, begun) if chosen is None and settings is None else None
         count = starts_for(problem, chosen) if x0 is None and settings is None else 1
         if count > 1 and chosen is None and callback is None:
-            near = by_program(problem, again, tol, time_limit)
+            near = by_program(problem, again, tol, begun.seconds(), time_limit)
             if near is not None:
                 return near
         result = near or run(start, options, log, begun)

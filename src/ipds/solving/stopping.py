@@ -31,6 +31,10 @@ class Stopwatch:
         """Seconds on the clock."""
         return time.perf_counter() - self._start - self._paused
 
+    def left(self) -> float:
+        """Seconds until the limit; ∞ where there is none."""
+        return max(0.0, self._limit - self.seconds())
+
     def over(self) -> bool:
         """Whether the limit has passed."""
         return self.seconds() > self._limit
