@@ -147,6 +147,48 @@ def test_without_a_limit_there_is_none(monkeypatch):
     assert limits_of(monkeypatch) == [None]
 
 
+@pytest.fixture
+def doubtful(monkeypatch):
+    """Branch and bound finds what it finds and proves nothing; the list grows by one for each of its runs."""
+    runs, milp = [], scipy.optimize.milp
+
+    def unsure(*args, **own):
+        found = milp(*args, **own)
+        found.mip_dual_bound -= 10.0
+        runs.append(found)
+        return found
+
+    monkeypatch.setattr(scipy.optimize, "milp", unsure)
+    return runs
+
+
+def test_what_branch_and_bound_found_and_did_not_prove_is_not_thrown_away(doubtful):
+    problem = knapsack(25, 3)
+    result = solve(problem)
+    assert len(doubtful) == 1
+    x, _, _ = program_of(problem).least([], 2000)
+    assert result.success
+    assert "nothing is lower" not in result.message
+    assert result.fun <= problem.objective(x)
+
+
+def test_a_linear_program_is_searched_once(doubtful):
+    problem, best = commitment(0, curved=False)
+    assert solve(problem).fun == pytest.approx(best, rel=1e-4)
+    assert len(doubtful) == 1
+    solve(problem, callback=lambda intermediate_result: None)  # one run is followed first
+    assert len(doubtful) == 2
+
+
+def test_the_answer_at_a_multiplier_is_kept(monkeypatch):
+    problem = knapsack(6, 2)
+    plain, other = solve(problem), solve(problem)
+    monkeypatch.setattr(solving, "_near", lambda *_: plain)
+    monkeypatch.setattr(solving, "by_program", lambda *_: (other, True))
+    monkeypatch.setattr(solving, "best_of", lambda problem, first, *_: first)
+    assert solve(problem, z0=plain.z) is plain
+
+
 def chosen_columns(seed, constant):
     """Least squares of few columns: x_k ≠ 0 only where u_k = 1, and u costs its sum and a constant."""
     rng = np.random.default_rng(seed)

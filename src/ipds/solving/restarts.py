@@ -176,29 +176,42 @@ def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
     return float(np.linalg.norm(scale * x)) / scale
 
 
-def by_program(problem: Problem, again: Again, tol: float, used: float, limit: float | None) -> Result | None:
-    """The answer of a mixed-integer linear program, None where the problem is none, or has none that is certified."""
+def by_program(
+    problem: Problem, again: Again, tol: float, used: float, limit: float | None
+) -> tuple[Result | None, bool]:
+    """What branch and bound finds where all else is piecewise linear, certified, and whether that is the answer.
+
+    None where the problem is no such program, or nothing is found.
+    """
     program = program_of(problem)
     if program is None or program.curved:
-        return None
+        return None, False
     search = Search(problem, [], again, Stopwatch(used, limit))
     found, proved = search_by_program(program, [], math.inf, lambda x: held_at(search, x, tol), search.clock)
-    if not proved:
-        return None
-    (best,) = found
+    if not found:
+        return None, False
+    best = min(found, key=lambda result: result.fun)
     best.starts, best.seconds = 1, search.clock.seconds()
-    return _proved(best, "branch and bound leaves nothing")
+    return _proved(best, "branch and bound leaves nothing") if proved else best, proved
 
 
 def best_of(
-    problem: Problem, first: Result, count: int, again: Again, tol: float, limit: float | None, seed: Any
+    problem: Problem,
+    first: Result,
+    count: int,
+    again: Again,
+    tol: float,
+    limit: float | None,
+    seed: Any,
+    searched: bool,
 ) -> Result:
     """The best of `first` and of further starts, where sets have several pieces.
 
     The first of these is what flips of entries of discrete blocks (`walks`, `flips`) make of the answer of the convex
     relaxation, where there is one; the others are drawn, and flipped too, of which only the best is run where a walk
     ended there; the last is what exchanges make of the best. Where the first is as low as the relaxation, nothing is
-    lower, and there are no others.
+    lower, and there are no others. Mixed-integer programs are searched by branch and bound, with tangents of what is
+    curved; where nothing is and `searched` says that `by_program` has done so, this is not repeated.
     """
     search = Search(problem, [first], again, Stopwatch(first.seconds, limit))
     if first.status in STOPPED or search.over():
@@ -223,7 +236,7 @@ def best_of(
     fixed_at = discrete(problem)
     if answer is not None and fixed_at and is_mixed(problem, fixed_at):
         program, lowest = program_of(problem), search.lowest()[0]
-        if program is not None and program.has_inequalities:
+        if program is not None and program.has_inequalities and (program.curved or not searched):
             best = lowest.fun if lowest.success else math.inf
             held, proved = search_by_program(
                 program, [answer, lowest], best, lambda x: held_at(search, x, tol), search.clock

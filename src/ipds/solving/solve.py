@@ -149,15 +149,16 @@ def solve(
         start = Start(problem, x0, z0, log.entropy)
         near = _near(done, start, options, log, begun) if chosen is None and settings is None else None
         count = starts_for(problem, chosen) if x0 is None and settings is None else 1
-        if count > 1 and chosen is None and callback is None:
-            near = by_program(problem, again, tol, begun.seconds(), time_limit)
-            if near is not None:
+        searched = near is None and count > 1 and chosen is None and callback is None
+        if searched:
+            near, proved = by_program(problem, again, tol, begun.seconds(), time_limit)
+            if near is not None and proved:
                 return near
         result = near or run(start, options, log, begun)
         if x0 is not None or settings is not None:
             return result
         if count > 1:
-            return best_of(problem, result, count, again, tol, time_limit, seed)
+            return best_of(problem, result, count, again, tol, time_limit, seed, searched)
         if chosen is not None:
             return result
         one_run = callback is not None  # followed
