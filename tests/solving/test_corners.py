@@ -7,7 +7,7 @@ import pytest
 
 import ipds.solving.restarts as restarts
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L0, MCP, CappedL1, LHalf, LogSum, Quadratic
+from ipds.functions import L0, MCP, Box, CappedL1, LHalf, LogSum, Quadratic, Sum
 from ipds.modelling import norm1, sum_squares, term
 from ipds.solving.corners import lowest_corner
 
@@ -140,3 +140,11 @@ def test_an_answer_is_not_lost_to_a_search_for_a_better_one(monkeypatch, error):
     result = solve(minimize(LHalf(1.0)(x), [A @ x == b]))
     assert result.success
     assert np.allclose(A @ result.value(x), b, atol=1e-5)
+
+
+def test_corners_have_the_precision_of_the_problem():
+    A, b = np.array([[1.0, 2.0, 2.0], [1.0, 3.0, -1.0]], np.float32), np.array([2.0, 3.0], np.float32)
+    result = solve(Problem([Block(h=Sum(L0(1.0), Box(0.0, 4.0)), A=A, shape=3)], b=b))
+    assert result.success
+    assert np.allclose(result.x[0], [0, 1, 0], atol=1e-6)
+    assert {v.dtype for v in (*result.x, result.z)} == {np.dtype(np.float32)}

@@ -189,6 +189,39 @@ def test_the_answer_at_a_multiplier_is_kept(monkeypatch):
     assert solve(problem, z0=plain.z) is plain
 
 
+def small_knapsack(convert):
+    blocks = [
+        Block(
+            f=Linear(convert([-4.0, -5.0, -9.0, -1.0])),
+            h=Binary(),
+            A=convert([[3.0, 5.0, 7.0, 2.0]]),
+            shape=4,
+        ),
+        Block(h=Box(0.0, 1e3), A=convert([[1.0]]), shape=1),
+    ]
+    return Problem(blocks, b=convert([9.0]))
+
+
+def test_answers_have_the_precision_of_the_problem():
+    problem = small_knapsack(lambda v: np.array(v, np.float32))
+    result = solve(problem)
+    assert "branch and bound" in result.message
+    assert result.success
+    assert result.fun == pytest.approx(-10)
+    assert {v.dtype for v in (*result.x, result.z)} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize(("library", "name"), [("torch", "tensor"), ("jax.numpy", "asarray")])
+def test_arrays_of_other_libraries_stay_there(library, name):
+    convert = getattr(pytest.importorskip(library), name)
+    near = [Block(f=Linear(convert([1.0, -2.0])), h=Binary(), A=-1.0, shape=2), Block(h=L1(1.0), shape=2)]
+    assert program_of(Problem(near)) is None
+    problem = small_knapsack(convert)
+    result = solve(problem)
+    assert type(result.x[0]) is type(problem.b)
+    assert result.success
+
+
 def chosen_columns(seed, constant):
     """Least squares of few columns: x_k ≠ 0 only where u_k = 1, and u costs its sum and a constant."""
     rng = np.random.default_rng(seed)

@@ -45,7 +45,7 @@ def exchanged(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool
     """
     moved_along = None if problem.unconstrained else follower(problem)
     at = [i for i, block in enumerate(problem.blocks) if isinstance(block.h, Binary | KBinary)]
-    at = [i for i in at if x[i].size <= ENTRIES]
+    at = [i for i in at if math.prod(x[i].shape) <= ENTRIES]
     known = problem.unconstrained or moved_along is not None
     if not (known and at and all(type(xi) is np.ndarray for xi in x)):
         return None

@@ -24,6 +24,7 @@ from ..functions import Binary, KBinary
 from ..functions.kinks import Kinks
 from ..problem import Problem, split_blocks
 from ..theory.fixed import is_convex
+from .inventing import prototype
 from .relaxing import hull, relaxed
 from .stopping import Stopwatch
 
@@ -116,6 +117,8 @@ class Program(NamedTuple):
 
 def program_of(problem: Problem) -> Program | None:
     """The program, where discrete blocks stand beside functions of kinks and bounds and f are convex; else None."""
+    if type(prototype(problem)) is not np.ndarray:
+        return None
     blocks, sizes = problem.blocks, [math.prod(block.shape) for block in problem.blocks]
     is_discrete = [isinstance(block.h, Binary | KBinary) for block in blocks]
     count = sum(n for n, own in zip(sizes, is_discrete, strict=True) if own)

@@ -21,7 +21,6 @@ import numpy as np
 
 from .._arrays import Array
 from ..functions import Binary
-from ..methods.faces.restricted import assembled
 from ..methods.faces.swaps import column_norms
 from ..problem import Block, Problem
 from ..theory.fixed import is_convex
@@ -33,7 +32,7 @@ from .kicks import kicked
 from .minima import discrete
 from .programs import program_of, search_by_program
 from .relaxing import as_l1, convex, convex_start, eased, hull, relaxed, reweighted
-from .starts import AGREED, STOPPED, Again, Search, certified_at, held_at
+from .starts import AGREED, STOPPED, Again, Point, Search, certified_at, held_at
 from .stopping import Stopwatch
 from .walks import walked
 
@@ -94,8 +93,8 @@ def _at_corner(search: Search, tol: float, seed: Any) -> tuple[Result, bool]:
     most = corner.value + AGREED * abs(corner.value)
     if first.success and first.fun <= most:
         return first, corner.is_sure
-    state = None if corner.z is None else assembled(problem, first.nit, corner.x, corner.slopes, corner.z)
-    held = None if state is None else certified_at(search, copy.copy(first), state, tol)
+    point = None if corner.z is None else Point(corner.x, corner.slopes, corner.z)
+    held = None if point is None else certified_at(search, copy.copy(first), point, tol)
     if held is None:
         search.attempt(corner.x)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..status import Status
 from ..theory.certificate import certify, subgradients
 from ..theory.objective import objective
 from ..theory.state import State
+from .inventing import prototype
 from .minima import discrete
 from .remarks import certified
 from .stopping import Stopwatch
@@ -158,15 +159,30 @@ def held_at(search: Search, x: Sequence[Array], tol: float) -> Result | None:
     for i in fixed_at:
         (block, A), xi = pairs[i], result.x[i]
         slopes[i] = -A.adjoint(result.z) - (0.0 if block.f is None else block.f.grad(xi))
-    state = assembled(problem, result.nit, result.x, tuple(slopes), result.z)
     result.method = f"{result.method}, discrete blocks by exchanges"
-    return None if state is None else certified_at(search, result, state, tol)
+    return certified_at(search, result, Point(result.x, tuple(slopes), result.z), tol)
 
 
-def certified_at(search: Search, result: Result, state: State, tol: float) -> Result | None:
-    """The result at another state of the problem; None where that is not certified."""
-    problem, certificate = search.problem, certify(search.problem, state)
-    if not certificate.relative <= tol:
+class Point(NamedTuple):
+    """Blocks, subgradients s_i ∈ ∂h_i(x_i) and a multiplier."""
+
+    x: Sequence[np.ndarray]
+    slopes: Sequence[np.ndarray]
+    z: np.ndarray
+
+    def rounded(self, dtype: Any) -> Point:
+        """The same in another precision."""
+        x, slopes = (tuple(np.asarray(v, dtype) for v in part) for part in (self.x, self.slopes))
+        return Point(x, slopes, np.asarray(self.z, dtype))
+
+
+def certified_at(search: Search, result: Result, point: Point, tol: float) -> Result | None:
+    """The result at another point, in the precision of the problem; None where that is not certified."""
+    problem = search.problem
+    x, slopes, z = point.rounded(prototype(problem).dtype)
+    state = assembled(problem, result.nit, tuple(x), tuple(slopes), z)
+    certificate = None if state is None else certify(problem, state)
+    if state is None or certificate is None or not certificate.relative <= tol:
         return None
     result.update(state=state, certificate=certificate, fun=float(objective(problem, state)))
     result.update(x=state.q, z=state.z, success=True, status=Status.CONVERGED)
