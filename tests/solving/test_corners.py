@@ -10,6 +10,8 @@ from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import L0, MCP, Box, CappedL1, LHalf, LogSum, Quadratic, Sum
 from ipds.modelling import norm1, sum_squares, term
 from ipds.solving.corners import lowest_corner
+from ipds.solving.restarts import at_corner
+from ipds.solving.starts import TRIALS
 
 
 def never():
@@ -148,3 +150,29 @@ def test_corners_have_the_precision_of_the_problem():
     assert result.success
     assert np.allclose(result.x[0], [0, 1, 0], atol=1e-6)
     assert {v.dtype for v in (*result.x, result.z)} == {np.dtype(np.float32)}
+
+
+class Capped:
+    """Σ min(|x|, 1), known by its value and its prox alone, which counts how often its value is asked for."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return float(np.sum(np.minimum(np.abs(x), 1)))
+
+    def prox(self, v, step):
+        near = np.sign(v) * np.maximum(np.abs(v) - step, 0)
+        lower = 0.5 * (near - v) ** 2 + step * np.minimum(np.abs(near), 1) <= step * np.minimum(np.abs(v), 1)
+        return np.where(lower, near, v)
+
+
+def test_own_functions_are_not_asked_more_often_than_a_search_looks_at_points():
+    rng = np.random.default_rng(0)
+    A, h = rng.standard_normal((20, 40)), Capped()
+    problem = Problem([Block(h=h, A=A, shape=40)], b=A[:, :5].sum(axis=1))
+    first = solve(problem, [np.zeros(40)], max_iter=100)
+    h.calls = 0
+    at_corner(problem, first, lambda *_: first, 1e-4, None, 0)
+    assert TRIALS / 2 < h.calls <= TRIALS + 1000

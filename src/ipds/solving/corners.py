@@ -108,6 +108,8 @@ def lowest_corner(
 ) -> Corner | None:
     """The lowest corner of walks from x and from bases drawn; None where minima may lie elsewhere, or none is found.
 
+    `late` is asked before each step, and where an h is the caller's own, before each point that this is asked for.
+
     >>> from ipds import Block
     >>> from ipds.functions import LHalf
     >>> A = np.array([[1.0, 2.0, 2.0], [1.0, 3.0, -1.0]])
@@ -120,9 +122,8 @@ def lowest_corner(
         return None
     w = np.concatenate([np.ravel(xi) for xi in x])
     rng, ended = np.random.default_rng(seed), list[tuple[float, np.ndarray]]()
-    by_value = any(cost.own is not None for cost in ground.costs)
     counts = any(isinstance(cost.penalty, L0) for cost in ground.costs)
-    for k in range(AGREEING if by_value else WALKS):
+    for k in range(AGREEING if ground.by_value else WALKS):
         found = None if late() else _walk(ground, w, late, guided=counts and k % 2 == 0)
         if found is not None:
             ended.append(found)
@@ -134,7 +135,7 @@ def lowest_corner(
         return None
     value, w = min(ended, key=lambda pair: pair[0])
     z, slopes = _multiplier(ground, w)
-    is_sure = not by_value and not (counts and _is_usual(ground, w))
+    is_sure = not ground.by_value and not (counts and _is_usual(ground, w))
     x, s = (tuple(split_blocks(v, [block.shape for block in problem.blocks])) for v in (w, slopes))
     return Corner(x, value, None if z is None else z.reshape(problem.shape), s, is_sure)
 
@@ -154,6 +155,11 @@ class Ground(NamedTuple):
     H: np.ndarray | None
     c: np.ndarray
     constant: float
+
+    @property
+    def by_value(self) -> bool:
+        """Whether an h is known by its value and prox alone."""
+        return any(cost.own is not None for cost in self.costs)
 
     def values(self, W: np.ndarray, guided: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(how far each row of W is outside of its bounds, F there, or what guides a walk to where it is low)."""
@@ -275,7 +281,7 @@ def _walk(
         seen.add(_key(basis, w))
         if late() or stale > STALE:
             break
-        following = _neighbour(ground, basis, w, seen, guided)
+        following = _neighbour(ground, basis, w, seen, guided, late)
         if following is None:
             break
         basis, w = following
@@ -317,15 +323,20 @@ def _corner_near(ground: Ground, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _neighbour(
-    ground: Ground, basis: np.ndarray, w: np.ndarray, seen: set[bytes], guided: bool
+    ground: Ground,
+    basis: np.ndarray,
+    w: np.ndarray,
+    seen: set[bytes],
+    guided: bool,
+    late: Callable[[], bool],
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The lowest of the corners next to w, those within their bounds first, of which none was seen."""
+    """The lowest of the corners next to w, those within their bounds first, that was not seen; None where it is late."""
     others = np.setdiff1d(np.arange(w.size), basis)
     D = np.linalg.solve(ground.A[:, basis], ground.A[:, others])
     large = np.abs(D) > 1e-9 * np.max(np.abs(D), initial=0.0)
     rooms = w[basis, None] - ground.places[basis]
     i, k, p = np.nonzero(np.isfinite(rooms)[:, None, :] & large[:, :, None])
-    if not len(i):
+    if not len(i) or (ground.by_value and any(late() for _ in i)):
         return None
     W = np.tile(w, (len(i), 1))
     step = rooms[i, p] / D[i, k]

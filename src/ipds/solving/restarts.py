@@ -87,7 +87,7 @@ def at_corner(
 
 def _at_corner(search: Search, tol: float, seed: Any) -> tuple[Result, bool]:
     problem, (first,) = search.problem, search.found
-    corner = lowest_corner(problem, first.x, search.clock.over, seed)
+    corner = lowest_corner(problem, first.x, search.late, seed)
     if corner is None:
         return first, False
     most = corner.value + AGREED * abs(corner.value)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
 """Ends that somebody asked for: no further start after them."""
 TRIALS = 20_000
-"""Points that kicks of entries may look at, in all."""
+"""Points that kicks of entries, or walks over corners of the caller's own functions, may look at, in all."""
 ROUNDED = 1e-12
 """Objectives as near as this, in units of the largest of the first run, differ by rounding alone."""
 CLEARLY, EXACT = 1e-2, 1e-12
@@ -59,7 +59,7 @@ class Search:
     left: float = math.inf
     """Iterations of all of them."""
     trials: int = TRIALS
-    """Points that kicks may still look at."""
+    """Points that kicks and walks may still look at."""
     others: int = 0
     """Starts that were left before a run."""
     fell: bool = False
@@ -70,7 +70,7 @@ class Search:
         return self.clock.over() or self.left <= 0
 
     def late(self) -> bool:
-        """Whether kicks end; to be asked once before each point they look at."""
+        """Whether kicks and walks end; to be asked once before each point they look at."""
         self.trials -= 1
         return self.trials < 0 or self.clock.over()
 
