@@ -62,10 +62,10 @@ from .recovery import FromGroup, FromHost, FromLevel, FromRows, FromVariable, Re
 from .slack import as_map, is_nothing, multiple
 from .thin import thin_smooth
 
-MANY = 1000
-"""The same of all rows or columns of a matrix that are on simplexes."""
 LARGEST = 10_000
 """Entries of a simplex whose sum becomes a row, at most: beyond, projections take less than what sees the row."""
+MANY = 1000
+"""The same of a matrix whose rows or columns are on simplexes."""
 
 
 def simplify(draft: Draft) -> None:

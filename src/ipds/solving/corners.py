@@ -100,7 +100,7 @@ class Corner(NamedTuple):
     z: np.ndarray | None
     slopes: tuple[np.ndarray, ...]
     is_sure: bool
-    """Whether minima are corners, and this one costs less than any corner does where entries are counted."""
+    """Whether minima are corners, no h being known by its value alone, and this one is not `_is_usual` among counts."""
 
 
 def lowest_corner(
@@ -258,7 +258,7 @@ def _smooth(f: Any, x: np.ndarray, any_bend: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def _is_usual(ground: Ground, w: np.ndarray) -> bool:
-    """Whether as many entries are off their places as the equation has rows, and nothing but counts costs anything."""
+    """Whether as many entries are off their places as the equation has rows, and there are no slopes."""
     off = np.min(np.abs(ground.places - w[:, None]), axis=1) > 0
     sloped = any(np.any(cost.bounds.left) or np.any(cost.bounds.right) for cost in ground.costs)
     return int(off.sum()) >= len(ground.A) and not (sloped or np.any(ground.c))
@@ -330,7 +330,7 @@ def _neighbour(
     guided: bool,
     late: Callable[[], bool],
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The lowest of the corners next to w, those within their bounds first, that was not seen; None where it is late."""
+    """The lowest of the corners next to w that were not seen, those within bounds first; None where it is late."""
     others = np.setdiff1d(np.arange(w.size), basis)
     D = np.linalg.solve(ground.A[:, basis], ground.A[:, others])
     large = np.abs(D) > 1e-9 * np.max(np.abs(D), initial=0.0)

@@ -2,12 +2,15 @@
 
     lowest_of     small problems with several minima: from the answer of a convex problem (`relaxing`), points drawn
                   and moves of single entries (`kicks`), until three starts agree
-    best_of       sets of several pieces: from the convex hull, from points drawn and from exchanges (`flips`)
+    best_of       sets of several pieces: from the convex hull, from points drawn and from exchanges (`flips`); beside
+                  what is convex, by branch and bound with tangents (`programs`) and by cuts (`cuts`)
     from_convex   what failed under an equation: from the answer of a convex problem alone
     at_corner     objectives that are concave between places: the lowest corner (`corners`)
-    by_program    discrete blocks where all else is piecewise linear: branch and bound (`programs`)
+    by_program    discrete blocks where all else is piecewise linear: branch and bound (`programs`) in the place of a
+                  first run; what it does not prove is where `best_of` begins
 
-What they may take is counted in iterations and points looked at, so that answers do not depend on the machine.
+What they may take is counted in iterations, nodes and points looked at, so that answers do not depend on the machine
+unless a limit of time ends them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Faces of nonconvex functions: once first-order steps have found one, what is left on it is solved to the end.
 
-`method` runs a first-order method and watches its faces; `restricted` is the problem on them, solved by `smooth`,
-`bounded` or NewtonALM; `pursuit` finds a support early, `swaps` and `exchanges` look for a better face next to one.
-`given` starts from a face, `active` and `pivots` solve small ones exactly, `stretches` serves signals with few jumps,
-and `low_rank` (`tangent`, `passes`, `interior`, `inexact`) matrices of bounded rank.
+`method` runs a first-order method and watches its faces; `restricted` is the problem on them, `free` its f and A,
+solved by `smooth`, `bounded` or NewtonALM; `pursuit` finds a support early, `swaps` and `exchanges` look for a better
+face next to one. `given` starts from a face, `active` and `pivots` solve small ones exactly, `stretches` serves signals
+with few jumps, and `low_rank` (`alternation`, `tangent`, `passes`, `interior`, `inexact`) matrices of bounded rank.
 """
 
 from .given import GivenFace

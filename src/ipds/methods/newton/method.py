@@ -307,7 +307,7 @@ def _has_faces(form: Form) -> bool:
 
 def _trials(setup: Setup, carry: Carry) -> list[float]:
     """The β with which an interior point is taken to predict the face: that which divides its rows clearly, and as the
-    gap falls that of the rounds; faces of norms bend, and are not tried."""
+    gap falls that of the rounds. None where there are more than `BENT` rows of norms, whose faces bend."""
     form, interior = setup.form, setup.interior
     assert interior is not None
     if not _has_faces(form) or carry.gap > MIXED:
@@ -327,7 +327,7 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
         return True
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
-    # after rounds on norms, whose faces are not tried
+    # after rounds on norms
     if math.isinf(carry.gap) and setup.form.terms.label.size:
         return True
     return max(carry.left, carry.gap) <= (CURVED if setup.has_barriers else WORTH)
