@@ -103,11 +103,11 @@ def test_the_bound_of_tangents_lies_below_every_value():
     tangents = []
     for p in points[::3]:
         tangents += program.tangents((p, p))
-        _, bound, _ = program.least(tangents, 1000)
+        _, bound, _ = program.least(tangents, 1000, Stopwatch())
         assert bound <= best * (1 + 1e-9)
     for p in points:
         tangents += program.tangents((p, p))
-    assert program.least(tangents, 1000)[1] == pytest.approx(best)
+    assert program.least(tangents, 1000, Stopwatch())[1] == pytest.approx(best)
 
 
 def knapsack(n, rows, seed=0):
@@ -166,7 +166,7 @@ def test_what_branch_and_bound_found_and_did_not_prove_is_not_thrown_away(doubtf
     problem = knapsack(25, 3)
     result = solve(problem)
     assert len(doubtful) == 1
-    x, _, _ = program_of(problem).least([], 2000)
+    x, _, _ = program_of(problem).least([], 2000, Stopwatch())
     assert result.success
     assert "nothing is lower" not in result.message
     assert result.fun <= problem.objective(x)
@@ -251,4 +251,4 @@ def test_constants_change_neither_answers_nor_bounds_but_for_themselves(constant
     ]
     program = program_of(Problem(blocks, b=np.array([9.0])))
     assert program is not None
-    assert program.least([], 1000)[1] == pytest.approx(constant - 10)
+    assert program.least([], 1000, Stopwatch())[1] == pytest.approx(constant - 10)

@@ -74,21 +74,23 @@ class Program(NamedTuple):
         return bool(np.any(bounded & (self.lower < self.upper) & (self.whole == 0)))
 
     def least(
-        self, tangents: list[tuple[np.ndarray, float]], nodes: int, seconds: float = math.inf
+        self, tangents: list[tuple[np.ndarray, float]], nodes: int, clock: Stopwatch
     ) -> tuple[tuple[np.ndarray, ...], float, int] | None:
         """(blocks, a lower bound of the objective, nodes visited); None where there is none, or it is not found.
 
-        The blocks are the lowest that were seen when `nodes` or `seconds` had passed.
+        The blocks are the lowest that were seen after so many nodes, or half of the time that the clock leaves.
         """
         rows, low, high = self.rows, self.low, self.high
         if tangents:
             rows = scipy.sparse.vstack([rows, np.array([row for row, _ in tangents])]).tocsr()
             low = np.concatenate([low, [value for _, value in tangents]])
             high = np.concatenate([high, np.full(len(tangents), np.inf)])
+        constraints = scipy.optimize.LinearConstraint(rows, low, high)
+        seconds = SHARE * clock.left()  # read once SciPy has loaded what it needs
         limits = {"time_limit": seconds} if math.isfinite(seconds) else {}
         found = scipy.optimize.milp(
             self.cost,
-            constraints=scipy.optimize.LinearConstraint(rows, low, high),
+            constraints=constraints,
             bounds=scipy.optimize.Bounds(self.lower, self.upper),
             integrality=self.whole,
             options={"node_limit": nodes, "mip_rel_gap": LOWER, **limits},
@@ -220,7 +222,7 @@ def search_by_program(
     found: list[Result] = []
     stale, nodes, seen = 0, NODES, set[bytes]()
     while stale < STALE and nodes > 0 and not clock.over():
-        least = program.least(tangents, nodes, SHARE * clock.left())
+        least = program.least(tangents, nodes, clock)
         if least is None:
             break
         point, bound, visited = least
