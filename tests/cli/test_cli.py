@@ -30,8 +30,8 @@ def test_demo_solves_names_what_it_found_and_draws(tmp_path):
     assert result.exit_code == 0, result.output
     for part in (
         "Cardinality(4)",
-        "worst radius",
-        "96.3% of 569 tumours told right",
+        "worst area",
+        "96.8% of 569 tumours told right",
         "component 2: alcohol, ash, color_intensity, proline\ncertified: ",
         "What to try next",
     ):

@@ -376,10 +376,10 @@ def test_a_feasible_point_that_is_clearly_lower_comes_before_a_certified_one():
 
 def test_a_support_is_solved_for_once(monkeypatch):
     asked = []
-    original = Restricted._solved
+    original = Restricted._anew
     monkeypatch.setattr(
         Restricted,
-        "_solved",
+        "_anew",
         lambda own, x, z, far: (
             asked.append(b"".join(f.label.tobytes() for f in own.faces.values())) or original(own, x, z, far)
         ),

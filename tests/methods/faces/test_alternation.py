@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from gross_errors import matrix, stated
 
-from ipds import solve
+from ipds import Block, Problem, solve
+from ipds.functions import L1, Rank
 from ipds.functions.fixed_rank import FixedRank, near
 from ipds.methods.faces import alternation
 from ipds.methods.faces.alternation import Sample, alternated, exchanged, one_pass, start
@@ -95,3 +96,15 @@ def test_what_is_exchanged_is_fitted_and_nothing_else():
     kept = FixedRank(X.U[:, :2], X.sigma[:2], X.V[:, :2]).x
     kept[11, 22] = data[11, 22] / -2.0
     assert np.allclose(Y.x, kept, atol=1e-9 * 1e6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_fitted_whole_is_certified(seed):
+    rng = np.random.default_rng(seed)
+    data = rng.standard_normal((10, 3)) @ rng.standard_normal((3, 8))
+    problem = Problem(
+        [Block(h=Rank(3), A=-1.0, shape=data.shape), Block(h=L1(1.0), shape=data.shape)], b=-data
+    )
+    result = solve(problem, max_iter=100)
+    assert result.success
+    assert result.fun <= 1e-8 * np.abs(data).sum()

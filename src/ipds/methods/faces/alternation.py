@@ -40,6 +40,8 @@ NEAR, MOST = 7e-4, 20
 """Passes end where no more than this part of the objective is left to gain, as far as two of them tell; or then."""
 LOWEST = 1e-10
 """The least ε in units of the entries of B."""
+SMALL, PERFECT = 1e-2, 1e-6
+"""Where no more than this is left of the entries of B, they may all be fitted; and where they are."""
 RIDGE = 1e-12
 """Share of the mean of a diagonal that is added to it: rows with few entries observed leave some equations out."""
 ENTRIES, FEWEST = 65536, 16
@@ -101,7 +103,7 @@ class Pass(NamedTuple):
 def alternated(
     X: FixedRank, data: np.ndarray, loss: Deviations, sample: Sample, scale: float
 ) -> tuple[FixedRank, float]:
-    """(X, ε) once little is left to gain; `scale` is the size of an entry of the data."""
+    """(X, ε) once little is left to gain; `scale` is the size of an entry of the data. ∞ where X fits all of them."""
     L, R = X.balanced()
     epsilon = math.inf
     values: list[float] = []
@@ -115,10 +117,14 @@ def alternated(
         if _left(values) <= NEAR * value:
             X = FixedRank.of_product(L, R)
             if not largest > abs(loss.kappa) * _worth(X):
-                return X, epsilon
+                break
             L, R = exchanged(X, data, loss).balanced()
             values = []
-    return FixedRank.of_product(L, R), epsilon
+    else:
+        X = FixedRank.of_product(L, R)
+    most = scale * data.size
+    fits = value <= SMALL * most and loss.sizes(X, data)[0] <= PERFECT * loss.lam * most
+    return X, math.inf if fits else epsilon
 
 
 def _worth(X: FixedRank) -> float:

@@ -40,7 +40,7 @@ from ..accelerated.search import DECREASE, Reference, backtrack, barzilai_borwei
 from ..base import Method
 from ..deadline import raise_if_late
 from . import inexact, interior
-from .alternation import FEW, Sample, alternated, is_settled, start
+from .alternation import FEW, PERFECT, Sample, alternated, is_settled, start
 from .passes import Deviations, Slope, gather, spread
 
 STRIDE, RECENT = 20, 10
@@ -157,8 +157,7 @@ class LowRankIPDS(Method):
                 "NumPy arrays"
             )
         block, op, other = problem.blocks[i], problem.operators[i], problem.operators[1 - i]
-        assert isinstance(other, Identity)
-        c = other.scale
+        c = other.scale  # type: ignore[attr-defined]
         observed = op.adjoint(np.ones(problem.shape)) if isinstance(op, Sampling) else None
         kappa = (op.scale if isinstance(op, Identity) else 1.0) / c
         data = spread(op, np.broadcast_to(problem.b if c == 1.0 else problem.b / c, problem.shape))
@@ -166,8 +165,9 @@ class LowRankIPDS(Method):
         sample = Sample.of(data, op.indices if isinstance(op, Sampling) else None)
         X = start(block.h.s, x0[i], data, loss, sample)  # type: ignore[attr-defined]
         size = float(np.linalg.norm(data))
-        rest = float(np.linalg.norm(sample.sizes(kappa, X.U * X.sigma, X.V))) or size or 1.0
-        s = rest / math.sqrt(len(sample.data)) / loss.lam / SHARP_START
+        rest = float(np.mean(sample.sizes(kappa, X.U * X.sigma, X.V) ** 2)) ** 0.5
+        unit = size / math.sqrt(data.size) or 1.0
+        s = (rest if rest > PERFECT * unit else unit) / loss.lam / SHARP_START
         target = data - (s * c) * spread(op, z0) if np.any(z0) else data
         slope = abs(kappa) * loss.lam * math.sqrt(data.size)
         setup = Setup(problem, i, c, data, size, loss, sample, slope, s)
@@ -234,16 +234,17 @@ class LowRankIPDS(Method):
         return search._replace(t=carry.t + 1, least=least, stage=stage), state
 
     def _first(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
-        """Reweighted least squares, and a dual step with the s = ε/λ that they end at."""
+        """Reweighted least squares, and a dual step with the s = ε/λ that they end at, or that of the start if less."""
         loss, data, X = setup.loss, setup.data, FixedRank(carry.U, carry.sigma, carry.V)
         X, epsilon = alternated(X, data, loss, setup.sample, setup.size / math.sqrt(data.size))
         _require_rank(X)
-        s = epsilon / loss.lam
+        s = min(epsilon / loss.lam, setup.first)
         clipped, residual = loss.clipped(X, data, s, data)
         found = Slope(math.nan, X.parts(clipped, -loss.kappa / s), residual**2)
         left = max(_stationarity(setup, found, s), residual / setup.size)
         state = self._snapshot(setup, 1, X, found.gradient, clipped, data, s, due=True)
-        begun = carry.stage._replace(s=s, tolerance=math.sqrt(found.gradient.square))
+        tolerance = math.sqrt(found.gradient.square) if math.isfinite(epsilon) else LOOSE * setup.slope
+        begun = carry.stage._replace(s=s, tolerance=tolerance)
         stage = _after(setup, begun, found, residual)
         target = np.multiply(clipped, stage.s / s, out=clipped)
         target += data
