@@ -147,44 +147,6 @@ def test_an_error_of_the_callback_leaves_with_the_point_that_it_was_shown():
     assert result.certificate == seen[0].certificate
 
 
-def test_a_start_is_measured_where_it_is_the_answer_and_not_before():
-    events = []
-
-    class Failing(L1):
-        def __call__(self, x):
-            events.append("measured")
-            return super().__call__(x)
-
-        def prox(self, v, step):
-            if step == 1.0:  # of the start
-                return super().prox(v, step)
-            events.append("failed")
-            raise RuntimeError("mine")
-
-    problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(h=Failing(1.0), shape=3)], b=1.0)
-    with pytest.raises(RuntimeError, match="mine") as caught:
-        solve(problem, method=SOUND)
-    assert events[:2] == ["failed", "measured"]
-    assert (caught.value.result.nit, caught.value.result.fun) == (0, 3.0)
-    assert caught.value.result.certificate.feasibility == 0.0
-
-
-def test_the_first_error_is_told_where_the_start_cannot_be_measured_after_it():
-    class Failing(L1):
-        def __call__(self, x):
-            raise RuntimeError("second")
-
-        def prox(self, v, step):
-            if step == 1.0:  # of the start
-                return super().prox(v, step)
-            raise RuntimeError("first")
-
-    problem = Problem([Block(h=L1(1.0), A=-1.0, shape=3), Block(h=Failing(1.0), shape=3)], b=1.0)
-    with pytest.raises(RuntimeError, match="first") as caught:
-        solve(problem, method=SOUND)
-    assert caught.value.result.fun == math.inf
-
-
 @pytest.mark.parametrize("method", ["auto", SOUND])
 def test_the_callback_may_stop_the_solve(method):
     def stop(now):
