@@ -17,8 +17,8 @@ from .terms import Piece
 
 
 @dataclass(frozen=True, eq=False)
-class Loss(OnRows):
-    """A sum over entries that is differentiable where it is finite."""
+class Graph(OnRows):
+    """Rows of a function that is differentiable where it is finite: no pairs, and no product to leave."""
 
     piece: Piece
     rows: slice
@@ -31,13 +31,17 @@ class Loss(OnRows):
         q = self.piece.prox(w, weight)
         return q, weight * (w - q)
 
+    def product(self, u: np.ndarray, y: np.ndarray) -> float:
+        return 0.0
+
+
+class Loss(Graph):
+    """A sum over entries."""
+
     def at(self, u: np.ndarray, y: np.ndarray, weight: float, cap: float) -> Any:
         w = u + y / weight
         rest = self.piece.rest(w, weight)  # I - J, and ψ = J/(I - J)/β
         return OnGraph(self.piece, w, weight, np.maximum(1 - rest, 0.0) / np.maximum(weight * rest, 1e-300))
-
-    def product(self, u: np.ndarray, y: np.ndarray) -> float:
-        return 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,27 +70,14 @@ class OnGraph:
 
 
 @dataclass(frozen=True, eq=False)
-class Determinant(OnRows):
+class Determinant(Graph):
     """-λ log det, as a function of k u + shift."""
 
-    piece: Piece
-    rows: slice
     lam: float
     k: float
     shift: np.ndarray
-    degree = 0
-
-    def start(
-        self, u: np.ndarray, y: np.ndarray, weight: float, push: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        w = u + y / weight
-        q = self.piece.prox(w, weight)
-        return q, weight * (w - q)
 
     def at(self, u: np.ndarray, y: np.ndarray, weight: float, cap: float) -> Any:
         U = (self.k * u + self.shift).reshape(self.piece.shape)
         T = 0.5 * (U + U.T) / (math.sqrt(self.lam) * abs(self.k))
         return OnGraph(self.piece, u + y / weight, weight, two_sided(T, cap))
-
-    def product(self, u: np.ndarray, y: np.ndarray) -> float:
-        return 0.0
