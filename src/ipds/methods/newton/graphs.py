@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .spectra import OnRows, two_sided
+from .cone import OnRows
+from .spectra import two_sided
 from .terms import Piece
 
 

@@ -12,18 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import Shape, norm
-from .spectra import INWARD, OnRows
+from ..._arrays import norm
+from .cone import INWARD, Cone, OnRows
 
 
-@dataclass(frozen=True, eq=False)
-class Cones(OnRows):
+class Cones(Cone):
     """Every row of k u + shift is in the second-order cone."""
-
-    rows: slice
-    shape: Shape
-    k: float
-    shift: np.ndarray
 
     @property
     def degree(self) -> int:
@@ -41,9 +35,6 @@ class Cones(OnRows):
 
     def at(self, u: np.ndarray, y: np.ndarray, weight: float, cap: float) -> Any:
         return ConeScaling(self, u, y)
-
-    def product(self, u: np.ndarray, y: np.ndarray) -> float:
-        return float(np.vdot(self.primal(u), self.dual(y)))
 
     def primal(self, u: np.ndarray) -> np.ndarray:
         return (self.k * u + self.shift).reshape(-1, self.shape[-1])

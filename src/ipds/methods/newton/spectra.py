@@ -12,19 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays import Shape, norm
-
-INWARD = 0.1
-"""Part of the size of a cone's points that every eigenvalue has at the start, at least."""
-
-
-class OnRows:
-    """What a point holds of a barrier is u, and nothing else."""
-
-    rows: slice
-
-    @property
-    def size(self) -> int:
-        return self.rows.stop - self.rows.start
+from .cone import INWARD, Cone
 
 
 def two_sided(T: np.ndarray, cap: float) -> np.ndarray:
@@ -41,14 +29,8 @@ def two_sided(T: np.ndarray, cap: float) -> np.ndarray:
     return psi
 
 
-@dataclass(frozen=True, eq=False)
-class Matrices(OnRows):
+class Matrices(Cone):
     """k u + shift is positive semidefinite."""
-
-    rows: slice
-    shape: Shape
-    k: float
-    shift: np.ndarray
 
     @property
     def degree(self) -> int:
@@ -68,9 +50,6 @@ class Matrices(OnRows):
 
     def at(self, u: np.ndarray, y: np.ndarray, weight: float, cap: float) -> Any:
         return MatrixScaling(self, u, y, cap)
-
-    def product(self, u: np.ndarray, y: np.ndarray) -> float:
-        return float(np.vdot(self.primal(u), self.dual(y)))
 
     def primal(self, u: np.ndarray) -> np.ndarray:
         U = (self.k * u + self.shift).reshape(self.shape)
