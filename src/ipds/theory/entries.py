@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -213,7 +213,9 @@ class Sums(NamedTuple):
     force: Any
     """‖T‖."""
     weight: Any
-    """‖W‖."""
+    """‖W‖; ‖W/√step‖ where every entry has a step of its own."""
+    size: Any
+    """‖q‖, and the same."""
     error: Any
     """‖ρ W‖."""
     own: Any
@@ -238,7 +240,7 @@ NORMS = 1 + Sums._fields.index("larger")
 
 
 def weigh(forces: Forces, larger: Product, floor: Any) -> Sums:
-    """The sums; no force counts as less than `floor`. `weight` of an exact s, and the s of a set, play no part: 0."""
+    """The sums; no force counts as less than `floor`. `weight` and `size` of an exact s, and the s of a set, play no part: 0."""
     sums: Sums | None = None
     for part, (P, scale) in parts(forces, larger):
         more = _weighed(part, P if scale == 1.0 else scale * P, floor)
@@ -253,11 +255,12 @@ def _weighed(part: Forces, larger: Array, floor: Any) -> Sums:
     T = maximum_in_place(abs(s), larger)
     T = _not_below(T if own is None else maximum_in_place(T, own), floor)
     W, rest = over(1.0, T), abs(rest)
-    work = dot(rest, size)
+    work, even = dot(rest, size), _even_units(part.step)
     return Sums(
         magnitude(rest),
         magnitude(T),
-        0.0 if part.is_exact else magnitude(W),
+        0.0 if part.is_exact else magnitude(even(W)),
+        0.0 if part.is_exact else magnitude(even(size)),
         magnitude(rest * W),
         0.0 if own is None else magnitude(own * W),
         magnitude(s * W) if part.priced else 0.0,
@@ -266,6 +269,14 @@ def _weighed(part: Forces, larger: Array, floor: Any) -> Sums:
         work,
         work if width is None else _sum(rest * width),
     )
+
+
+def _even_units(step: Any) -> Callable[[Array], Array]:
+    """x ↦ x/√step where every entry has a step of its own, else x ↦ x."""
+    if not getattr(step, "ndim", 0):
+        return lambda x: x
+    root = namespace(step).sqrt(step)
+    return lambda x: x / root
 
 
 def sizes_of(forces: Forces, energy: Any) -> Iterator[Array]:

@@ -115,34 +115,49 @@ def energy_of(forces: Forces, alone: float) -> Energy:
     return Energy(abs(forces.value) + price, abs(quadratic_form(forces)) + alone)
 
 
-def rounding_of(forces: Forces) -> Any:
-    """A bound on the error of ‖s‖: `ROUNDING` units of the sizes of what the prox computes with, over its step."""
+class Rounding(NamedTuple):
+    """Bounds on the error e of s."""
+
+    whole: Any
+    """‖e‖."""
+    even: Any
+    """‖e √step‖ where every entry has a step of its own: the prox was taken in other units, in which all have the same;
+    else ‖e‖."""
+
+
+def rounding_of(forces: Forces) -> Rounding:
+    """`ROUNDING` units of the sizes of what the prox computes with, over its step."""
     h, q, v, step = forces.block.h, forces.q, forces.v, forces.step
     if forces.is_exact or h.is_manifold:  # where the part normal to it is cancelled
-        return 0.0
+        return Rounding(0.0, 0.0)
     if v is None:  # the prox point behind s = -Aᵀz
         v = add_scaled(q, -step * forces.pull.scale, forces.pull.array)
-    if getattr(step, "ndim", 0):  # of an entrywise h: to each entry its own, and what the constants of h add
-        size = magnitude(v / step) + (h.prox_size(v) - magnitude(v)) / scalar(namespace(step).min(step))
-    else:
-        size = h.prox_size(v) * inverse(step)
-    return ROUNDING * precision(q) * size
+    units = ROUNDING * precision(q)
+    if not getattr(step, "ndim", 0):
+        whole = units * (h.prox_size(v) * inverse(step))
+        return Rounding(whole, whole)
+    # to each entry its own, and what the constants of h add
+    xp, more = namespace(step), h.prox_size(v) - magnitude(v)
+    root, least = xp.sqrt(step), scalar(xp.min(step))
+    return Rounding(
+        units * (magnitude(v / step) + more / least), units * (magnitude(v / root) + more / least**0.5)
+    )
 
 
-def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Any) -> Balance:
+def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Rounding) -> Balance:
     """How well the forces of a block balance; they count from `VANISHING` of the largest on. `larger` is |A|ᵀẑ."""
     sums = weigh(forces, larger, VANISHING * largest_force(forces, larger))
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
     root, length = math.sqrt(count), magnitude(forces.q)
-    lost = rounding + units * sums.force
+    lost = rounding.whole + units * sums.force
     return Balance(
         sums.rest,
         lost,
-        (sums.error + rounding / root * sums.weight) / root + units,
+        (sums.error + rounding.even / root * sums.weight) / root + units,
         sums.own / root,
         sums.normal / root,
         sums.larger / root,
-        sums.work + rounding * length + units * sums.far,
+        sums.work + rounding.even * sums.size + units * sums.far,
         sums.span + lost * _distance(forces.width, length, root),
         energy.price,
         energy.whole,
