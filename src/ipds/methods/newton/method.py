@@ -59,7 +59,7 @@ PATIENCE = 12
 STIFF = 1e-5
 """ε of steps on a face, in its units, where f is quadratic and the face is known, or such steps were not enough:
 energies of second and third differences bend by less than a part of 1e-10 in some directions."""
-ROUNDING = 1e-13
+ROUNDING = 4e-15
 """Relative residuals below which a further step on predicted faces would only move by rounding."""
 NONE_LEFT = 1e-24
 """A relative gap that is none at all: interior-point steps end there. The residual of stationarity is rounding long
@@ -194,7 +194,7 @@ class NewtonALM(Method):
 
     def _returning(self, setup: Setup, carry: Carry) -> Carry:
         form, beta = setup.form, carry.beta
-        goal = min(ARRIVED, FURTHER * carry.left)
+        goal = max(min(ARRIVED, FURTHER * carry.left), ROUNDING)
         found = None
         if carry.left > ROUNDING:
             stiff = _is_linear(setup) or (math.isfinite(carry.left) and form.smooth.is_quadratic)
