@@ -102,3 +102,17 @@ def test_norms_that_stay(kind):
         x = Variable(6, name="x")
         problem = minimize(0.5 * sum_squares(G @ x - Y) + Linf(1.0)(x))
     assert "became a variable" not in presolve(problem).report
+
+
+@pytest.mark.parametrize("phase", [0.01025783017595525, -0.0020480339596569536, 0.3763344759145577])
+def test_errors_that_are_a_small_difference_of_large_numbers(phase):
+    """Errors of 0.03 of data of 2,000: the multiplier must not be made of their rounding."""
+    t = np.linspace(-1, 1, 200)
+    A, y = np.vander(t, 13), 1e3 * np.exp(t) * np.sin(5 * t + phase)
+    result = minimize(Linf(1.0)(A @ Variable(13) - y)).solve(tol=1e-6)
+    assert result.success
+    ones = np.ones((200, 1))
+    V = np.polynomial.chebyshev.chebvander(t, 12)
+    rows, right = np.block([[V, -ones], [-V, -ones]]), np.append(y, -y)
+    found = scipy.optimize.linprog([*np.zeros(13), 1.0], rows, right, bounds=(None, None))
+    assert np.abs(A @ result.x[0] - y).max() == pytest.approx(found.fun, rel=1e-5)

@@ -5,7 +5,10 @@ import pytest
 
 from ipds import Block, Problem, solve
 from ipds.functions import L1, Box, Huber, LeastSquares, Quadratic
-from ipds.theory.certificate import certificate, certify
+from ipds.theory.certificate import _forces_at, certificate, certify
+from ipds.theory.entries import Product
+from ipds.theory.fixed import fixed_of
+from ipds.theory.sizes import Energy, balance_of, rounding_of
 from ipds.theory.state import State
 
 
@@ -117,3 +120,21 @@ def test_what_the_residual_of_the_equation_could_change_is_work():
     prices = [abs(problem.blocks[0].f(x)), problem.blocks[1].h(x + d)]
     assert found.stationarity == pytest.approx((0.0, 0.0), abs=1e-12)
     assert found.work == pytest.approx(np.abs(z) @ np.abs(d) / sum(prices), rel=1e-2)
+
+
+def test_rounding_does_not_depend_on_the_units_of_entries():
+    """Forces on small entries are large: a bound on all errors times the size of all entries belongs to none."""
+    h, v, step = Huber(2.0, 0.1), np.array([1.0, -2.0, 3.0]), 0.5
+    q = h.prox(v, step)
+    bounds = []
+    for unit in (1.0, np.array([1e-2, 1.0, 1e2])):
+        problem = Problem([Block(h=Huber(2.0, 0.1), shape=3), Block(h=L1(1.0), shape=3)])
+        point = (v * unit, step * unit**2 * np.ones(3))
+        state = State(1, (q * unit, q), q, np.zeros(3), 1.0, 0.0, (None, None), (point, (None, 1.0)))
+        forces = _forces_at(problem, fixed_of(problem, state.q), state, state.q, 0)._replace(
+            pull=Product((q - v) / (step * unit))
+        )
+        larger = Product(np.abs((q - v) / (step * unit)))
+        bounds.append(balance_of(forces, larger, Energy(1.0, 0.0), rounding_of(forces)))
+    assert bounds[0].work == pytest.approx(bounds[1].work, rel=1e-6)
+    assert bounds[0].error == pytest.approx(bounds[1].error, rel=1e-6)

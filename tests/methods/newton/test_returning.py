@@ -184,3 +184,13 @@ def test_slanted_columns_under_a_linear_objective(seed):
     result = solve(minimize(Linf(1.0)(A @ x - y)))
     assert result.success
     assert result.nit <= 60
+
+
+def test_the_end_of_the_digits_is_an_end():
+    """Energies of third differences: residuals of 1e-15 of what adds up are all that steps on a face can leave."""
+    D, at = 100 * np.diff(np.eye(120), 3, axis=0), [0, 40, 80, 119]
+    for seed in (3, 8):
+        points, p = 3 * np.random.default_rng(seed).standard_normal((4, 2)), Variable((120, 2))
+        result = minimize(sum_squares(D @ p), [p[at] == points, p <= 12, p >= -12]).solve(method="newton")
+        assert result.success
+        assert result.nit <= 5

@@ -31,9 +31,10 @@ from .barriers import Barrier, Placed, Scaling, placed
 from .form import Form
 from .weights import Weights
 
-REGULAR = 1e8
+REGULAR, CAP = 1e8, 1e10
 """Ratio of the weights of the problem to ε, and of the cap on W to them: half of the digits, so that both sides of the
-saddle are proximal steps which still move as Newton's would, and refinement converges."""
+saddle are proximal steps which still move as Newton's would, and refinement converges. A row that will not be held, but
+nearly so, is let go of by y/CAP in a step: with 1e8 it stays, beside as many as the corner has, until the end."""
 TO_BOUNDARY = 0.995
 """Part of the way to the boundary that a step may take."""
 CENTRE = 1e-4
@@ -320,8 +321,8 @@ class Interior:
             if sizes.size:
                 logs = np.log(np.minimum(np.maximum(sizes, 1e-200), 1e200))
                 typical = max(typical, math.exp(-float(logs.sum()) / len(logs)))
-        cap = np.full(len(psi), REGULAR * max(weight, typical))
-        cap[self.is_equation] = REGULAR * weight
+        cap = np.full(len(psi), CAP * max(weight, typical))
+        cap[self.is_equation] = CAP * weight
         own = 1 / (psi + 1 / cap)
         along, direction = np.zeros(len(self.radius)), np.zeros(len(self.label))
         if self.label.size:
