@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, Shape, is_array, namespace, norm, scaled_difference, zeros
+from .._arrays import Array, Shape, is_array, namespace, scaled_difference, zeros
 from ..functions import Nonsmooth
 from ..operators import Operator
 from ..theory.state import prox_step
@@ -129,8 +129,10 @@ class FromLevel(Recovery):
         assert v is not None
         above, below = view.groups[self.group][1].reshape(2, -1)
         near, s = q.reshape(-1)[self.place].reshape(self.shape), (below - above).reshape(self.shape)
-        # u is a small difference of what adds up to it, and as uncertain: with the step in these units s is not
-        own_step = prox_step(max(near, self.group.c, key=norm), s)
+        # rounding in u is that of what adds up to it, c beside others, and δ in an entry of u makes δ/step of s: with
+        # c/λ for the step that weighs, times c, as much as it changes λ max|u_i| by
+        large, total = np.abs(self.group.c).max(initial=0.0), np.abs(s).sum()
+        own_step = max(prox_step(near, s), float(large / total) if total > 0 else 0.0)
         own_v = near + own_step * s
         parts = (q, self.own.prox(own_v, own_step)), (v, own_v), (step, own_step)
         q, v, step = (self._with(whole, own, q.shape) for whole, own in parts)

@@ -240,7 +240,7 @@ NORMS = 1 + Sums._fields.index("larger")
 
 
 def weigh(forces: Forces, larger: Product, floor: Any) -> Sums:
-    """The sums; no force counts as less than `floor`. `weight`, `size` of an exact s, and the s of a set, play no part: 0."""
+    """The sums; no force counts as less than `floor`. Of an exact s `weight` and `size`, of a set s play no part: 0."""
     sums: Sums | None = None
     for part, (P, scale) in parts(forces, larger):
         more = _weighed(part, P if scale == 1.0 else scale * P, floor)
