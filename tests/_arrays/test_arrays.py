@@ -10,6 +10,8 @@ from ipds._arrays import (
     PIECE,
     WHOLE,
     absolute_sum,
+    add_scaled,
+    all_finite,
     at_least,
     between,
     products_of_differences,
@@ -111,6 +113,24 @@ def test_products_of_differences_piece_by_piece(size, dtype):
 def test_products_of_differences_of_a_transposed_array():
     a = np.random.default_rng(0).standard_normal((200, 300))
     assert products_of_differences(a.T, 0 * a.T, a.T, 0 * a.T) == pytest.approx([np.vdot(a, a)] * 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_entries_whose_squares_overflow_are_finite_and_others_are_not(dtype):
+    large = np.full(3, np.finfo(dtype).max)
+    assert all_finite(large)
+    assert not any(all_finite(np.append(large, x).astype(dtype)) for x in (np.nan, np.inf, -np.inf))
+    assert all_finite(np.arange(3))
+
+
+@pytest.mark.parametrize("factor", [1.0, -1.0, 0.5, np.array([1.0, 2.0])])
+def test_sums_with_a_multiple_are_new_arrays(factor):
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+    for first in (x, 0.0, 4.0):
+        found = add_scaled(first, factor, y)
+        assert np.array_equal(found, first + factor * y)
+        assert not np.shares_memory(found, y)
+        assert not np.shares_memory(found, x)
 
 
 @pytest.mark.parametrize("size", [7, 5000])  # both spellings

@@ -52,6 +52,8 @@ def norm(x: Array) -> float:
 def add_scaled(x: Array, factor: float, y: Array) -> Array:
     """x + factor·y, with one temporary less in NumPy."""
     if type(y) is np.ndarray:
+        if type(factor) is float and abs(factor) == 1.0:
+            return x + y if factor == 1.0 else x - y
         out = factor * y
         fits = type(x) is float or (type(x) is np.ndarray and x.dtype == out.dtype)
         return np.add(x, out, out=out) if fits else x + out
@@ -125,7 +127,7 @@ def scaled_difference(x: Array, y: Array, factor: float, into_second: bool = Fal
 
 
 def absolute_sum(x: Array) -> Any:
-    """Σ|x_i| over all entries; one pass for large float64 arrays in NumPy.
+    """Σ|x_i| over all entries; one pass for long float64 arrays in NumPy.
 
     BLAS's `dasum` rounds differently for arrays that lie differently in memory, and equal solves would differ in the
     last digit: it is given pieces that begin at multiples of 64 bytes, moved there where need be.
@@ -133,7 +135,7 @@ def absolute_sum(x: Array) -> Any:
     if type(x) is not np.ndarray:
         xp = array_api_compat.array_namespace(x)
         return xp.sum(xp.abs(x))
-    if x.dtype != np.float64 or x.size <= WHOLE:
+    if x.dtype != np.float64 or x.size <= PIECE:
         return float(np.abs(x).sum())
     flat, total, dasum = x.reshape(-1, order="A"), 0.0, scipy.linalg.blas.dasum
     aligned, room = _address(flat) % 64 == 0, np.empty(PIECE + 7)
@@ -190,5 +192,8 @@ def put_in_place(own: Array, here: Array, x: Any) -> Array:
     """x in the places `here`, else `own`, where `own` is a temporary of the caller's: in place in NumPy."""
     if type(own) is not np.ndarray:
         return namespace(own).where(here, x, own)
-    np.copyto(own, x, where=here)
+    if type(x) is float:
+        np.putmask(own, here, x)  # a third of the time
+    else:
+        np.copyto(own, x, where=here)
     return own

@@ -131,13 +131,18 @@ def fixed_rank(x: np.ndarray, rank: int) -> FixedRank | None:
 def near(x: np.ndarray, rank: int, powers: int = 1) -> FixedRank:
     """Nearly the best approximation of x by a matrix of the rank, from its range as a few products show it.
 
+    Products in the precision of x, which may be a lower one than that of the factors.
     Halko, Martinsson & Tropp, Finding structure with randomness, SIAM Rev. 53 (2011).
     """
-    Q = orthonormal(np.asfortranarray(x @ start_block(x.shape[1], min(rank + OVERSAMPLING, *x.shape))))
+
+    def range_of(x: np.ndarray, block: np.ndarray) -> np.ndarray:
+        return orthonormal(np.asfortranarray(x @ block.astype(x.dtype, copy=False), float))
+
+    Q = range_of(x, start_block(x.shape[1], min(rank + OVERSAMPLING, *x.shape)))
     for _ in range(powers):
-        Q = orthonormal(np.asfortranarray(x @ orthonormal(np.asfortranarray(x.T @ Q))))
-    u, s, vt = np.linalg.svd(Q.T @ x, full_matrices=False)
-    return FixedRank(Q @ u[:, :rank], s[:rank], np.ascontiguousarray(vt[:rank].T))
+        Q = range_of(x, range_of(x.T, Q))
+    X = FixedRank.of_product(Q, (x.T @ Q.astype(x.dtype, copy=False)).astype(float, copy=False))
+    return FixedRank(*(np.ascontiguousarray(part[..., :rank]) for part in (X.U, X.sigma, X.V)))
 
 
 def _inverse(C: np.ndarray) -> np.ndarray:

@@ -112,7 +112,7 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
     Like the objective at the start of a fit, (b - 0)²/2: the size of data of which nothing may be left at the solution.
     """
     costs, b = [], to_numpy(problem.b)
-    right = np.array(np.broadcast_to(b, problem.shape), float) if np.any(b) else None
+    right = np.asarray(np.broadcast_to(b, problem.shape), float) if np.any(b) else None
     for block, op, qi in zip(problem.blocks, problem.operators, q, strict=True):
         x = _balancing(op, right) if right is not None and is_priced(block) else None
         cost = 0.0
@@ -128,7 +128,7 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
 def _balancing(op: Operator, b: np.ndarray) -> np.ndarray | None:
     """x with A x = b ≠ 0, where A has one entry in every row, and one direction in every column; else None."""
     if isinstance(op, Identity):
-        return b / op.scale if op.scale != 0 else None
+        return (b if op.scale == 1.0 else b / op.scale) if op.scale != 0 else None
     if not isinstance(op, Matrix) or b.ndim > 1:
         return None
     matrix = op.matrix

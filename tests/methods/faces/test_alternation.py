@@ -70,6 +70,52 @@ def test_passes_end_near_the_least_value(masked, noise):
     assert least * (1 - 1e-9) <= loss.sizes(X, data)[0] <= 1.002 * least
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_pass_in_single_precision_leads_to_the_same_factors(masked):
+    data, loss = posed(masked)
+    factors = near(data / -2.0, 3).balanced()
+    found = one_pass(*factors, data, loss, 0.3)
+    coarse = one_pass(*factors, data.astype(np.float32), loss.single(), 0.3)
+    for part, other in zip(found, coarse, strict=True):
+        assert np.allclose(part, other, rtol=1e-4, atol=1e-4)
+    assert coarse.L.dtype == coarse.R.dtype == np.float64
+
+
+@pytest.mark.parametrize("unit", [1e-40, 1e-12, 1.0, 1e12, 1e40])  # single precision ends at 1e±38
+def test_passes_do_not_depend_on_the_unit_of_the_data(unit):
+    data, _ = posed(False, (90, 80))
+    loss, sample = Deviations(1.0, 1.0, None), Sample.of(unit * data, None)
+    begun = start(3, np.zeros((1, 1)), unit * data, loss, sample)
+    X, _ = alternated(begun, unit * data, loss, sample, unit * float(np.abs(data).mean()))
+    least = solve(stated(data), tol=1e-6).fun
+    assert loss.sizes(X, unit * data)[0] <= 1.001 * unit * least
+
+
+def test_what_single_precision_does_not_tell_apart_is_fitted_in_double(monkeypatch):
+    """Errors of 1e-7 in entries of 1: ε goes on to fall, and passes change over."""
+    kinds = []
+    monkeypatch.setattr(
+        alternation, "one_pass", lambda *given: kinds.append(given[2].dtype) or one_pass(*given)
+    )
+    M = matrix(5, (90, 80), 3, 0.0, 1e-8)[0]
+    loss, sample = Deviations(1.0, 1.0, None), Sample.of(M, None)
+    X, _ = alternated(start(3, np.zeros((1, 1)), M, loss, sample), M, loss, sample, float(np.abs(M).mean()))
+    assert kinds[0] == np.float32
+    assert kinds[-1] == np.float64
+    assert loss.sizes(X, M)[0] <= 1.01 * np.abs(near(M, 3, powers=3).x - M).sum()
+
+
+def test_passes_go_on_beyond_their_fits(monkeypatch):
+    """Four of them under a fifth of gross errors; fits alone take five."""
+    passes = []
+    monkeypatch.setattr(alternation, "one_pass", lambda *given: passes.append(one_pass(*given)) or passes[-1])
+    M, truth = matrix(5, (150, 150), 5, 0.2)
+    loss, sample = Deviations(1.0, 1.0, None), Sample.of(M, None)
+    X, _ = alternated(start(5, np.zeros((1, 1)), M, loss, sample), M, loss, sample, float(np.abs(M).mean()))
+    assert len(passes) == 4
+    assert loss.sizes(X, M)[0] <= 1.001 * np.abs(M - truth).sum()
+
+
 def test_the_median_is_that_of_what_is_observed():
     data, loss = posed(True, (300, 200))
     seen = np.abs(data[loss.observed > 0])

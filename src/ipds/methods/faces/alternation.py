@@ -5,10 +5,12 @@
 With e_ij = max(|u_ij|, ε), the |u_ij| lie below u_ij²/(2e_ij) + e_ij/2, and touch it where e_ij = |u_ij|. So the
 objective falls but for ε, which follows the median m of |u| down:
 
-    L ← argmin Σ_ij (B - κ L Rᵀ)_ij²/e_ij,   R ← the same with that L and the same e,   ε ← max(min(ε/2, 2m), m/10)
+    L ← argmin Σ_ij (B - κ L Rᵀ)_ij²/e_ij,   R ← the same with that L and the same e,   ε ← max(min(ε/2, m), m/10)
 
-Each row of L is r equations of its own. Rows are taken a few at a time, so that one pass over the data does all:
-e, the new rows of L, and what they add to the equations of R. The points are those of Φ of `passes` with s = ε/λ.
+and both go on beyond by ω = min(½, m/m_before) of their steps: as far as the next step would take them, where steps
+shrink as the median does. Each row of L is r equations of its own. Rows are taken a few at a time, so that one pass
+over the data does all: e, the new rows of L, and what they add to the equations of R; in single precision, where ε is
+far above its rounding. The points are those of Φ of `passes` with s = ε/λ.
 Gross errors weigh little here, so none is ever fitted. Where one is larger than all that a column of the factors is
 worth, σ_r‖U_r‖₁‖V_r‖₁ at most, it takes the place of that column: the objective falls.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,16 +37,22 @@ CLIPPED = 2.0
 """A start clips the data at so many times the median of |B|."""
 SAMPLE = 500
 """Entries of which a median is taken."""
-HALF, NO_MORE, NO_LESS = 0.5, 2.0, 0.1
-"""The factor of ε, and what it may be in units of the median: less makes steps short and gains little."""
+HALF, NO_LESS = 0.5, 0.1
+"""The factor of ε, and what it is at least in units of the median: less makes steps short and gains little."""
+FURTHER = 0.5
+"""Part of a step, at most, that factors go on beyond it."""
 NEAR, MOST = 7e-4, 20
-"""Passes end where no more than this part of the objective is left to gain, as far as two of them tell; or then."""
+"""Passes end where no more than this part of the objective is left to gain, as far as two of them, and the fall of the
+median since, can tell; or then."""
 LOWEST = 1e-10
 """The least ε in units of the entries of B."""
 SMALL, PERFECT = 1e-2, 1e-6
 """Where no more than this is left of the entries of B, they may all be fitted; and where they are."""
-RIDGE = 1e-12
+RIDGE = {np.float64: 1e-12, np.float32: 1e-6}
 """Share of the mean of a diagonal that is added to it: rows with few entries observed leave some equations out."""
+SINGLE, RANGE = 1e-4, 1e15
+"""Passes are in single precision while ε is more than this in units of the entries of B, and these are not huge."""
+TINY = float(np.finfo(float).tiny)
 ENTRIES, FEWEST = 65536, 16
 """Entries of the rows that are taken at a time, about, and rows at least."""
 
@@ -79,7 +88,7 @@ def start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations, sample:
             return X
     level = CLIPPED * float(np.median(np.abs(sample.data))) or float(np.max(np.abs(data)))
     share = 1.0 if loss.observed is None else float(loss.observed.mean())
-    X = near(np.clip(data, -level, level), rank)
+    X = near(np.clip(_single(data) if 1 / RANGE < level < RANGE else data, -level, level), rank)
     if not is_settled(X):
         raise AssumptionError("LowRankIPDS: the data have a lower rank than the block may have")
     scale = loss.kappa * share
@@ -105,21 +114,27 @@ def alternated(
 ) -> tuple[FixedRank, float]:
     """(X, ε) once little is left to gain; `scale` is the size of an entry of the data. ∞ where X fits all of them."""
     L, R = X.balanced()
-    epsilon = math.inf
+    is_usual = scale > 1 / RANGE and scale * data.size < RANGE
+    coarse = (_single(data), loss.single()) if is_usual else (data, loss)
+    epsilon, median = math.inf, sample.median(loss.kappa, L, R)
     values: list[float] = []
     for _ in range(MOST):
         raise_if_late()
-        median = sample.median(loss.kappa, L, R)
-        least = max(NO_LESS * median, LOWEST * scale)
-        epsilon = max(min(HALF * epsilon, (NO_MORE if values else 1.0) * median), least)
-        L, R, value, largest = one_pass(L, R, data, loss, epsilon)
+        epsilon = max(min(HALF * epsilon, median), NO_LESS * median, LOWEST * scale)
+        given = coarse if epsilon > SINGLE * scale else (data, loss)
+        left, right, value, largest = one_pass(L, R, *given, epsilon)
+        before, median = median, sample.median(loss.kappa, left, right)
+        falls = median / before if median < before else 1.0
+        further = min(falls, FURTHER)
+        L, R = left + further * (left - L), right + further * (right - R)
         values.append(value)
-        if _left(values) <= NEAR * value:
+        gain = _left(values)
+        if falls * gain <= NEAR * (value - gain):
             X = FixedRank.of_product(L, R)
             if not largest > abs(loss.kappa) * _worth(X):
                 break
             L, R = exchanged(X, data, loss).balanced()
-            values = []
+            values, median = [], sample.median(loss.kappa, L, R)
     else:
         X = FixedRank.of_product(L, R)
     most = scale * data.size
@@ -148,34 +163,46 @@ def exchanged(X: FixedRank, data: np.ndarray, loss: Deviations) -> FixedRank:
 
 
 def _left(values: list[float]) -> float:
-    """What is left to gain at the last point, by a geometric series."""
-    if len(values) < 3:
+    """What is left to gain at the last point that was measured, by a series that falls as gains do, or ever slower."""
+    gains = [a - b for a, b in pairwise(values[-4:])]
+    if len(gains) < 2 or not 0 <= gains[-1] < gains[-2]:
         return math.inf
-    before, gain = values[-3] - values[-2], values[-2] - values[-1]
-    return gain * gain / (before - gain) if 0 <= gain < before else math.inf
+    ratio = gains[-1] / gains[-2]
+    if len(gains) > 2 and gains[0] > gains[1]:
+        ratio *= max(1.0, ratio * gains[0] / gains[1])
+    return gains[-1] * ratio / (1 - ratio) if ratio < 1 else math.inf
+
+
+def _single(data: np.ndarray) -> np.ndarray:
+    """In single precision; entries that are beyond it are infinite."""
+    with np.errstate(over="ignore"):
+        return data.astype(np.float32)
 
 
 def one_pass(L: np.ndarray, R: np.ndarray, data: np.ndarray, loss: Deviations, epsilon: float) -> Pass:
-    """L and R anew, each by weighted least squares."""
-    (m, n), r, observed = data.shape, R.shape[1], loss.observed
+    """L and R anew, each by weighted least squares whose sums are in the precision of the data."""
+    (m, n), r, observed, kind = data.shape, R.shape[1], loss.observed, data.dtype
     above, symmetric = _symmetric(r)
-    squares, right = _products(R, above), np.ascontiguousarray(loss.kappa * R.T)
+    left, right = L.astype(kind, copy=False), (loss.kappa * R.T).astype(kind)
+    R = R.astype(kind, copy=False)
+    squares, ridge = _products(R, above), RIDGE[kind.type]
     count, value, largest = min(m, max(FEWEST, ENTRIES // n)), 0.0, 0.0
-    found, normal, force = np.empty_like(L), np.zeros((n, len(squares.T))), np.zeros((n, r))
-    room, weights = np.empty((count, n)), np.empty((count, n))
+    found, normal, force = np.empty_like(L), np.zeros((n, len(squares.T)), kind), np.zeros((n, r), kind)
+    room, weights = np.empty((count, n), kind), np.empty((count, n), kind)
     for i in range(0, m, count):
         here = slice(i, min(i + count, m))
         u, w = room[: here.stop - i], weights[: here.stop - i]
-        np.abs(np.subtract(data[here], np.dot(L[here], right, out=u), out=u), out=u)
+        np.abs(np.subtract(data[here], np.dot(left[here], right, out=u), out=u), out=u)
         if observed is not None:
             u *= observed[here]
         value, largest = value + float(u.sum()), max(largest, float(u.max()))
         np.divide(1.0 if observed is None else observed[here], np.clip(u, epsilon, None, out=w), out=w)
         weighted = np.multiply(w, data[here], out=u)
-        rows = found[here] = _solved(w @ squares, weighted @ R, symmetric)
+        found[here] = _solved(w @ squares, weighted @ R, symmetric, ridge)
+        rows = found[here].astype(kind, copy=False)
         normal += w.T @ _products(rows, above)
         force += weighted.T @ rows
-    return Pass(found / loss.kappa, _solved(normal, force, symmetric), value, largest)
+    return Pass(found / loss.kappa, _solved(normal, force, symmetric, ridge), value, largest)
 
 
 @lru_cache(maxsize=FEW)
@@ -192,9 +219,9 @@ def _products(rows: np.ndarray, above: tuple[np.ndarray, np.ndarray]) -> np.ndar
     return rows[:, i] * rows[:, j]
 
 
-def _solved(normal: np.ndarray, force: np.ndarray, symmetric: np.ndarray) -> np.ndarray:
-    """N⁻¹f of every row."""
-    N = normal[:, symmetric]
+def _solved(normal: np.ndarray, force: np.ndarray, symmetric: np.ndarray, ridge: float) -> np.ndarray:
+    """N⁻¹f of every row, in double precision."""
+    N = normal.astype(float, copy=False)[:, symmetric]
     diagonal = np.einsum("kii->ki", N)
-    diagonal += RIDGE * diagonal.mean(axis=1, keepdims=True) + np.finfo(float).tiny
-    return np.linalg.solve(N, force[:, :, None])[:, :, 0]
+    diagonal += (ridge / len(symmetric)) * np.einsum("kii->k", N)[:, None] + TINY
+    return np.linalg.solve(N, force.astype(float, copy=False)[:, :, None])[:, :, 0]

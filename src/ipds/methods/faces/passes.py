@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,11 @@ class Deviations:
     lam: float
     observed: np.ndarray | None
     """1 where an entry is observed, 0 elsewhere; None where all are."""
+
+    def single(self) -> Deviations:
+        """The same for data in single precision."""
+        seen = self.observed
+        return self if seen is None else replace(self, observed=seen.astype(np.float32))
 
     def rows(
         self, X: FixedRank, target: np.ndarray, out: np.ndarray | None = None
