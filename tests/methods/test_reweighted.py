@@ -7,7 +7,13 @@ from ipds import Block, Problem, solve
 from ipds.errors import AssumptionError
 from ipds.functions import L21, LeastSquares, Stiefel
 from ipds.methods import AcceleratedIPDS, candidates
-from ipds.methods.reweighted import STEPS, ReweightedEigenvectors, is_sum_of_norms, weighted_gram
+from ipds.methods.reweighted import (
+    STEPS,
+    ReweightedEigenvectors,
+    bottom_eigenvectors,
+    is_sum_of_norms,
+    weighted_gram,
+)
 from ipds.theory.certificate import certify
 
 
@@ -138,8 +144,50 @@ def test_other_problems_are_left_to_others():
     assert solve(pursuit(0 * G, V), [V, zero]).success
 
 
+@pytest.mark.parametrize("turned", [0.01, 0.3, 3.0])  # nearby, and where LAPACK is asked
+def test_eigenvectors_from_those_nearby(turned):
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((10, 10)))[0]
+    gram = (Q * np.r_[0.1, 0.2, np.linspace(2.0, 9.0, 8)]) @ Q.T
+    V = np.linalg.qr(Q[:, :2] + turned * rng.standard_normal((10, 2)))[0]
+    found = bottom_eigenvectors(gram, V)
+    assert np.allclose(found.T @ found, np.eye(2), atol=1e-14)
+    before, left = (np.linalg.norm(Q[:, 2:].T @ frame) for frame in (V, found))
+    assert left <= 2e-3 * before  # (0.2/2)³ of it, after three inverse iterations
+
+
+def test_eigenvectors_of_what_has_no_cholesky_factor():
+    gram = np.diag([-1.0, 1.0, 2.0])
+    assert np.allclose(abs(bottom_eigenvectors(gram, np.eye(3)[:, :1])), np.eye(3)[:, :1])
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e-5, 1e5, 1e25])  # squares in single precision end at 1e±38
+def test_steps_do_not_depend_on_the_unit_of_the_points(unit):
+    G, V = points(1, noise=0.05)
+    state, other = (states(pursuit(a * G, V), V, 5)[-1] for a in (1.0, unit))
+    assert np.allclose(state.x[0] @ state.x[0].T, other.x[0] @ other.x[0].T, atol=1e-4)
+
+
+def test_products_before_the_first_check_are_in_single_precision(monkeypatch):
+    """And in double precision from then on."""
+    kinds = []
+
+    def watched(A, weights):
+        kinds.append(A.dtype)
+        return weighted_gram(A, weights)
+
+    monkeypatch.setattr("ipds.methods.reweighted.weighted_gram", watched)
+    G, V = points(0)
+    first = next(k for k, state in enumerate(states(pursuit(G, V), V, STEPS)) if state.due)
+    assert set(kinds[:3]) == {np.dtype(np.float32)}
+    assert set(kinds[first + 1 :]) == {np.dtype(np.float64)}
+
+
 def test_weighted_gram_in_pieces(monkeypatch):
     rng = np.random.default_rng(0)
     A, w = rng.standard_normal((50, 4)), rng.random(50)
     monkeypatch.setattr("ipds.methods.reweighted.ROWS", 7)
     assert np.allclose(weighted_gram(A, w), (A.T * w) @ A)
+    coarse = weighted_gram(A.astype(np.float32), w)
+    assert coarse.dtype == np.float64
+    assert np.allclose(coarse, (A.T * w) @ A, rtol=1e-5, atol=1e-5)

@@ -44,8 +44,13 @@ VANISHES = 0.9
 """p_i up to which a row is taken as 0."""
 NEAR, NEARER = 1e-3, 1e-11
 """A check is due where this part of the objective is left to gain, as far as two steps tell; the factor of the next."""
+INVERSE, FAR = 3, 0.3
+"""Inverse iterations for the eigenvectors of a step, and the sum of squared sines up to which they may turn."""
 SMALL = 200
 """Rows of V up to which eigenvectors are cheap."""
+SINGLE, RANGE, NARROW = 1e3, 1e12, 8
+"""Before the first check products are in single precision while ε is more than so many times the last one; where sizes
+lie between 1/RANGE and RANGE, so that no weighted square overflows, and points have more entries than so many."""
 ROWS = 4096
 """Rows of G that are weighted at a time."""
 
@@ -98,7 +103,8 @@ class ReweightedEigenvectors(Method):
         largest = float(sizes.max())
         if not 0 < largest < np.inf:
             raise AssumptionError("ReweightedEigenvectors: all of U is 0")
-        usual = float(np.linalg.norm(A.matrix)) / abs(c) * math.sqrt(V.shape[1] / V.shape[0])
+        length = math.sqrt(float(np.add.reduce(A.row_squares)))
+        usual = length / abs(c) * math.sqrt(V.shape[1] / V.shape[0])
         floor = FLOOR * largest * (SHRINK if np.linalg.norm(sizes) <= BETTER * usual else 1.0)
         e, value = np.maximum(sizes, floor), float(sizes.sum())
         carry = Carry(0, V, e, floor, LOWEST * largest, value, 0.0, NEAR)
@@ -111,12 +117,14 @@ class ReweightedEigenvectors(Method):
     def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
         """Steps until a check is due, up to iteration `until`."""
         (A, c, _), carry = setup, held.pop()
+        coarse = coarse_points(setup, carry)
         while True:
             t, weights = carry.t + 1, 1 / carry.e
-            V = bottom_eigenvectors(weighted_gram(A.matrix, weights), carry.V.shape[1])
+            gram = weighted_gram(coarse if carry.floor > SINGLE * carry.lowest else A.matrix, weights)
+            V = bottom_eigenvectors(gram, carry.V) if carry.t else lowest_eigenvectors(gram, carry.V.shape[1])
             product = A.apply(V)
             sizes = row_norms(product) / abs(c)
-            parts, value = sizes * weights, float(sizes.sum())
+            parts, value = sizes * weights, float(np.add.reduce(sizes))
             gain = carry.value - value
             # a geometric series, and about as much again once ε falls faster
             left = gain * gain / (carry.gain - gain) if 0 <= gain < carry.gain else np.inf
@@ -162,7 +170,23 @@ def is_sum_of_norms(problem: Problem) -> bool:
     return known and scaled and norms and orthonormal and not np.any(problem.b)
 
 
-def bottom_eigenvectors(gram: np.ndarray, count: int) -> np.ndarray:
+def bottom_eigenvectors(gram: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Nearly the eigenvectors of as many smallest eigenvalues as V has columns, by `INVERSE` iterations from V.
+
+    V ← Q of the QR factors of gram⁻¹V, as long as these do not lead far from V: then by LAPACK.
+    """
+    lapack, found = scipy.linalg.lapack, V
+    factor, failed = lapack.dpotrf(gram)
+    for _ in range(0 if failed else INVERSE):
+        factored, tau, *_ = lapack.dgeqrf(lapack.dpotrs(factor, found)[0])
+        found = lapack.dorgqr(factored, tau)[0]
+    overlap = V.T @ found
+    if failed or not np.vdot(overlap, overlap) >= V.shape[1] - FAR:
+        return lowest_eigenvectors(gram, V.shape[1])
+    return np.ascontiguousarray(found)
+
+
+def lowest_eigenvectors(gram: np.ndarray, count: int) -> np.ndarray:
     """Eigenvectors of the smallest eigenvalues."""
     _, V, _, _, failed = scipy.linalg.lapack.dsyevr(gram, range="I", iu=count)
     if failed or not np.all(np.isfinite(V)):
@@ -170,9 +194,19 @@ def bottom_eigenvectors(gram: np.ndarray, count: int) -> np.ndarray:
     return np.ascontiguousarray(V)
 
 
+def coarse_points(setup: Setup, carry: Carry) -> np.ndarray:
+    """A, before the first check in single precision: that asks for less than eigenvectors to 1e-6."""
+    points = setup.A.matrix
+    if carry.due < NEAR or points.shape[1] <= NARROW:
+        return points
+    size = math.sqrt(float(np.add.reduce(setup.A.row_squares)))
+    is_usual = min(size, carry.lowest) > 1 / RANGE and max(size, carry.value) < RANGE
+    return points.astype(np.float32) if is_usual else points
+
+
 def weighted_gram(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Σ_i w_i a_i a_iᵀ, without a weighted copy of A."""
-    total, roots = np.zeros((A.shape[1], A.shape[1])), np.sqrt(weights)[:, None]
+    """Σ_i w_i a_i a_iᵀ, without a weighted copy of A; products in the precision of A."""
+    total, roots = np.zeros((A.shape[1], A.shape[1])), np.sqrt(weights).astype(A.dtype, copy=False)[:, None]
     for begin in range(0, len(A), ROWS):
         rows = A[begin : begin + ROWS] * roots[begin : begin + ROWS]
         total += rows.T @ rows
