@@ -88,8 +88,10 @@ class Deviations:
         """clip(u, -sλ, sλ), and ‖κX + x̆ - B‖ = ‖T - clipped - B‖ with x̆ = u - clipped."""
         most, square, found = s * self.lam, 0.0, np.empty(target.shape)
         for here, u in self.rows(X, target, found):
-            rest = target[here] - np.clip(u, -most, most, out=u)
-            rest -= data[here]
+            rest = u.clip(-most, most, out=u)
+            if target is not data:
+                rest = target[here] - rest
+                rest -= data[here]
             square += float(np.vdot(rest, rest))
         return found, math.sqrt(square)
 
@@ -112,12 +114,14 @@ class Deviations:
         core, right, V = X.U * X.sigma, np.ascontiguousarray(right.T), np.ascontiguousarray(X.V.T)
         x, x_breve, v = (np.empty((m, n)) for _ in range(3))
         rows, pull = min(m, max(FEWEST, ENTRIES // n)), -step * self.kappa / s
+        room = np.empty((rows, n))
         for i in range(0, m, rows):
             j = min(i + rows, m)
-            c, part = clipped[i:j], np.multiply(np.dot(core[i:j], V, out=x[i:j]), self.kappa)
-            rest = np.subtract(target[i:j], part, out=x_breve[i:j])
+            c, part = clipped[i:j], room[: j - i]
+            rest = np.multiply(np.dot(core[i:j], V, out=x[i:j]), -self.kappa, out=x_breve[i:j])
+            rest += target[i:j]
             rest -= c
-            rest *= np.abs(c, out=part) >= most
+            np.putmask(rest, np.abs(c, out=part) < most, 0.0)
             np.dot(left[i:j], right, out=v[i:j])
             v[i:j] -= np.multiply(c, pull, out=part)
         return x, x_breve, v
