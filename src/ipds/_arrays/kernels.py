@@ -119,8 +119,8 @@ def products_of_differences(a: Array, b: Array, c: Array, d: Array) -> tuple[Any
 def scaled_difference(x: Array, y: Array, factor: float, into_second: bool = False) -> Array:
     """factor·(x - y), with one temporary less in NumPy; with none where y is a temporary and x no part of it."""
     if type(y) is np.ndarray:
-        free = into_second and np.result_type(x, y) == y.dtype and not np.may_share_memory(x, y)
-        out = np.subtract(x, y, out=y if free else None)
+        free = into_second and y.size > SHORT and np.result_type(x, y) == y.dtype
+        out = np.subtract(x, y, out=y if free and not np.may_share_memory(x, y) else None)
         out *= factor
         return out
     return factor * (x - y)
@@ -136,7 +136,7 @@ def absolute_sum(x: Array) -> Any:
         xp = array_api_compat.array_namespace(x)
         return xp.sum(xp.abs(x))
     if x.dtype != np.float64 or x.size <= PIECE:
-        return float(np.abs(x).sum())
+        return float(np.add.reduce(np.abs(x), axis=None))
     flat, total, dasum = x.reshape(-1, order="A"), 0.0, scipy.linalg.blas.dasum
     aligned, room = _address(flat) % 64 == 0, np.empty(PIECE + 7)
     room = room[-(_address(room) // 8) % 8 :]

@@ -68,10 +68,12 @@ def fetch(numbers: Sequence[Any], *carried: Any) -> Any:
     >>> fetch((1.0, np.float32(0.5)))
     (1.0, 0.5)
     """
-    found = next((value for value in numbers if type(value) is not float), 0.0)
-    if type(found) is float:
-        floats = tuple(numbers)
-    elif array_api_compat.is_torch_array(found):
+    for found in numbers:
+        if type(found) is not float:
+            break
+    else:
+        return (tuple(numbers), *carried) if carried else tuple(numbers)
+    if array_api_compat.is_torch_array(found):
         xp = array_api_compat.array_namespace(found)
         wide = [xp.asarray(value, dtype=found.dtype, device=found.device) for value in numbers]
         floats = tuple(xp.stack(wide).tolist())
@@ -121,6 +123,8 @@ def least(x: Any, y: Any) -> Any:
 
 def greatest(x: Any, y: Any) -> Any:
     """The larger of two numbers, floats or 0-d arrays."""
+    if type(x) is type(y) is float:
+        return y if y > x else x
     return choose(y > x, y, x)
 
 

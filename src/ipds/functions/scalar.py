@@ -14,6 +14,7 @@ from .._arrays import (
     Shape,
     add_in_place,
     asarray,
+    between,
     divide_in_place,
     greatest,
     is_array,
@@ -81,7 +82,7 @@ def select(xp: Any, condition: Any, yes: Any, no: Any) -> Any:
 def soft(xp: Any, v: Array, t: float | Array) -> Array:
     """Soft threshold sign(v) max(|v| - t, 0), as v - clip(v, -t, t): two passes, one temporary."""
     if type(v) is np.ndarray and v.ndim:
-        inside = v.clip(-t, t)
+        inside = between(np, v, -t, t)
         return np.subtract(v, inside, out=inside)
     return v - xp.clip(v, -t, t)
 

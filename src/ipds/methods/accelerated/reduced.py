@@ -73,6 +73,11 @@ class ReducedProblem:
         return isinstance(self.h, Zero) and self.f is None and not self.soft
 
     @cached_property
+    def bounding(self) -> tuple[bool, ...]:
+        """Whether f_i is bounded from above near a point where it is known, because its values cost extra."""
+        return tuple([block.f is not None and block.f.bounds_values for block in self.blocks])
+
+    @cached_property
     def softened(self) -> ReducedProblem:
         """The same with h_j softened; one object, so that what was compiled for it serves again."""
         return replace(self, soft=True)
@@ -234,8 +239,10 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
         slopes.append(_gradient(op, behind, adjoint_z, df))
         adjoints_z.append(None if R.soft else adjoint_z)
     del behind, adjoint_z  # not needed while the tangent parts are made
-    gradient = tuple([tangent(block, xi, slopes.pop(0)) for block, xi in zip(R.blocks, place.x, strict=True)])
-    return Point(place, value, x_breve, reduced_multiplier, z, tuple(adjoints_z), gradient)
+    for i, (block, xi) in enumerate(zip(R.blocks, place.x, strict=True)):
+        if block.h.is_manifold:
+            slopes[i] = block.h.tangent(xi, slopes[i])
+    return Point(place, value, x_breve, reduced_multiplier, z, tuple(adjoints_z), tuple(slopes))
 
 
 def _free(R: ReducedProblem, place: Place, u: Array, weights: tuple[float, ...]) -> Point:
@@ -284,22 +291,17 @@ def value_and_gradient(f: Smooth | None, x: Array) -> tuple[Any, Array | None]:
     return (0.0, None) if f is None else f.value_and_grad(x)
 
 
-def bounds_values(block: Block) -> bool:
-    """Whether f_i is bounded from above near a point where it is known, because its values cost extra."""
-    return block.f is not None and block.f.bounds_values
-
-
 def known_at(R: ReducedProblem, place: Place) -> Known:
     """What a place tells of values nearby."""
-    pairs = zip(R.blocks, place.gradients, strict=True)
-    return Known(place.x, place.f, tuple([df if bounds_values(block) else None for block, df in pairs]))
+    pairs = zip(R.bounding, place.gradients, strict=True)
+    return Known(place.x, place.f, tuple([df if bounds else None for bounds, df in pairs]))
 
 
 def exact(R: ReducedProblem, point: Point) -> Point:
     """The point with the values of the f_i in place of their bounds."""
     place = point.place
-    three = zip(R.blocks, place.x, place.f, strict=True)
-    values = [block.f(xi) if bounds_values(block) else fi for block, xi, fi in three]  # type: ignore[misc]
+    four = zip(R.bounding, R.blocks, place.x, place.f, strict=True)
+    values = [block.f(xi) if bounds else fi for bounds, block, xi, fi in four]  # type: ignore[misc]
     value = point.value + sum(values) - sum(place.f)
     return point._replace(place=place._replace(f=tuple(values)), value=value)
 
@@ -311,8 +313,9 @@ def tangent(block: Block, x: Array, g: Array) -> Array:
 
 def total(R: ReducedProblem, place: Place) -> Array:
     """Σ A_i x_i over the blocks that remain."""
-    terms = zip(R.operators, place.x, place.products, strict=True)
-    return sum_products([op.apply(xi) if product is None else product for op, xi, product in terms], 0.0)
+    three = zip(R.operators, place.x, place.products, strict=True)
+    terms = [op.apply(xi) if product is None else product for op, xi, product in three]
+    return terms[0] if len(terms) == 1 else sum_products(terms, 0.0)
 
 
 def block_from_equation(R: ReducedProblem, place: Place) -> Array:
@@ -371,8 +374,8 @@ def snapshot(
     place, j, z, u = point.place, R.j, point.z, None
     known: dict[str, Any] = {}
     if R.moved is None:
-        pairs = zip(R.blocks, place.f, strict=True)
-        values = tuple([None if bounded and bounds_values(block) else fi for block, fi in pairs])
+        pairs = zip(R.bounding, place.f, strict=True)
+        values = tuple([None if bounded and bounds else fi for bounds, fi in pairs])
         known["values"] = insert(values, j, 0.0 if R.f is None else None)
         known["gradients"] = insert(place.gradients, j, None)
         known["adjoints"] = insert(point.adjoints_z, j, None)

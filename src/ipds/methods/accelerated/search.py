@@ -148,15 +148,25 @@ def try_step(
     warm: tuple[Any, ...],
 ) -> tuple[Measures, Point, tuple[Array | None, ...], tuple[Any, ...]]:
     """The step of the given lengths: its measures, the point, the v_i and warm starts; without a look at a number."""
-    x = near.x
-    v = [add_scaled(xi, -step, gi) for xi, gi, step in zip(x, gradient, steps, strict=True)]
-    scaled = [step * weight for step, weight in zip(steps, weights, strict=True)]
-    pairs = [block.h.prox_warm(*given) for block, *given in zip(phi.blocks, v, scaled, warm, strict=True)]
-    v = [None if block.h.is_manifold else vi for block, vi in zip(phi.blocks, v, strict=True)]
-    point = evaluate(phi, tuple([xi for xi, _ in pairs]), target, s, weights, near)
-    sums: list[Any] = [0, 0, 0, 0.0]
+    x: list[Array] = []
+    v: list[Array | None] = []
+    following = []
+    for block, xi, gi, step, weight, known in zip(
+        phi.blocks, near.x, gradient, steps, weights, warm, strict=True
+    ):
+        vi = add_scaled(xi, -step, gi)
+        xi, ahead = block.h.prox_warm(vi, step * weight, known)
+        x.append(xi)
+        v.append(None if block.h.is_manifold else vi)
+        following.append(ahead)
+    del vi  # of a manifold nobody else holds it
+    point = evaluate(phi, tuple(x), target, s, weights, near)
+    moved: Any = 0.0
+    crossed: Any = 0.0
+    bent: Any = 0.0
+    rest: Any = 0.0
     for block, ti, step, *four in zip(
-        phi.blocks, tau, steps, point.x, x, point.gradient, gradient, strict=True
+        phi.blocks, tau, steps, point.x, near.x, point.gradient, gradient, strict=True
     ):
         dx_dx, dx_dg, dg_dg = products_of_differences(*four)
         if block.h.is_manifold:
@@ -164,8 +174,8 @@ def try_step(
         else:  # ∇_iΦ + ω_i s_i = Δg_i - Δx_i/step_i: its norm needs no new array, but is at least its own rounding
             own = dx_dx / step / step
             left = greatest(dg_dg - 2 * dx_dg / step + own, 4 * eps * (dg_dg + own))
-        sums = [a + b for a, b in zip(sums, (dx_dx / ti, dx_dg, dg_dg * ti, left), strict=True)]
-    return Measures(point.value, *sums), point, tuple(v), tuple([following for _, following in pairs])
+        moved, crossed, bent, rest = moved + dx_dx / ti, crossed + dx_dg, bent + dg_dg * ti, rest + left
+    return Measures(point.value, moved, crossed, bent, rest), point, tuple(v), tuple(following)
 
 
 class Move(NamedTuple):
@@ -188,7 +198,7 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
     """
     phi, tau, weights = setup.phi(carry.stage), setup.tau, carry.stage.weights
     s, (first, usual, reference, inner) = setup.schedule.smoothing(carry.stage), carry.search
-    bounded = any(slope is not None for slope in carry.known.slopes)
+    bounded = any(phi.bounding)
     level = reference.value + ROUNDING * setup.eps * abs(reference.value)
 
     def attempt(alpha: float) -> tuple[bool, Any]:
