@@ -18,9 +18,9 @@ from . import terms
 from .algebra import is_product
 from .barriers import LARGEST
 from .factors import Gram
-from .matrices import FULL
+from .slack_columns import MANY, SHARE, counts_of
 from .smooth import EXPLICIT, describe
-from .strategies import DENSE, FEW, FLAT, PAIRS, reordered, to_dense
+from .strategies import DENSE, FEW, FLAT, FULL, PAIRS, reordered, to_dense
 
 STEPS = 20
 """Newton steps of a solve: 5 to 25 on all problems measured."""
@@ -104,6 +104,8 @@ def _predicted(problem: Problem) -> Cost:
     rows = sum(A.shape[0] for A, _ in maps)
     if (rows + n) * n * n <= SMALL:
         return Cost(STEPS * ((rows + n) * n * n / DENSE_RATE + STEP_SECONDS), iteration)
+    if not constant:
+        n, maps = _without_slacks(n, maps)
     sparse, dense = [], 0
     for A, begin in maps:
         if scipy.sparse.issparse(A):
@@ -121,6 +123,19 @@ def _predicted(problem: Problem) -> Cost:
             return by_products
     seconds = STEPS * (work / DENSE_RATE + 10 * entries / PASS_RATE + STEP_SECONDS)
     return Cost(math.inf if held > MEMORY else seconds, iteration)
+
+
+def _without_slacks(n: int, maps: list[tuple[Any, int]]) -> tuple[int, list[tuple[Any, int]]]:
+    """Without the columns that have one entry in all rows, where these are many: they only soften their rows."""
+    counts = np.zeros(n, int)
+    for A, begin in maps:
+        counts[begin : begin + A.shape[1]] += counts_of(A)
+    kept = counts > 1
+    if n < MANY or np.count_nonzero(kept) > (1 - SHARE) * n:
+        return n, maps
+    before = np.concatenate([[0], np.cumsum(kept)])
+    left = [(A[:, kept[begin : begin + A.shape[1]]], int(before[begin])) for A, begin in maps]
+    return int(before[-1]), left
 
 
 def is_conic(problem: Problem) -> bool:

@@ -12,9 +12,8 @@ import scipy
 from ..._arrays import Array, asarray, picking, to_numpy
 from ...problem import Problem
 from .smooth import written_out
+from .strategies import FULL
 
-FULL = 0.1
-"""Density from which sparse rows are treated as dense ones."""
 FIRST = 16
 """Columns of a dense matrix that tell of most rows that they have more than one entry."""
 

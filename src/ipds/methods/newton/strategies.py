@@ -6,6 +6,7 @@
     Sparse     banded Cholesky after reverse Cuthill-McKee where the band is narrow, else SuperLU
     Bordered   sparse rows and a few dense ones: Woodbury's formula around a sparse factorisation
     Lowered    one of them, less a low rank
+    Softened   one of them for fewer columns, where many are slack ones (`slack_columns`)
     Dense      Cholesky
 
 Each is made once for a problem; `factorise` gives (solve, augmented) at a point, the latter a function (a, b) ↦ (x, t)
@@ -15,6 +16,7 @@ large numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -23,6 +25,7 @@ import numpy as np
 import scipy
 
 from .factors import Gram, Solve, banded_cholesky, dense_cholesky, fills_in, sparse_lu
+from .slack_columns import Softened, slacks_of
 from .weights import Weights
 
 BANDWIDTH = 150
@@ -35,6 +38,8 @@ PAIRS = 20_000_000
 """Products that the entries of a sparse Gram matrix may be made of: they are in memory at once."""
 FEW = 0.3
 """Dense rows beside sparse ones are few up to this part of the columns; a K fuller than this is dense."""
+FULL = 0.1
+"""Density from which sparse rows are treated as dense ones."""
 FLAT = 0.7
 """Rows up to this part of the columns are few enough for Woodbury's formula."""
 
@@ -59,6 +64,13 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
     if W.low and not W.members.size and not W.blocks:
         base = choose(n, Q, rows, replace(W, low=()), rest)
         return base if base is None or isinstance(base, Dense) else Lowered(base, rows[-1])
+    if rest is None and not W.is_lowered and not W.blocks:
+        slacks = slacks_of(n, Q, rows)
+        if slacks is not None:
+            kept = slacks.others
+            left = [_of_columns(A, kept) for A in rows]
+            inner = choose(len(kept), None if Q is None else Q[kept][:, kept], left, W, None)
+            return None if inner is None else Softened(slacks, left, inner)
     only_rows = not W.is_lowered and not W.blocks and not others
     are_sparse = [scipy.sparse.issparse(A) for A in rows]
     count = sum(A.shape[0] for A in rows)
@@ -78,6 +90,12 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
     if only_rows and count < n and count**2 * n + count**3 / 3 < work:
         return Woodbury(np.vstack([to_dense(A) for A in rows]))
     return Dense(n, Q, rows)
+
+
+def _of_columns(A: Any, kept: np.ndarray) -> Any:
+    """Some columns of rows; as an array where these are full."""
+    part = A[:, kept]
+    return part.toarray() if scipy.sparse.issparse(part) and part.nnz > FULL * math.prod(part.shape) else part
 
 
 def _meetings(R: Any, W: Weights) -> list[Any]:
