@@ -23,8 +23,8 @@ from ..functions import L0, Jumps, Nonsmooth, Smooth, Zero
 from ..functions.scalar import ScalarPenalty
 from ..methods.faces.smooth import as_smooth
 from ..problem import Block, Problem
+from ..theory.bending import bends_down
 from .flips import Arrays, Merit, follower
-from .minima import bends_down
 
 ENTRIES, PAIRED = 100, 30
 """Entries of a block up to which each is moved, and pairs of them are, unless one gradient tells of all."""

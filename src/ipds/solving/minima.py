@@ -10,6 +10,7 @@ from ..functions import Binary, KBinary, NonNegative, Nonsmooth, Smooth, Stiefel
 from ..methods import AcceleratedIPDS, Method
 from ..methods.faces.stretches import best_signal
 from ..problem import Problem
+from ..theory.bending import bends_down, curves_down
 from .relaxing import SMALL, entries
 from .starting import prototype
 
@@ -22,9 +23,6 @@ FEW, QUICK = 150, 2000
 """Entries, and iterations of a first answer, up to which several starts look for a lower one."""
 CURVED, ROWS = 50, 2000
 """The same for entries of blocks that are not convex, and then of all: few unknowns under many rows."""
-WIDTHS, CHORDS, SHORT = (0.1, 0.3, 1.0, 3.0, 10.0), 8, 0.3
-"""How far around a point the gradient of an f is looked at, in units of its size, between how many pairs of points, and
-how near they are to each other in units of that."""
 CHEAP = 100
 """Iterations of a first answer up to which another takes no more gradients than that."""
 
@@ -54,9 +52,8 @@ def discrete(problem: Problem) -> list[int]:
 def has_many_minima(problem: Problem, first: Result) -> bool:
     """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
 
-    An f that does not say whether it is convex may bend, and is looked at around the answer `first` where that took
-    long. Orthonormal columns are left to annealing, a first answer that took very long is enough, and the best signal
-    with few jumps may be known.
+    An f that does not say whether it is convex is looked at around the answer `first` (`bending`). Orthonormal columns
+    are left to annealing, a first answer that took very long is enough, and the best signal with few jumps may be known.
     """
     if any(isinstance(block.h, Stiefel) for block in problem.blocks):
         return False
@@ -73,30 +70,5 @@ def has_many_minima(problem: Problem, first: Result) -> bool:
 
 
 def _may_bend(f: Smooth, h: Nonsmooth, x: np.ndarray, nit: int) -> bool:
-    """Whether f is not known to be convex, or after many iterations, bends down."""
-    return not f.is_convex if f.is_convex is not None or nit <= CHEAP else bends_down(f, h, x)
-
-
-def bends_down(f: Smooth, h: Nonsmooth, x: np.ndarray) -> bool:
-    """Whether f is known not to be convex, or its gradient is not monotone between points around x.
-
-    Where h is a set, they lie in it, halfway to the nearest points of others: beyond it f may bend as it likes.
-    """
-    if f.is_convex is not None:
-        return not f.is_convex
-    rng, size = np.random.default_rng(0), float(np.max(np.abs(x), initial=0.0)) or 1.0
-    for width in np.repeat(WIDTHS, CHORDS):
-        v = x + width * size * rng.standard_normal(x.shape)
-        w = v + SHORT * width * size * rng.standard_normal(x.shape)
-        if h.is_set:
-            v, w = 0.5 * (x + h.prox(v, 1.0)), 0.5 * (x + h.prox(w, 1.0))
-        if f.domain is not None:
-            v, w = f.domain.inside(v), f.domain.inside(w)
-        try:
-            with np.errstate(all="ignore"):
-                rise = float(np.vdot(f.grad(v) - f.grad(w), v - w))
-        except (TypeError, ValueError, ArithmeticError):  # not defined so far out
-            continue
-        if rise < 0:
-            return True
-    return False
+    """Whether f bends down, as far as looks tell: thorough ones where a further start is cheap, and its loss is not."""
+    return (curves_down if nit <= CHEAP else bends_down)(f, h, x)
