@@ -61,6 +61,8 @@ def test_columns_that_are_few_or_bent_stay():
     assert slacks_of(n, None, [rng.standard_normal((ROWS, n))]) is None
     assert slacks_of(n, None, [G, np.ones((1, n))]) is None
     assert slacks_of(n, None, []) is None
+    assert slacks_of(n, None, [sp.eye_array(n, format="csr")]) is None  # rows that pick entries
+    assert cost._without_slacks(n, [(sp.eye_array(n, format="csr"), 0)])[0] == n
 
 
 def test_expected_shortfall_with_a_slack_for_every_scenario():

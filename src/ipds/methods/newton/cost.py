@@ -131,7 +131,7 @@ def _without_slacks(n: int, maps: list[tuple[Any, int]]) -> tuple[int, list[tupl
     for A, begin in maps:
         counts[begin : begin + A.shape[1]] += counts_of(A)
     kept = counts > 1
-    if n < MANY or np.count_nonzero(kept) > (1 - SHARE) * n:
+    if n < MANY or not 0 < np.count_nonzero(kept) <= (1 - SHARE) * n:
         return n, maps
     before = np.concatenate([[0], np.cumsum(kept)])
     left = [(A[:, kept[begin : begin + A.shape[1]]], int(before[begin])) for A, begin in maps]

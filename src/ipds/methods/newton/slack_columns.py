@@ -52,7 +52,7 @@ def slacks_of(n: int, Q: Any, rows: Sequence[Any]) -> Slacks | None:
     stacked = scipy.sparse.vstack([scipy.sparse.csc_array(A[:, single]) for A in rows], format="csc")
     stacked.eliminate_zeros()
     _, first = np.unique(stacked.indices, return_index=True)
-    if len(first) < SHARE * n:
+    if len(first) < SHARE * n or len(first) == n:  # or rows that pick entries
         return None
     columns, others = single[first], np.ones(n, bool)
     others[columns] = False
