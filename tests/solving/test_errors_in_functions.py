@@ -69,8 +69,9 @@ def breaking(where, calls):
 @pytest.mark.parametrize("method", [IPDS("sound"), IPDS("practical"), "auto"])
 @pytest.mark.parametrize("where", ["f", "f.grad", "h.prox", "A.apply"])
 def test_an_error_in_a_function_names_the_block_and_carries_the_best_result(where, method):
+    calls = 1000 if (where, method) == ("f.grad", "auto") else 60  # Hessians by differences take some
     with pytest.raises(Broken) as caught:
-        solve(breaking(where, 60), method=method, check_every=1, tol=0.0)
+        solve(breaking(where, calls), method=method, check_every=1, tol=0.0)
     error = caught.value
     assert error.code == 7
     assert error.args == (7, "the machine behind this function is gone")

@@ -94,7 +94,9 @@ def test_newton_steps_come_first_where_a_function_seems_convex():
     convex = smooth(*_log_sum_exp(rng, 6))
     wave = smooth(lambda x: float(np.sum(np.cos(3 * x))), lambda x: -3 * np.sin(3 * x))
     for f, first in ((convex, "NewtonALM"), (wave, "AcceleratedIPDS")):
-        problem = Problem([Block(f=f, h=Box(-2.0, 2.0), A=A, shape=6), Block(h=Box(0.5, 0.5), A=-1.0, shape=1)])
+        problem = Problem(
+            [Block(f=f, h=Box(-2.0, 2.0), A=A, shape=6), Block(h=Box(0.5, 0.5), A=-1.0, shape=1)]
+        )
         result = solve(problem, seed=0)
         assert result.success
         assert (result.starts == 1) is (first == "NewtonALM")

@@ -64,7 +64,10 @@ def invented(
             return False  # where it is flat, a convex f is least
         return _flat(block, zero) and (not block.h.is_convex or _goes_down(block, zero))
 
-    return drawn(problem, like, np.random.default_rng(seed), at_random, centre, downhill)
+    rng = np.random.default_rng(
+        None if seed is None else [2, seed]
+    )  # not the numbers that data are drawn from
+    return drawn(problem, like, rng, at_random, centre, downhill)
 
 
 def drawn(

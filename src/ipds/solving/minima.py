@@ -55,8 +55,6 @@ def has_many_minima(problem: Problem, first: Result) -> bool:
     An f that does not say whether it is convex is looked at around the answer `first` (`bending`). Orthonormal columns
     are left to annealing, a first answer that took very long is enough, and the best signal with few jumps may be known.
     """
-    if any(isinstance(block.h, Stiefel) for block in problem.blocks):
-        return False
     long = first.success and first.nit > QUICK
     if long or entries(problem) > ROWS or type(prototype(problem)) is not np.ndarray:
         return False
