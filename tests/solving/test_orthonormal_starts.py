@@ -1,4 +1,4 @@
-"""Small problems over orthonormal columns have several minima, and a start that is one of their saddles is no answer."""
+"""Small problems over orthonormal columns have several minima, and a start at one of their saddles is no answer."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def discrete(problem: Problem) -> list[int]:
 def has_many_minima(problem: Problem, first: Result) -> bool:
     """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
 
-    An f that does not say whether it is convex is looked at around the answer `first` (`bending`). Orthonormal columns
-    are left to annealing, a first answer that took very long is enough, and the best signal with few jumps may be known.
+    An f that does not say whether it is convex is looked at around the answer `first` (`bending`). A first answer that
+    took very long is enough, and the best signal with few jumps may be known.
     """
     long = first.success and first.nit > QUICK
     if long or entries(problem) > ROWS or type(prototype(problem)) is not np.ndarray:
