@@ -210,7 +210,7 @@ def _forces(
     pull: Product,
 ) -> Forces:
     """The forces on block i with what is fixed; `rest` is still to come."""
-    at_zero, terms = fixed.at_zero[i], fixed.summands[i]
+    at_zero, terms, noise = fixed.at_zero[i], fixed.summands[i], fixed.noise[i]
     curved = terms(q) if terms is not None else curvature(block, q, gradient) if fixed.bare[i] else None
     own = force_of_f(gradient, at_zero, curved) if is_one_piece(q) else None
     v, step = prox_point
@@ -229,6 +229,7 @@ def _forces(
         rest=None,
         pull=pull,
         width=fixed.widths[i],
+        noise=None if noise is None else noise(q),
         own=own,
     )
 

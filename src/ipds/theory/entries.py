@@ -86,6 +86,8 @@ class Forces(NamedTuple):
     """Aᵀz."""
     width: Any
     """How far apart two points of the domain can be in every entry; None where there is no bound."""
+    noise: Array | None
+    """What ∇f is computed with, where that is known (`summands.computed_with`)."""
     own: Array | None
     """`force_of_f`, where there is an f; of a block of many pieces only its pieces have it."""
 
@@ -184,6 +186,20 @@ def subgradient(forces: Forces) -> tuple[Array, Array]:
 def inverse(step: Any) -> Any:
     """1/step; where a step of a diverging method has vanished, ∞, and nothing is certified."""
     return math.inf if type(step) is float and step == 0.0 else 1 / step
+
+
+def stillness(forces: Forces, units: float) -> tuple[float, float]:
+    """The largest of |∇f| and of what is left of all forces, entry by entry in `units` of what ∇f is computed with.
+
+    At 1 and less f is at its minimum, and the block at rest, up to rounding. Infinite where that is not known. And the
+    value of f that is rounding, ½⟨|q|, Γ⟩ in units².
+    """
+    noise, g = forces.noise, forces.gradient
+    if noise is None or g is None or largest(abs(g)) > units * largest(noise):
+        return math.inf, 0.0
+    felt = np.maximum(abs(g), abs(subgradient(forces)[1]))
+    share = float(np.max(felt / np.maximum(units * noise, np.finfo(float).tiny), initial=0.0))
+    return share, 0.5 * units**2 * float(dot(abs(forces.q), noise))
 
 
 def largest_force(forces: Forces, larger: Product) -> Any:

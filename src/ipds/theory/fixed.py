@@ -17,7 +17,7 @@ from ..operators.absolute import SMALL, absolute
 from ..problem import Block, Problem
 from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
-from .summands import summands
+from .summands import computed_with, summands
 
 
 class Fixed(NamedTuple):
@@ -29,6 +29,8 @@ class Fixed(NamedTuple):
     """∇f_i(0) of the quadratic f_i."""
     summands: tuple[Callable[[Array], Array] | None, ...]
     """What ∇f_i adds up, of the quadratic f_i with ∇f_i(0) = 0 that may act alone: energies of differences, say."""
+    noise: tuple[Callable[[Array], Array] | None, ...]
+    """What these ∇f_i are computed with: a gradient that is rounding of it is none (`computed_with`)."""
     exact: tuple[bool, ...]
     """Whether |A_i| is exact, or an estimate that a product with A_i should be held against."""
     slopes: tuple[Slopes | None, ...]
@@ -77,12 +79,8 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         known[key] = Fixed(
             sizes,
             tuple(flat),
-            tuple(
-                [
-                    _terms(block, g) if alone else None
-                    for block, g, alone in zip(problem.blocks, flat, bare, strict=True)
-                ]
-            ),
+            _terms(summands, problem.blocks, flat, bare),
+            _terms(computed_with, problem.blocks, flat, bare),
             exact,
             slopes,
             tuple([slope for slope, _ in steep]),
@@ -99,11 +97,23 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
     return known[key]
 
 
-def _terms(block: Block, at_zero: Array | None) -> Callable[[Array], Array] | None:
-    """`summands` of an f whose gradient vanishes at 0."""
-    if block.f is None or type(at_zero) is not np.ndarray or at_zero.any():
-        return None
-    return summands(block.f)
+Terms = Callable[[Array], Array] | None
+"""What a gradient is made of."""
+
+
+def _terms(
+    made: Callable[[Smooth], Terms],
+    blocks: Sequence[Block],
+    at_zero: Sequence[Array | None],
+    bare: Sequence[bool],
+) -> tuple[Terms, ...]:
+    """The same of every f whose gradient vanishes at 0 and that may act alone."""
+    return tuple(
+        [
+            made(block.f) if block.f is not None and alone and type(g) is np.ndarray and not g.any() else None
+            for block, g, alone in zip(blocks, at_zero, bare, strict=True)
+        ]
+    )
 
 
 def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:

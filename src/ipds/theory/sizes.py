@@ -51,6 +51,7 @@ from .entries import (
     over_large,
     pieces,
     quadratic_form,
+    stillness,
     weigh,
 )
 from .fixed import Fixed
@@ -64,6 +65,8 @@ FIT = 1e-4
 NOISE = 1e-9
 """Share of the largest row below which a row is not trusted to have a size of its own. It times `VANISHING`⁻¹ is far
 from `ABSENT`, so that no row, however small, can make the forces of a block look absent."""
+MET = 1e-9
+"""How well rows hold where a block may be at rest up to rounding: else it may be so by leaving the equation."""
 LEAST = 0.1
 """Weight of the work of the equation's residual in units of the smallest block's energy."""
 
@@ -101,6 +104,10 @@ class Balance(NamedTuple):
     """|ρ|ᵀ|q|, rounding added."""
     span: Any
     """|ρ|ᵀw with the widths w of the domain, |ρ|ᵀ|q| where there are none; rounding added."""
+    still: float
+    """`entries.stillness`: at most 1 where f is at its minimum and nothing is left of all forces but rounding."""
+    nothing: float
+    """What is no energy beside such an f: what is less in other blocks does not pull at this one."""
     price: Any
     whole: Any
     """The `Energy` of the block."""
@@ -159,6 +166,7 @@ def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Roundi
         sums.larger / root,
         sums.work + rounding.even * sums.size + units * sums.far,
         sums.span + lost * _distance(forces.width, length, root),
+        *stillness(forces, units),
         energy.price,
         energy.whole,
     )
@@ -209,8 +217,13 @@ def verdict(fixed: Fixed, rows: float, lost: float, held: float, balances: Seque
     if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
         return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, True)
     total = sum([found.whole for found in balances])
+    price = sum([found.price for found in balances])
+    balances = [
+        found if rows <= MET and price - found.price <= found.nothing else found._replace(still=math.inf)
+        for found in balances
+    ]
     blocks = tuple([_block(zero, found) for zero, found in zip(fixed.free, balances, strict=True)])
-    work = lost + sum([found.work for found in balances])
+    work = lost + sum([found.work for found in balances if found.still > 1.0])
     least = max(smallest([found.price for found in balances]), ABSENT * held)
     work = max(ratio(work, total) if total > 0 else 0.0, LEAST * ratio(lost, least))
     gap = lost + sum([found.span for found in balances])
@@ -219,7 +232,9 @@ def verdict(fixed: Fixed, rows: float, lost: float, held: float, balances: Seque
 
 
 def _block(free: bool, found: Balance) -> float:
-    """rms(ρ/T) against the smallest force of the block that is there."""
+    """rms(ρ/T) against the smallest force of the block that is there; 0 where all there is is rounding."""
+    if found.still <= 1.0 and found.normal == 0.0:
+        return 0.0
     top = max(found.own, found.normal, found.pull)
     terms = [term for term in (found.own, found.normal) if term > ABSENT * top]
     if not free:

@@ -39,6 +39,7 @@ from .cost import Cost
 from .form import Form, read
 from .interior import Interior, Point
 from .passage import Pair, point_of, state_of
+from .resting import at_rest
 from .returning import residuals
 
 WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
@@ -180,7 +181,9 @@ class NewtonALM(Method):
         return carry, self._state(setup, carry)
 
     def _state(self, setup: Setup, carry: Carry) -> State:
-        pair = Pair(carry.v, carry.u, carry.y, carry.beta)
+        size = max(norm(setup.slope), setup.curvature * norm(carry.v))
+        resting = at_rest(setup.form, carry.v, carry.beta, size) if setup.has_jacobian else None
+        pair = resting or Pair(carry.v, carry.u, carry.y, carry.beta)
         due, strict = _is_due(setup, carry), setup.has_jacobian and carry.t <= STRICT
         return state_of(setup.problem, setup.form, setup.like, pair, carry.t, due, strict)
 
