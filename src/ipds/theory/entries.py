@@ -161,6 +161,7 @@ def _cut(f: Forces, larger: Product) -> Iterator[tuple[Forces, Product]]:
             rest=rest,
             pull=Product(pull, f.pull.scale),
             width=width,
+            noise=None,  # asked of whole blocks alone
             own=force_of_f(gradient, at_zero, curved),
         )
         yield part, Product(whole, larger.scale)
