@@ -44,8 +44,7 @@ def dense_cholesky(K: np.ndarray) -> Solve:
             shifted.flat[:: len(K) + 1] += ridge
         factor, info = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
         if info == 0:
-            factor /= s[:, None]  # in the units of K, so that no solve changes them
-            return lambda g: scipy.linalg.lapack.dpotrs(factor, g, lower=1)[0]
+            return lambda g: (s * scipy.linalg.lapack.dpotrs(factor, (s * g.T).T, lower=1)[0].T).T
     raise np.linalg.LinAlgError("K is not positive definite: f is not convex")
 
 

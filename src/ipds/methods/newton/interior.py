@@ -230,12 +230,6 @@ class Interior:
         pairs = float(np.vdot(p.force, room))
         return pairs + 0.5 * float(p.stretch @ slack) if self.label.size else pairs
 
-    def _products_after(self, p: Point, d: Point, room: np.ndarray, length: float) -> float:
-        """`products` after a step of this length."""
-        if self.label.size or self._barriers:
-            return self.products(plus_step(p, length, d))
-        return float(np.vdot(p.force + length * d.force, room + length * (SIGN * d.x)))
-
     def _rooms(self, p: Point) -> np.ndarray:
         """(x - lo, hi - x), not below what rounding leaves of them."""
         return np.maximum(SIGN * (p.x - self.ends), 1e-17 * np.abs(p.x) + 1e-300)
@@ -297,7 +291,7 @@ class Interior:
 
         dv, d, inner = direction(0.0, 0.0, 0, 0.0, None)  # the predictor: all products to 0
         length = min(1.0, self._length(p, d, room, slack, scalings))
-        ahead = max(self._products_after(p, d, room, length), 0.0) / max(self.pairs, 1)
+        ahead = max(self.products(plus_step(p, length, d)), 0.0) / max(self.pairs, 1)
         sigma = max(min(ahead / mu, 1.0) ** 3, CENTRE) if mu > 0 else 0.0
         goal = sigma * mu
         group = 2 * (goal + d.stretch * inner)
@@ -403,4 +397,4 @@ class Interior:
 
 def plus_step(p: Point, length: float, d: Point) -> Point:
     """p + length·d."""
-    return Point(*[a + length * b if a.size else a for a, b in zip(p, d, strict=True)])
+    return Point(*(a + length * b for a, b in zip(p, d, strict=True)))

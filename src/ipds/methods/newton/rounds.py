@@ -38,19 +38,18 @@ def swept(form: Form, factor: Factor, start: Pair, count: int) -> Pair:
     (v, u, y, beta), is_quadratic = start, form.smooth.is_quadratic
     eps = PROXIMAL * beta
     slope = form.smooth.gradient(np.zeros(form.n)) if is_quadratic else np.zeros(form.n)
-    s, c, M, prox = y / beta, form.c, form.M, form.terms.prox
-    shifted = s + c
+    product, s = form.apply(v) + form.c, y / beta
     for _ in range(count):
         if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
-            v = factor.solve(eps * v - slope + beta * M.adjoint(u - shifted))
+            v = factor.solve(eps * v - slope + beta * form.adjoint(u - form.c - s))
         else:
-            force = beta * (M.apply(v) + shifted - u)
-            d = factor.solve(-(form.smooth.gradient(v) + M.adjoint(force)))
+            force = beta * (product - u + s)
+            d = factor.solve(-(form.smooth.gradient(v) + form.adjoint(force)))
             v = _searched(form, v, d, force, beta)
-        w = M.apply(v) + shifted
-        u = prox(w, beta)
+        product = form.apply(v) + form.c
+        w = product + s
+        u = form.terms.prox(w, beta)
         s = w - u
-        shifted = s + c
     return Pair(v, u, beta * s, beta)
 
 
