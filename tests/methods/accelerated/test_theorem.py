@@ -107,7 +107,7 @@ def run(
 
     monkeypatch.setattr(accelerated, "reduced_step", watched)
     method = AcceleratedIPDS(effort)
-    setup, carry = method.init(problem, *starting_point(problem, None, None, 0))
+    setup, carry = method.init(problem, *starting_point(problem, None, None, 1))
     steps = []
     for _ in range(count):
         before = carry
