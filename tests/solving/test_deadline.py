@@ -107,6 +107,17 @@ def test_the_time_limit_is_felt_inside_newtons_method(monkeypatch):
     assert np.isfinite(result.certificate.critical)
 
 
+@pytest.mark.parametrize("limit", [5.0, 80.0])
+def test_looks_for_convexity_end_with_the_time(limit, monkeypatch):
+    """An f that does not say whether it is convex is looked at by hundreds of gradients, where there is time."""
+    clock = Clock()
+    monkeypatch.setattr(time, "perf_counter", clock)
+    problem = Problem([Block(f=Slow(clock), shape=12)])
+    result = solve(problem, time_limit=limit, tol=0.0)
+    assert result.status is Status.TIME_LIMIT
+    assert clock.now < limit + 2 * 12 + 10  # a second derivative by differences, and a check
+
+
 def test_auto_tries_no_further_method_once_the_time_is_over(monkeypatch):
     monkeypatch.setattr("ipds.solving.stopping.Stagnation.CHECKS", 3)
     monkeypatch.setattr("ipds.solving.stopping.Stagnation.ITERATIONS", 30)

@@ -11,7 +11,7 @@ from ..functions import PSD, Nuclear, Zero
 from ..presolve import foreign_libraries, presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
-from ..theory.bending import curves_down
+from .bending import curves_down
 from ..theory.bound import bound
 from ..theory.structure import eliminable, is_convex_canonical, is_described, may_be_convex_canonical
 from .accelerated import AcceleratedIPDS

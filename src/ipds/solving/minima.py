@@ -10,7 +10,7 @@ from ..functions import Binary, KBinary, NonNegative, Nonsmooth, Smooth, Stiefel
 from ..methods import AcceleratedIPDS, Method
 from ..methods.faces.stretches import best_signal
 from ..problem import Problem
-from ..theory.bending import bends_down, curves_down
+from ..methods.bending import bends_down, curves_down
 from .relaxing import SMALL, entries
 from .starting import prototype
 

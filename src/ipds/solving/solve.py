@@ -16,6 +16,7 @@ from .._arrays import held_arrays, threads_for
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
 from ..methods.choosing import handover
+from ..methods.deadline import deadline
 from ..methods.faces import GivenFace
 from ..presolve import Presolved, as_stated
 from ..presolve import presolve as rewrite
@@ -109,7 +110,7 @@ def solve(
     >>> result.success, bool(np.allclose(result.x[1], [2, 0, 0], atol=1e-3))
     (True, True)
     """
-    begun = Stopwatch()
+    begun = Stopwatch(limit=time_limit)
     chosen = None if method == "auto" else _as_method(method)
     rewritten = presolve and (chosen is None or chosen.presolves)
     check_problem(problem, rewritten)
@@ -132,7 +133,8 @@ def solve(
             nonlocal methods
             if chosen is not None:
                 return run_method(done, start, chosen, options, log, begun)
-            choices = methods or candidates(problem, done.problem, settings is None)
+            with deadline(begun.over):
+                choices = methods or candidates(problem, done.problem, settings is None)
             result, rest = _first_answer(done, start, choices, options, log, begun)
             methods = methods or rest
             return result
@@ -159,7 +161,7 @@ def solve(
             return result
         if count > 1:
             return best_of(problem, result, count, again, tol, time_limit, seed, searched)
-        if chosen is not None:
+        if chosen is not None or result.status is Status.TIME_LIMIT:
             return result
         one_run = callback is not None  # followed
         one_run = one_run or (result.status is Status.MAX_ITER and result.nit < LONG)  # a short limit
@@ -168,7 +170,9 @@ def solve(
             result, lowest = at_corner(problem, result, again, tol, time_limit, seed)
             if lowest:
                 return result
-        if not one_run and has_many_minima(problem, result):
+        with deadline(begun.over):
+            many = not one_run and has_many_minima(problem, result)
+        if many:
             count = STARTS["thorough" if result.nit <= CHEAP else "balanced"]
             return lowest_of(problem, result, count, again, time_limit, seed)
         return from_convex(problem, result, again)

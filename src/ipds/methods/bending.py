@@ -5,6 +5,7 @@
                   missed, where chords at random see the average of n
 
 Both look around a point, near and far, within the set that the block must stay in. Neither proves that f is convex.
+Where the time of a solve is over (`deadline`) they end, and f may bend down for all that is known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..functions import Nonsmooth, Smooth
+from .deadline import late
 
 WIDTHS, CHORDS, SHORT = (0.1, 0.3, 1.0, 3.0, 10.0), 8, 0.3
 """How far around a point the gradient of an f is looked at, in units of its size, between how many pairs of points, and
@@ -39,6 +41,8 @@ def bends_down(f: Smooth, h: Nonsmooth, x: np.ndarray) -> bool:
     for width in np.repeat(WIDTHS, CHORDS):
         v = x + width * size * rng.standard_normal(x.shape)
         w = v + SHORT * width * size * rng.standard_normal(x.shape)
+        if late():
+            return True
         v, w = _within(f, h, x, v), _within(f, h, x, w)
         try:
             with np.errstate(all="ignore"):
@@ -53,7 +57,7 @@ def bends_down(f: Smooth, h: Nonsmooth, x: np.ndarray) -> bool:
 def curves_down(f: Smooth, h: Nonsmooth, x: np.ndarray, most: int = LOOKS[1]) -> bool:
     """Whether f is known not to be convex, or ∇²f has a negative eigenvalue at x or at points around x.
 
-    Also where ∇²f is not finite at more than half of them: nothing is known then. There are `most` points at most.
+    Also where ∇²f is not known at more than half of them. There are `most` points at most.
     """
     if f.is_convex is not None:
         return not f.is_convex
@@ -91,11 +95,13 @@ def _units(f: Smooth, x: np.ndarray) -> np.ndarray:
 
 
 def _second_derivative(f: Smooth, v: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, float] | None:
-    """(U ∇²f U, max |U ∇f|) at v with U = diag(units), by central differences; None where it is not finite."""
+    """(U ∇²f U, max |U ∇f|) at v with U = diag(units), by central differences; None where it is not finite, or late."""
     t, rows = np.finfo(float).eps ** (1 / 3), []
     try:
         with np.errstate(all="ignore"):
             for d in _directions(units):
+                if late():
+                    return None
                 rows.append((f.grad(v + t * d) - f.grad(v - t * d)).ravel() / (2 * t))
             slope = float(np.max(np.abs(units * f.grad(v))))
             H = np.stack(rows) * units.ravel()
