@@ -5,8 +5,7 @@ import pytest
 import scipy
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, PSD, Linf, Quadratic
-from ipds.modelling import sum_squares
+from ipds.functions import L1, PSD, LeastSquares, Linf, Quadratic
 from ipds.operators import from_linear_operator
 from ipds.presolve import presolve
 
@@ -89,19 +88,41 @@ def test_states_hold_exact_subgradients():
     assert np.all(z <= 0), "inequalities push one way"
 
 
-@pytest.mark.parametrize("kind", ["matrix-free", "no interior", "own"])
+@pytest.mark.parametrize("kind", ["matrix-free", "no interior"])
 def test_norms_that_stay(kind):
     if kind == "matrix-free":
         A = from_linear_operator(scipy.sparse.linalg.aslinearoperator(G), (6,), (40,))
         problem = fit(A)
-    elif kind == "no interior":
+    else:
         x = Variable((2, 3), name="x")
         X = Variable((3, 3), name="X")
         problem = minimize(Linf(1.0)(G @ x.reshape(-1) - Y) + PSD()(X) + L1(1.0)(X[0] - x[0]))
-    else:
-        x = Variable(6, name="x")
-        problem = minimize(0.5 * sum_squares(G @ x - Y) + Linf(1.0)(x))
     assert "became a variable" not in presolve(problem).report
+
+
+def of_a_variable():
+    return Problem([Block(f=LeastSquares(G, Y), h=Linf(2.0), A=-1.0, shape=6, name="x"), Block(shape=6)])
+
+
+def of_variables_that_become_one():
+    """Two blocks under one residual: their norms are parts of one vector's."""
+    first = Block(h=Linf(1.0), A=-G[:, :2], shape=2, name="a")
+    second = Block(h=Linf(2.0), A=-G[:, 2:].reshape(40, 4), shape=4, name="b")
+    return Problem([first, second, Block(f=Quadratic(1.0), shape=40)], b=-Y)
+
+
+@pytest.mark.parametrize(("made", "count"), [(of_a_variable, 1), (of_variables_that_become_one, 2)])
+def test_norms_of_variables(made, count):
+    problem = made()
+    result, other = solve(problem, tol=1e-8), solve(problem, tol=1e-8, presolve=False)
+    assert result.success
+    assert other.success
+    assert result.presolve.count("became a variable") == count
+    assert result.fun == pytest.approx(other.fun, rel=1e-8)
+    for x, y in zip(result.x, other.x, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-5)
+    for block, q, (v, step) in zip(problem.blocks, result.state.q, result.state.prox_points, strict=True):
+        np.testing.assert_allclose(block.h.prox(v, float(np.ravel(step)[0])), q, atol=1e-12)
 
 
 @pytest.mark.parametrize("phase", [0.01025783017595525, -0.0020480339596569536, 0.3763344759145577])

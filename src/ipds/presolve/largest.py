@@ -18,7 +18,7 @@ from ..functions import Box, Linear, Linf, Nonsmooth, Stacked, Zero
 from ..operators import Matrix
 from ..theory.structure import is_described
 from .draft import Draft, Group, Variable
-from .recovery import FromGroup, FromLevel
+from .recovery import FromGroup, FromLevel, FromVariable, Recovery
 from .slack import as_map
 
 MOST = 10**6
@@ -33,20 +33,41 @@ def largest_to_rows(draft: Draft) -> None:
     if not all(isinstance(h, Linf) or is_described(h, shape) for v in owners for h, shape, _ in _parts(v)):
         return
     for i, found in enumerate(draft.blocks):
-        if not isinstance(found, FromGroup) or found.group not in draft.groups or found.group.f is not None:
+        owner = _owner(draft, found)
+        if owner is None:
             continue
-        for k, (h, shape, place) in enumerate(_parts(found.group)):
-            if not isinstance(h, Linf) or (matrices := _rows(found.group, place)) is None:
+        first = found.place.start if isinstance(found, FromVariable) and found.place is not None else 0
+        for k, (h, shape, place) in enumerate(_parts(owner)):
+            if not isinstance(h, Linf) or not _is_of(found, place):
+                continue
+            if (matrices := _rows(owner, place)) is None:
                 continue
             name = draft.stated.names[i]
             level = Variable((1,), Zero(), [Linear(np.array([h.lam]))], f"largest of {name}{k or ''}")
             draft.variables.append(level)
-            rows = _both_signs(found.group, matrices, place, level)
+            rows = _both_signs(owner, matrices, place, level)
             draft.groups.append(rows)
-            found.group.h = _without(found.group.h, k)
-            draft.blocks[i] = FromLevel(draft.blocks[i], rows, h, place, shape)
-            draft.levels[level] = i, place
+            owner.h = _without(owner.h, k)
+            own = slice(place.start - first, place.stop - first)
+            draft.blocks[i] = FromLevel(draft.blocks[i], rows, h, own, shape)
+            draft.levels[level] = i, own
             draft.notes.append(f"the largest entry of block {name!r} became a variable with bounds")
+
+
+def _owner(draft: Draft, found: Recovery) -> Variable | Group | None:
+    """Whose h is that of a block: its rows, or the variable that it is, or is a part of; None where it has moved."""
+    if isinstance(found, FromGroup):
+        return found.group if found.group in draft.groups and found.group.f is None else None
+    if isinstance(found, FromVariable):
+        return found.variable if found.variable in draft.variables and not found.free else None
+    return None
+
+
+def _is_of(found: Recovery, place: slice) -> bool:
+    """Whether the entries `place` of its owner are of the block."""
+    if not isinstance(found, FromVariable) or found.place is None:
+        return True
+    return found.place.start <= place.start and place.stop <= found.place.stop
 
 
 def _parts(owner: Variable | Group) -> Iterator[tuple[Nonsmooth, Any, slice]]:
@@ -65,10 +86,13 @@ def _without(h: Nonsmooth, k: int) -> Nonsmooth:
     return Stacked([(Zero() if j == k else own, shape) for j, (own, shape) in enumerate(h.parts)])
 
 
-def _rows(group: Group, place: slice) -> dict[Variable, Any] | None:
-    """The rows `place` of every N_j as matrices; None where some are not, or are too many."""
+def _rows(owner: Variable | Group, place: slice) -> dict[Variable, Any] | None:
+    """The rows `place` of every N_j as matrices, u = c - Σ N v; None where some are not, or are too many."""
+    if isinstance(owner, Variable):  # u = v
+        identity = scipy.sparse.eye_array(math.prod(owner.shape), format="csr")
+        return {owner: -identity[place]}
     found, entries = {}, 0
-    for v, N in group.terms.items():
+    for v, N in owner.terms.items():
         matrix = N.as_matrix(v.shape)
         if matrix is None:
             return None
@@ -77,10 +101,13 @@ def _rows(group: Group, place: slice) -> dict[Variable, Any] | None:
     return found if 0 < entries <= MOST else None
 
 
-def _both_signs(group: Group, matrices: dict[Variable, Any], place: slice, level: Variable) -> Group:
+def _both_signs(
+    owner: Variable | Group, matrices: dict[Variable, Any], place: slice, level: Variable
+) -> Group:
     """(u - t, -u - t) ≤ 0 as rows, u = c - Σ N v."""
     m = place.stop - place.start
-    c = np.broadcast_to(group.c, group.shape).reshape(-1)[place]
+    c = 0.0 if isinstance(owner, Variable) else owner.c
+    c = np.broadcast_to(c, owner.shape).reshape(-1)[place]
     sparse = all(scipy.sparse.issparse(N) for N in matrices.values())
     ones = np.ones((2 * m, 1))
     terms = {

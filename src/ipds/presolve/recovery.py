@@ -165,15 +165,33 @@ class FromRows(Recovery):
         return Found(h.prox(v, step), (v, step))
 
 
+@dataclass(frozen=True, eq=False)
+class FromBent(Recovery):
+    """The square ½⟨x, μx⟩ in its h became a smooth term: μq is added to the s found without it."""
+
+    inner: Recovery
+    bend: Array
+
+    def find(self, view: View, h: Nonsmooth) -> Found:
+        q, (v, step) = self.inner.find(view, h)
+        assert v is not None
+        return Found(q, (v + step * (self.bend * q), step))
+
+
+Rewritten = FromRows | FromLevel | FromBent
+"""Blocks whose function has become something else, around what they are."""
+
+
 def layers(found: Recovery) -> Iterator[FromRows | FromLevel]:
     """The rewritings of a block's function as rows, the last one first."""
-    while isinstance(found, FromRows | FromLevel):
-        yield found
+    while isinstance(found, Rewritten):
+        if not isinstance(found, FromBent):
+            yield found
         found = found.inner
 
 
 def innermost(found: Recovery) -> Recovery:
     """What a block is, whatever has become of its function."""
-    while isinstance(found, FromRows | FromLevel):
+    while isinstance(found, Rewritten):
         found = found.inner
     return found

@@ -1,7 +1,7 @@
 """Rules that simplify a draft; each says what it did in `draft.notes`, and keeps every block recoverable.
 
-The order matters: sets become rows, smooth terms move to the variables, then convex h do, largest entries become rows
-(`largest`), and what is empty is dropped.
+The order matters: squares leave h (`bent`), sets become rows, smooth terms move to the variables, then convex h do,
+largest entries become rows (`largest`), and what is empty is dropped.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from ..operators import (
     ZeroMap,
 )
 from ..operators import Sum as SumOfMaps
-from ..problem import Problem
 from ..theory.structure import is_interior
+from .bent import squares_to_smooth
 from .compose import composed
 from .draft import Draft, Group, Variable
 from .largest import largest_to_rows
-from .recovery import FromGroup, FromHost, FromLevel, FromRows, FromVariable, Recovery, innermost
+from .recovery import FromGroup, FromHost, FromRows, FromVariable, Recovery, Rewritten, innermost
 from .slack import as_map, is_nothing, multiple
 from .thin import thin_smooth
 
@@ -71,6 +71,7 @@ MANY = 1000
 def simplify(draft: Draft) -> None:
     """Apply all rules."""
     thin_losses(draft)
+    squares_to_smooth(draft)
     sets_to_rows(draft)
     smooth_to_variables(draft)
     nonsmooth_to_variables(draft)
@@ -100,7 +101,7 @@ def sets_to_rows(draft: Draft) -> None:
 
     So does the sum of a simplex, where steps that factorise will see it: what is left of it are bounds.
     """
-    explicit = _is_explicit(draft.stated)
+    explicit = _is_explicit(draft)
     for i, found in enumerate(draft.blocks):
         if isinstance(found, FromVariable):
             owner: Variable | Group = found.variable
@@ -157,12 +158,13 @@ def _is_of_simplexes(h: Nonsmooth) -> bool:
     return isinstance(h, Simplex | CappedSimplex | RowSimplex)
 
 
-def _is_explicit(problem: Problem) -> bool:
+def _is_explicit(draft: Draft) -> bool:
     """Whether all maps are matrices, and interior-point steps can take all other functions."""
+    owners: list[Variable | Group] = [*draft.variables, *draft.groups]
     functions = all(
-        isinstance(b.h, Linf) or _is_of_simplexes(b.h) or is_interior(b.h, b.shape) for b in problem.blocks
+        isinstance(v.h, Linf) or _is_of_simplexes(v.h) or is_interior(v.h, v.shape) for v in owners
     )
-    maps = [*problem.operators, *(A for b in problem.blocks for A in _maps_of(b.f))]
+    maps = [*draft.stated.operators, *(A for b in draft.stated.blocks for A in _maps_of(b.f))]
     return functions and all(map(_is_matrix, maps))
 
 
@@ -263,7 +265,7 @@ def join(draft: Draft, members: list[Variable]) -> None:
     def found(recovery: Any) -> Any:
         if isinstance(recovery, FromVariable) and recovery.variable in places:
             return FromVariable(joint, places[recovery.variable], recovery.variable.shape, recovery.free)
-        return replace(recovery, inner=found(recovery.inner)) if isinstance(recovery, FromRows) else recovery
+        return replace(recovery, inner=found(recovery.inner)) if isinstance(recovery, Rewritten) else recovery
 
     draft.blocks[:] = map(found, draft.blocks)
     at = draft.variables.index(members[0])
@@ -319,9 +321,7 @@ def _positions(draft: Draft, group: Group) -> Iterator[int]:
 
 def _hosted(found: Recovery, host: FromHost) -> Recovery:
     """The same rewritings of a block that is now its host's."""
-    return (
-        replace(found, inner=_hosted(found.inner, host)) if isinstance(found, FromRows | FromLevel) else host
-    )
+    return replace(found, inner=_hosted(found.inner, host)) if isinstance(found, Rewritten) else host
 
 
 def _host(group: Group) -> tuple[Variable, float] | None:
