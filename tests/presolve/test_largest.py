@@ -5,7 +5,7 @@ import pytest
 import scipy
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, PSD, LeastSquares, Linf, Quadratic
+from ipds.functions import L1, PSD, HuberLoss, LeastSquares, Linf, Quadratic
 from ipds.operators import from_linear_operator
 from ipds.presolve import presolve
 
@@ -137,3 +137,16 @@ def test_errors_that_are_a_small_difference_of_large_numbers(phase):
     rows, right = np.block([[V, -ones], [-V, -ones]]), np.append(y, -y)
     found = scipy.optimize.linprog([*np.zeros(13), 1.0], rows, right, bounds=(None, None))
     assert np.abs(A @ result.x[0] - y).max() == pytest.approx(found.fun, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_norms_that_are_zero(seed):
+    """-t ≤ x ≤ t with t = 0: rounding of x is no part of it, nor is it a constraint that does not hold."""
+    rng = np.random.default_rng(seed)
+    first = Block(h=Linf(2000.0), A=rng.standard_normal((9, 3)), shape=3)
+    second = Block(f=HuberLoss(G[:, :4], Y, 0.8), A=rng.standard_normal((9, 4)), shape=4)
+    third = Block(h=L1(0.1), A=rng.standard_normal((9, 11)), shape=11)
+    result = solve(Problem([first, second, third], b=rng.standard_normal(9)), tol=1e-8)
+    assert result.success
+    assert result.nit < 20
+    np.testing.assert_array_equal(result.x[0], 0.0)

@@ -127,8 +127,10 @@ class FromLevel(Recovery):
     def find(self, view: View, h: Nonsmooth) -> Found:
         q, (v, step) = self.inner.find(view, h)
         assert v is not None
-        above, below = view.groups[self.group][1].reshape(2, -1)
-        near, s = q.reshape(-1)[self.place].reshape(self.shape), (below - above).reshape(self.shape)
+        rows, z = view.groups[self.group]
+        high, low, above, below = *rows.q.reshape(2, -1), *z.reshape(2, -1)
+        # u by its rows: where u_i = t = 0 both of them hold it, without what rounding leaves of a variable
+        near, s = (0.5 * (high - low)).reshape(self.shape), (below - above).reshape(self.shape)
         # rounding in u is that of what adds up to it, c beside others, and δ in an entry of u makes δ/step of s: with
         # c/λ for the step that weighs, times c, as much as it changes λ max|u_i| by
         large, total = np.abs(self.group.c).max(initial=0.0), np.abs(s).sum()
