@@ -128,7 +128,7 @@ class FromLevel(Recovery):
         q, (v, step) = self.inner.find(view, h)
         assert v is not None
         rows, z = view.groups[self.group]
-        high, low, above, below = *rows.q.reshape(2, -1), *z.reshape(2, -1)
+        (high, low), (above, below) = rows.q.reshape(2, -1), z.reshape(2, -1)
         # u by its rows: where u_i = t = 0 both of them hold it, without what rounding leaves of a variable
         near, s = (0.5 * (high - low)).reshape(self.shape), (below - above).reshape(self.shape)
         # rounding in u is that of what adds up to it, c beside others, and δ in an entry of u makes δ/step of s: with

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import Affine, LeastSquares
+from ipds.functions import Affine, LeastSquares, Linf, NonNegative, Quadratic
 from ipds.modelling import diff, norm1, quad_form, sum_squares
 
 N = 30
@@ -76,3 +76,15 @@ def test_a_fit_that_is_nearly_perfect_has_errors(off):
     result = solve(minimize(norm1(G @ w - y)), seed=0)
     found = float(np.abs(G @ result.value(w) - y).sum())
     assert not result.success or found <= best * 1.01
+
+
+def test_a_solution_that_is_zero_is_certified():
+    """Rows -t ≤ x ≤ t at x = t = 0: what is left of them is small beside nothing, and moves ∇f by rounding."""
+    Q, c = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([0.3, -0.2])
+    A = np.array([[1.0, 2.0], [-1.0, 0.5], [0.7, -1.0]])
+    first = Block(f=Quadratic(Q, c), h=Linf(0.7), A=A, shape=2)
+    second = Block(f=Quadratic(np.eye(3), np.ones(3)), h=NonNegative(), A=-1.0, shape=3)
+    result = solve(Problem([first, second]), tol=1e-8)
+    assert result.success
+    assert result.nit <= 20
+    assert not any(x.any() for x in result.x)
