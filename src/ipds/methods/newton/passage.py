@@ -141,7 +141,7 @@ def _is_met(form: Form, product: np.ndarray, q: np.ndarray, v: np.ndarray, y: np
 
 
 def _is_nothing(form: Form, product: np.ndarray, q: np.ndarray, v: np.ndarray, y: np.ndarray) -> bool:
-    """Whether what is left of u = M v + c changes ∇f by rounding of the forces only, as near a solution that is zero."""
+    """Whether what is left of u = M v + c changes ∇f by rounding of the forces only, as near a solution of zeros."""
     bend = np.max(form.smooth.curvature(v), initial=0.0)
     return bool(0.0 < norm(product - q) * bend <= np.finfo(float).eps * norm(y))
 
