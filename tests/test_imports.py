@@ -10,7 +10,7 @@ import ipds
 
 ROOT = Path(ipds.__file__).parent
 LEVELS = (
-    {"_version", "status", "distributed", "_html"},
+    {"_version", "status", "deadline", "distributed", "_html"},
     {"_arrays"},
     {"errors", "io"},
     {"operators", "functions"},

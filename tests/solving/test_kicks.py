@@ -25,12 +25,12 @@ from ipds.functions import (
     Zero,
     smooth,
 )
-from ipds.methods.bending import bends_down
 from ipds.modelling import quad_form, sum_squares, term
 from ipds.solving.flips import Merit, follower
 from ipds.solving.kicks import _at_once, _bowl, _next, kicked
 from ipds.solving.minima import CHEAP, CURVED, FEW, QUICK, has_many_minima
 from ipds.solving.restarts import units_of
+from ipds.theory.bending import bends_down
 
 
 class Integers:

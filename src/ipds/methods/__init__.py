@@ -3,9 +3,8 @@
 `base` says what a method is: `setup, carry = init(problem, x0, z0)`, then `carry, state = step(setup, carry)` again
 and again. `ipds` is Algorithm 1 of the paper (with `schedules` and `practical`), `accelerated` the first-order
 engine, `newton` second-order steps for convex problems, `faces` those for nonconvex ones, `baselines` what to compare
-with. `choosing` says which of them `auto` takes, where f does not say whether it is convex by a look (`bending`);
-`reweighted` and `selections` serve sums of norms over orthonormal columns, `either_sign` and `reordered` wrap other
-methods, and `deadline` lets a step end in time.
+with. `choosing` says which of them `auto` takes; `reweighted` and `selections` serve sums of norms over orthonormal
+columns, `either_sign` and `reordered` wrap other methods.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from ..functions import PSD, Nuclear, Zero
 from ..presolve import foreign_libraries, presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
+from ..theory.bending import curves_down
 from ..theory.bound import bound
 from ..theory.structure import eliminable, is_convex_canonical, is_described, may_be_convex_canonical
 from .accelerated import AcceleratedIPDS
@@ -20,7 +21,6 @@ from .baselines.radmm import RADMM
 from .baselines.rialm import RiemannianALM
 from .baselines.spgm import SPGM
 from .baselines.subgradient import Subgradient
-from .bending import curves_down
 from .either_sign import EitherSign, is_one_sided
 from .faces import (
     LowRankIPDS,

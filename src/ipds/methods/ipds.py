@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .._arrays import Array, add_in_place, add_scaled, divide_in_place, magnitude
+from ..deadline import raise_if_late
 from ..parameters import Parameters, parameters_for
 from ..problem import Problem, sum_products
 from ..theory.state import State, product_of
@@ -30,7 +31,6 @@ from .base import (
     require_last_block,
     require_positive,
 )
-from .deadline import raise_if_late
 from .practical import first_penalty, follow, norms_squared_of, warm_smoothing
 from .schedules import penalty, smoothing
 

@@ -23,6 +23,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, add_scaled, divide_in_place
+from ..deadline import late
 from ..errors import AssumptionError
 from ..functions import L21, Stiefel
 from ..functions.groups import row_norms
@@ -30,7 +31,6 @@ from ..operators import Identity, Matrix
 from ..problem import Problem
 from ..theory.state import State, prox_step
 from .base import Method
-from .deadline import late
 
 STEPS = 20
 """Steps after which others go on: where rows are nearly 0, these converge slowly."""

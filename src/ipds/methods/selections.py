@@ -25,13 +25,13 @@ import numpy as np
 import scipy
 
 from .._arrays import Array
+from ..deadline import raise_if_late
 from ..errors import AssumptionError
 from ..functions import L1, Smooth, Stiefel
 from ..operators import Identity
 from ..problem import Block, Problem
 from ..theory.state import State, prox_step
 from .base import Method
-from .deadline import raise_if_late
 
 LOOKS = 100
 """Selections by which rows are priced at most; where there are more rows, those in which ∇f is largest at the start."""

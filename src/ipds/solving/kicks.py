@@ -21,9 +21,9 @@ import numpy as np
 
 from ..functions import L0, Jumps, Nonsmooth, Smooth, Zero
 from ..functions.scalar import ScalarPenalty
-from ..methods.bending import bends_down
 from ..methods.faces.smooth import as_smooth
 from ..problem import Block, Problem
+from ..theory.bending import bends_down
 from .flips import Arrays, Merit, follower
 
 ENTRIES, PAIRED = 100, 30

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array, to_caller
+from ..deadline import OutOfTime, deadline
 from ..distributed import at_most, looking
 from ..errors import with_result
 from ..methods import Method, State
-from ..methods.deadline import OutOfTime, deadline
 from ..presolve import Presolved
 from ..status import Status
 from .advance import Advance

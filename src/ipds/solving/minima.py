@@ -8,9 +8,9 @@ import numpy as np
 
 from ..functions import Binary, KBinary, NonNegative, Nonsmooth, Smooth, Stiefel
 from ..methods import AcceleratedIPDS, Method
-from ..methods.bending import bends_down, curves_down
 from ..methods.faces.stretches import best_signal
 from ..problem import Problem
+from ..theory.bending import bends_down, curves_down
 from .relaxing import SMALL, entries
 from .starting import prototype
 

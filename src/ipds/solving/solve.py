@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from .._arrays import held_arrays, threads_for
+from ..deadline import deadline
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
 from ..methods.choosing import handover
-from ..methods.deadline import deadline
 from ..methods.faces import GivenFace
 from ..presolve import Presolved, as_stated
 from ..presolve import presolve as rewrite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..methods.deadline import deadline, raise_if_late
+from ..deadline import deadline, raise_if_late
 from .options import Callback
 from .stopping import Stopwatch
 

@@ -4,5 +4,5 @@ Of a problem: `assumptions` is the report of `Problem.check`, from the `theorems
 and the table of `methods`; `potential`, `descent` and `bound` are the theorem of Algorithm 1, evaluated. Of a point:
 `state` is what a method hands over, `certificate` judges it, with `entries`, `sizes`, `slopes` and `fixed` for what
 residuals are compared with; `proofs` shows that a convex problem has no solution. `structure` says which block the
-equation can be solved for.
+equation can be solved for, and `bending` whether an f that does not say so seems convex.
 """

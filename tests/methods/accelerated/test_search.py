@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem
+from ipds.deadline import OutOfTime, deadline
 from ipds.functions import L1, LeastSquares, Quadratic, Stiefel
 from ipds.methods.accelerated.reduced import eliminate, evaluate, known_at
 from ipds.methods.accelerated.search import (
@@ -20,7 +21,6 @@ from ipds.methods.accelerated.search import (
     next_length,
     try_step,
 )
-from ipds.methods.deadline import OutOfTime, deadline
 
 
 def test_barzilai_borwein_lengths_are_inverse_curvatures_of_a_quadratic():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
+from ipds.deadline import deadline
 from ipds.functions import L0, L1, Cardinality, Huber, LeastSquares, NonzeroRows, Quantile
 from ipds.methods import AcceleratedIPDS
-from ipds.methods.deadline import deadline
 from ipds.methods.faces import OnFaces, method, pivots
 from ipds.methods.faces.method import finish
 from ipds.methods.faces.pursuit import may_pursue, pursued

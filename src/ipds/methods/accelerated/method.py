@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from ..._arrays import Array, fetch, magnitude, norm, precision
 from ..._arrays.compiling import pure
+from ...deadline import late
 from ...errors import AssumptionError
 from ...problem import Block, Problem
 from ...theory.state import State
 from ...theory.structure import eliminable
 from ..base import Method, lipschitz_at, require_positive
-from ..deadline import late
 from .annealing import (
     EFFORTS,
     HOT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..._arrays import Array, add_scaled, dot, fetch, greatest, norm, products_of_differences
 from ..._arrays.compiling import pure
-from ..deadline import raise_if_late
+from ...deadline import raise_if_late
 from .reduced import Arrays, Known, Point, ReducedProblem, evaluate, exact
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..._arrays import Array, dot
+from ...deadline import raise_if_late
 from ...errors import AssumptionError
 from ...functions import Nonsmooth, Precomposed, Stiefel
 from ...operators import Identity
@@ -12,7 +13,6 @@ from ...problem import Problem
 from ...theory.state import State
 from ..accelerated.reduced import Arrays, ReducedProblem, insert, value_and_gradient, without
 from ..base import Method, require_positive
-from ..deadline import raise_if_late
 from .composite import composite, lipschitz, require_rule, unit
 from .tangent_newton import solve_tangent
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..._arrays import Array, dot, namespace, norm
+from ...deadline import late
 from ...functions import L1, ElasticNet, Huber, Nonsmooth, Precomposed, Zero
-from ..deadline import late
 
 STEPS, SOLVES, HALVINGS = 30, 60, 10
 """Newton steps, conjugate gradient steps in each, and halvings of a step, at most."""

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from ...deadline import raise_if_late
 from ...functions import Zero
 from ...functions.faces import Coordinates, Signs
 from ...problem import Problem
 from ...theory.state import State, prox_step
-from ..deadline import raise_if_late
 from .restricted import Restricted
 
 CHANGES, STEPS = 10, 12

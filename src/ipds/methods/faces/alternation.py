@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...deadline import raise_if_late
 from ...errors import AssumptionError
 from ...functions.fixed_rank import FixedRank, near
-from ..deadline import raise_if_late
 from .passes import Deviations
 
 FEW = 10

@@ -21,6 +21,7 @@ import numpy as np
 import scipy
 
 from ..._arrays import Array
+from ...deadline import raise_if_late
 from ...errors import AssumptionError
 from ...functions import Smooth, SmoothSum, Weighted, Zero
 from ...functions.losses import LinearModel
@@ -31,7 +32,6 @@ from ...theory.certificate import subgradients
 from ...theory.state import State
 from ...theory.structure import is_convex_canonical
 from ..base import Method
-from ..deadline import raise_if_late
 from ..newton.factors import dense_cholesky
 from .restricted import Restricted, assembled
 

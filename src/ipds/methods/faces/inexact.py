@@ -21,8 +21,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...deadline import raise_if_late
 from ...functions.fixed_rank import FixedRank
-from ..deadline import raise_if_late
 from .interior import SHY, Solve, aimed, longest, on_entries
 
 LARGEST = 4_000_000

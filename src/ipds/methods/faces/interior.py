@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from ...deadline import raise_if_late
 from ...functions.fixed_rank import FixedRank
-from ..deadline import raise_if_late
 
 STEPS = 25
 """Steps at most; 9 to 14 are usual."""

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._arrays import Array
+from ...deadline import raise_if_late
 from ...errors import AssumptionError
 from ...functions import L1, Rank
 from ...functions.fixed_rank import FixedRank, Tangent
@@ -38,7 +39,6 @@ from ..accelerated.method import (
 )
 from ..accelerated.search import DECREASE, Reference, backtrack, barzilai_borwein, next_length
 from ..base import Method
-from ..deadline import raise_if_late
 from . import inexact, interior
 from .alternation import FEW, PERFECT, Sample, alternated, is_settled, start
 from .passes import Deviations, Slope, gather, spread

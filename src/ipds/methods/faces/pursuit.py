@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._arrays import Array
+from ...deadline import late
 from ...functions.faces import Support
 from ...problem import Problem
 from ...theory.state import State
-from ..deadline import late
 from .restricted import FEW, Restricted
 
 SUPPORTS = 8

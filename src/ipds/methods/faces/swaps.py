@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from ..._arrays import row_squares
+from ...deadline import raise_if_late
 from ...functions.faces import Coordinates, Support
 from ...operators import Matrix
 from ...problem import Problem
 from ...theory.objective import objective
 from ...theory.state import State
-from ..deadline import raise_if_late
 from .exchanges import exchanges
 from .restricted import Restricted
 

@@ -28,10 +28,10 @@ import numpy as np
 import scipy
 
 from ..._arrays import Array, norm
+from ...deadline import late, raise_if_late
 from ...problem import Problem
 from ...theory.state import State
 from ..base import Method
-from ..deadline import late, raise_if_late
 from . import returning, rounds, semismooth
 from .algebra import Factor, System
 from .barriers import known_barriers

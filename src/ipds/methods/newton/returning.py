@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._arrays import norm
-from ..deadline import raise_if_late
+from ...deadline import raise_if_late
 from .algebra import System
 from .form import Form
 from .passage import Pair

@@ -8,7 +8,7 @@ import pytest
 from ipds import Block, Problem, solve
 from ipds.functions import Box, NonNegative, Simplex, Zero, smooth
 from ipds.methods import candidates
-from ipds.methods.bending import LOOKS, bends_down, curves_down
+from ipds.theory.bending import LOOKS, bends_down, curves_down
 
 
 def _log_sum_exp(rng, n):

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..deadline import late
 from ..functions import Nonsmooth, Smooth
-from .deadline import late
 
 WIDTHS, CHORDS, SHORT = (0.1, 0.3, 1.0, 3.0, 10.0), 8, 0.3
 """How far around a point the gradient of an f is looked at, in units of its size, between how many pairs of points, and
