@@ -138,7 +138,7 @@ def test_branch_and_bound_is_given_half_of_the_time_that_is_left(monkeypatch):
 
 
 def test_what_came_before_counts(monkeypatch):
-    monkeypatch.setattr(solving, "Stopwatch", lambda: Stopwatch(200.0))
+    monkeypatch.setattr(solving, "Stopwatch", lambda limit=None: Stopwatch(200.0, limit))
     (given,) = limits_of(monkeypatch, time_limit=1000.0)
     assert 300 < given <= 400
 

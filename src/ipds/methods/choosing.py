@@ -11,7 +11,7 @@ from ..functions import PSD, Nuclear, Zero
 from ..presolve import foreign_libraries, presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
-from ..theory.bending import curves_down
+from ..theory.bending import SMALL, seems_convex
 from ..theory.bound import bound
 from ..theory.structure import eliminable, is_convex_canonical, is_described, may_be_convex_canonical
 from .accelerated import AcceleratedIPDS
@@ -81,7 +81,7 @@ def candidates(problem: Problem, presolved: Problem | None = None, shares: bool 
         tried = _with_newton(given, tried)
     elif may_be_convex_canonical(given) and _is_at_hand(given) and _is_small(given):
         # where f turns out not to be convex, first-order steps go on
-        tried = [NewtonALM(), *tried] if _seems_convex(given) else [*tried, NewtonALM(), *tried]
+        tried = [NewtonALM(), *tried] if seems_convex(given) else [*tried, NewtonALM(), *tried]
     elif last is not None and has_flat_faces(given, last):
         first: Method = AcceleratedIPDS()
         tried = [OnFaces(EitherSign(first) if is_one_sided(given) else first, {} if shares else None)]
@@ -168,26 +168,8 @@ def handover(method: Method, following: Method | None, problem: Problem) -> int 
     return min(wait, MOST) if cost.newton <= AFFORDABLE else wait
 
 
-SMALL = 1000
-"""Variables up to which Newton steps are tried on functions that do not say whether they are convex."""
-
-
-LOOKS = 4
-"""At how many points functions that do not say whether they are convex are looked at before the first step."""
-
-
-def _seems_convex(problem: Problem) -> bool:
-    """Whether no f that does not say so bends down around the prox of 0."""
-    return not any(
-        block.f is not None
-        and block.f.is_convex is None
-        and curves_down(block.f, block.h, block.h.prox(np.zeros(block.shape), 1.0), LOOKS)
-        for block in problem.blocks
-    )
-
-
 def _is_small(problem: Problem) -> bool:
-    """Whether Hessians found by differences are cheap."""
+    """Whether Newton steps are tried on functions that do not say whether they are convex."""
     return sum(math.prod(block.shape) for block in problem.blocks[:-1]) <= SMALL
 
 

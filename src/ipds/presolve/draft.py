@@ -19,7 +19,9 @@ from ..functions import Box, Composed, Nonsmooth, Smooth, Stacked, Zero
 from ..functions.composed import total
 from ..operators import FlatStack, Identity, Operator, Segment, ZeroMap
 from ..problem import Block, Problem
+from ..theory.bending import SMALL, seems_convex
 from ..theory.facts import convex_smooth
+from ..theory.structure import may_be_convex_canonical
 from .recovery import FromGroup, FromVariable, Recovery
 from .slack import Slack, is_nothing, slacks, stacked_right, taken, thin
 
@@ -75,9 +77,19 @@ class Draft:
 
     @cached_property
     def convex(self) -> bool:
-        """Whether every function is known to be convex."""
+        """Whether every function is convex, as far as is known.
+
+        A smooth one that does not say so is looked at (`bending`), where the form hangs on it: rewritings hold for any
+        function, and Newton steps, which only convex ones are rewritten for, find out where it is not.
+        """
         blocks = self.stated.blocks
-        return all(block.h.is_convex for block in blocks) and all(convex_smooth(block.f) for block in blocks)
+        bent = any(block.f is not None and block.f.is_convex is False for block in blocks)
+        if bent or not all(block.h.is_convex for block in blocks):
+            return False
+        if all(convex_smooth(block.f) for block in blocks):
+            return True
+        small = sum(math.prod(block.shape) for block in blocks) <= SMALL
+        return small and not may_be_convex_canonical(self.stated) and seems_convex(self.stated)
 
     @property
     def is_numpy(self) -> bool:

@@ -126,7 +126,8 @@ def solve(
     with threads_for(largest_array(problem)), naming_blocks(problem), locked(place):
         given = x0, z0, chosen or "auto", seed, presolve
         log = Journal(seed) if settings is None else Journal(seed, settings, identity(problem, *given))
-        done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
+        with deadline(begun.over):
+            done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
         methods: Sequence[Method] = ()  # of "auto"; those that fail at first are not tried from another start
 
         def run(start: Start, options: Options, log: Journal, begun: Stopwatch) -> Result:

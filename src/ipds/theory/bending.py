@@ -3,8 +3,9 @@
     bends_down    its gradient is not monotone between points near each other: two gradients a look
     curves_down   its second derivative has a negative eigenvalue somewhere: 2n gradients a look, and no direction is
                   missed, where chords at random see the average of n
+    seems_convex  no f of a problem curves down near zero, at a few looks
 
-Both look around a point, near and far, within the set that the block must stay in. Neither proves that f is convex.
+They look around a point, near and far, within the set that the block must stay in. None proves that f is convex.
 Where the time of a solve is over (`deadline`) they end, and f may bend down for all that is known.
 """
 
@@ -16,18 +17,40 @@ import numpy as np
 
 from ..deadline import late
 from ..functions import Nonsmooth, Smooth
+from ..problem import Block, Problem
 
 WIDTHS, CHORDS, SHORT = (0.1, 0.3, 1.0, 3.0, 10.0), 8, 0.3
 """How far around a point the gradient of an f is looked at, in units of its size, between how many pairs of points, and
 how near they are to each other in units of that."""
 GRADIENTS, LOOKS = 400, (10, 40)
 """Gradients that looks at second derivatives take, and how many of these there are at least and at most."""
+SMALL = 1000
+"""Entries up to which second derivatives by differences are cheap enough for a function that may be convex."""
+FIRST = 4
+"""How many there are at most before a first step."""
 SHARES = (0.5, 0.9, 0.7)
 """Parts of the way to the nearest points of a set at which these are."""
 NEGATIVE = 1e-5
 """An eigenvalue below minus this, in units in which the diagonal is one, is negative."""
 NOISE = 1e-8
 """Second derivatives below this part of the slope may be rounding: differences leave some 1e-9 of it."""
+
+
+def seems_convex(problem: Problem) -> bool:
+    """Whether no f that does not say so bends down around the prox of 0, at a few looks."""
+    return not any(
+        block.f is not None and block.f.is_convex is None and _curves_near_zero(block)
+        for block in problem.blocks
+    )
+
+
+def _curves_near_zero(block: Block) -> bool:
+    assert block.f is not None
+    try:
+        x = block.h.prox(np.zeros(block.shape), 1.0)
+    except Exception:  # an h of another array library
+        return True
+    return curves_down(block.f, block.h, x, FIRST)
 
 
 def bends_down(f: Smooth, h: Nonsmooth, x: np.ndarray) -> bool:
