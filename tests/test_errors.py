@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 
 import problems
-from ipds import AssumptionError, Block, Parameters, Problem, iterate, solve
-from ipds.functions import L0, L1, Affine, Box, LeastSquares, Linear, Stiefel, smooth
+from ipds import AssumptionError, Block, Parameters, Problem, Variable, iterate, solve
+from ipds.functions import L0, L1, PSD, Affine, Box, LeastSquares, Linear, Rank, Stiefel, smooth
 from ipds.methods import IPDS
 from ipds.operators import FiniteDifference, Matrix
 
@@ -49,6 +49,19 @@ class WrongProx:
         return v[:2]
 
 
+class WrongAdjoint:
+    def apply(self, x):
+        return x[:2]
+
+    def adjoint(self, y):
+        return y
+
+
+class Nothing(WrongAdjoint):
+    def apply(self, x):
+        return None
+
+
 class WrongOperator:
     def apply(self, x):
         return x[:, None] * np.ones((1, 2))
@@ -75,7 +88,14 @@ CONSTRUCTION = {
     "NaN in b": (lambda: pair(b=NAN), ValueError, "b contains NaN"),
     "infinite b": (lambda: pair(b=np.inf), ValueError, "b must be finite"),
     "complex b": (lambda: pair(b=1j * np.ones(3)), TypeError, "b must hold real numbers"),
-    "list b": (lambda: pair(b=[1, 2, 3]), TypeError, "b must be a number or an array"),
+    "list b": (lambda: pair(b=[1, 2, 3]), TypeError, "b must be a number or an array, got list; pass numpy.asarray"),
+    "sparse b": (lambda: pair(b=sp.csr_array(G)), TypeError, r"b must be a dense array.*b.toarray\(\)"),
+    "dates as b": (lambda: pair(b=np.array(["2020-01-01"] * 3, "M8[D]")), TypeError, "b holds dates"),
+    "user operator's adjoint": (lambda: pair(first={"A": WrongAdjoint()}), ValueError, r"block 'x'.*adjoint returns shape \(2,\).*not \(3,\)"),
+    "user operator without arrays": (lambda: pair(first={"A": Nothing()}), TypeError, "block 'x'.*apply must return an array, got NoneType"),
+    "NaN in G": (lambda: LeastSquares(np.nan * G, np.ones(4)), ValueError, "LeastSquares: G: .*NaN"),
+    "text as G": (lambda: LeastSquares("G", np.ones(4)), TypeError, "LeastSquares: G: expected .* got str"),
+    "sparse weights": (lambda: L1(sp.csr_array(G)), TypeError, r"L1: lam must be a dense array.*lam.toarray\(\)"),
     "text b": (lambda: pair(b="0"), TypeError, "b must be a number or an array, got str"),
     "NaN in A": (lambda: pair(first={"A": np.diag(NAN)}), ValueError, "block 'x'.* A: .*NaN"),
     "NaN in sparse A": (lambda: pair(first={"A": sp.diags_array(NAN)}), ValueError, "block 'x'.*NaN"),
@@ -128,7 +148,11 @@ START = {
         lambda: pair(last={"f": smooth(lambda x: np.inf, lambda x: x, 1.0)}), {}, ValueError, "block 'v': f.*not finite",
     ),
     "h of another shape": (lambda: pair(first={"h": Stiefel()}), {}, ValueError, r"block 'x' of shape \(3,\): h.prox"),
-    "weights of another shape": (lambda: pair(first={"h": L1(np.ones(5))}), {}, ValueError, r"block 'x'.*\(3,\)"),
+    "weights of another shape": (lambda: pair(first={"h": L1(np.ones(5))}), {}, ValueError, r"block 'x'.*shape \(5,\) do not fit.*\(3,\)"),
+    "rank of a vector": (lambda: pair(first={"h": Rank(1)}), {}, ValueError, r"block 'x'.*Rank: needs a matrix, got shape \(3,\)"),
+    "cone of a vector": (lambda: pair(first={"h": PSD()}), {}, ValueError, r"block 'x'.*PSD: needs a square matrix, got shape \(3,\)"),
+    "f without a value": (lambda: pair(first={"f": smooth(lambda x: None, lambda x: x)}), {}, TypeError, "fun must return a number, got NoneType"),
+    "f of several values": (lambda: pair(first={"f": smooth(lambda x: x, lambda x: x)}), {}, TypeError, r"fun must return a number, got an array of shape \(3,\)"),
     "prox of another shape": (lambda: pair(first={"h": WrongProx()}), {}, ValueError, r"block 'x': h.prox returns shape \(2,\)"),
     "negative tol": (pair, {"tol": -1.0}, ValueError, "tol must be nonnegative.*-1.0"),
     "tol NaN": (pair, {"tol": np.nan}, ValueError, "tol must be nonnegative"),
@@ -229,6 +253,8 @@ TAKERS = {
     "Box: lo": lambda a: Box(a, 9.0),
     "Linear: c": Linear,
     "Affine: b": lambda a: Affine(np.eye(4), a),
+    "the constant": lambda a: Variable(4) - a,
+    "the matrix": lambda a: a.reshape(2, 2) @ Variable(2),
 }
 
 

@@ -25,6 +25,7 @@ from ._arrays import (
     divide_in_place,
     is_array,
     norm,
+    require_dense,
     require_real,
     subtract_in_place,
     to_caller,
@@ -96,8 +97,10 @@ class Block:
         ):
             shape = getattr(self.A, "shape", None)
             raise TypeError(
-                f"{label}: A must be a number, a 2-D array, a sparse matrix, a LinearOperator or an ipds operator, "
-                f"got {type(self.A).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+                f"{label}: A must be a number, a 2-D array, a sparse matrix, a LinearOperator or an object with apply "
+                f"and adjoint, got {type(self.A).__name__}"
+                + (f" of shape {tuple(shape)}" if shape is not None else "")
+                + ("; pass numpy.asarray(A, dtype=float)" if isinstance(self.A, list | tuple) else "")
             )
 
 
@@ -344,10 +347,12 @@ def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:
         if not math.isfinite(b):
             raise ValueError(f"b must be finite, got {b}")
         return float(b), None
+    require_dense("b", b)
     b = adopted(b, "b")
     require_real("b", b)
     if not is_array(b):
-        raise TypeError(f"b must be a number or an array, got {type(b).__name__}")
+        remedy = "; pass numpy.asarray(b, dtype=float)" if isinstance(b, list | tuple) else ""
+        raise TypeError(f"b must be a number or an array, got {type(b).__name__}{remedy}")
     if not all_finite(b):
         raise ValueError("b contains NaN or infinity")
     return (float(b), None) if b.ndim == 0 else (b, tuple(b.shape))

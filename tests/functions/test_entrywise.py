@@ -311,7 +311,7 @@ def test_prox_on_torch_tensors(h: Entrywise) -> None:
             ValueError,
             "LogisticLoss: scale must be finite and > 0, got 0",
         ),
-        (lambda: Hinge(np.ones(3)).prox(np.zeros((3, 4)), 1.0), ValueError, "broadcast"),
+        (lambda: Hinge(np.ones(3)).prox(np.zeros((3, 4)), 1.0), ValueError, "do not fit"),
     ],
 )
 def test_invalid_arguments(make: Any, error: type[Exception], message: str) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
+
+HELD = {"U": "text", "S": "text", "O": "objects", "M": "dates", "m": "spans of time", "V": "records"}
+"""What arrays of other kinds than numbers hold."""
 
 
 def require_real(what: str, value: Any) -> None:
-    """Refuse masked, complex, text and object arrays, and `numpy.matrix`; anything else passes.
+    """Refuse masked and complex arrays, those of text, objects or dates, and `numpy.matrix`; anything else passes.
 
     >>> require_real("b", np.array(["1", "2"]))
     Traceback (most recent call last):
@@ -32,10 +36,16 @@ def require_real(what: str, value: Any) -> None:
         raise TypeError(
             f"{what} must hold real numbers, not complex ones; stack its real and imaginary parts instead"
         )
-    if kind in ("U", "S", "O"):
-        held = "objects" if kind == "O" else "text"
+    if kind in HELD:
         name = what.rsplit(" ", 1)[-1]
         raise TypeError(
-            f"{what} holds {held} (dtype {dtype}), and numbers are wanted; convert it, e.g. by "
+            f"{what} holds {HELD[kind]} (dtype {dtype}), and numbers are wanted; convert it, e.g. by "
             f"numpy.asarray({name}, dtype=float)"
         )
+
+
+def require_dense(what: str, value: Any) -> None:
+    """Refuse sparse matrices, where an array is wanted."""
+    if scipy.sparse.issparse(value):
+        name = what.rsplit(" ", 1)[-1]
+        raise TypeError(f"{what} must be a dense array, got a sparse one; pass {name}.toarray()")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, is_array, is_traced, require_real, to_numpy, unlabelled
+from .._arrays import Array, is_array, is_traced, require_dense, require_real, to_numpy, unlabelled
+from ..operators import Operator, as_operator
 
 
 def number(owner: str, name: str, value: Any, *, above: float = -math.inf, or_equal: bool = False) -> float:
@@ -24,8 +25,7 @@ def number(owner: str, name: str, value: Any, *, above: float = -math.inf, or_eq
 
 def weight(owner: str, name: str, value: Any, *, positive: bool = False) -> float | Array:
     """`value` as a float or an array of weights, all finite and ≥ 0, or > 0 where `positive`."""
-    value = unlabelled(value)
-    require_real(f"{owner}: {name}", value)
+    value = _plain(owner, name, value)
     if isinstance(value, (list, tuple)):
         value = np.asarray(value)
     if not is_array(value):
@@ -57,8 +57,7 @@ def count(owner: str, name: str, value: Any) -> int:
 
 def bound(owner: str, name: str, value: Any) -> float | Array:
     """`value` as a float or array of bounds; infinite ones are fine, NaN is not."""
-    value = unlabelled(value)
-    require_real(f"{owner}: {name}", value)
+    value = _plain(owner, name, value)
     if isinstance(value, (list, tuple)):
         value = np.asarray(value, dtype=float)
     if is_array(value) and len(value.shape):
@@ -72,3 +71,19 @@ def bound(owner: str, name: str, value: Any) -> float | Array:
     if math.isnan(value):
         raise ValueError(f"{owner}: {name} must not be NaN")
     return float(value)
+
+
+def linear_map(owner: str, name: str, value: Any) -> Operator:
+    """`value` as an operator; errors name the argument."""
+    try:
+        return as_operator(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{owner}: {name}: {error}") from None
+
+
+def _plain(owner: str, name: str, value: Any) -> Any:
+    """`value`, of data frames their numbers; sparse matrices, and what holds no real numbers, are refused."""
+    value = unlabelled(value)
+    require_dense(f"{owner}: {name}", value)
+    require_real(f"{owner}: {name}", value)
+    return value

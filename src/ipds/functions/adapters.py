@@ -38,7 +38,7 @@ class UserNonsmooth(Nonsmooth):
         self.is_manifold = bool(getattr(function, "is_manifold", False)) and hasattr(function, "tangent")
 
     def __call__(self, x: Array) -> float:
-        return scalar(self.function(x))
+        return returned_number(type(self.function).__name__, self.function(x))
 
     def prox(self, v: Array, step: float) -> Array:
         return self.function.prox(v, step)
@@ -125,7 +125,7 @@ class UserSmooth(Smooth):
         return getattr(self.function, "domain", None)
 
     def __call__(self, x: Array) -> float:
-        return scalar(self.function(x))
+        return returned_number(type(self.function).__name__, self.function(x))
 
     def grad(self, x: Array) -> Array:
         return self.function.grad(x)
@@ -146,6 +146,16 @@ class UserSmooth(Smooth):
 
     def hessian(self, x: Array) -> Any:
         return self.function.hessian(x) if hasattr(self.function, "hessian") else super().hessian(x)
+
+
+def returned_number(name: str, value: Any) -> Any:
+    """What a function of the caller's, called `name`, has returned, as a number; TypeError where it is none."""
+    try:
+        return scalar(value)
+    except (AttributeError, TypeError, ValueError):
+        shape = getattr(value, "shape", None)
+        what = type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}"
+        raise TypeError(f"{name} must return a number, got {what}") from None
 
 
 def as_nonsmooth(h: Any, label: str) -> Nonsmooth:

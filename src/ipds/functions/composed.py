@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from .._arrays import Array, asarray, choose, is_array, namespace
-from ..operators import as_operator
-from ._arguments import bound, number
+from ._arguments import bound, linear_map, number
 from .adapters import required_smooth
 from .base import Domain, Smooth
 from .hessians import add, between
@@ -26,7 +25,7 @@ class Composed(Smooth):
     """
 
     def __init__(self, f: Smooth, A: Any, shift: float | Array = 0.0) -> None:
-        self.f, self.A = required_smooth(f, "Composed"), as_operator(A)
+        self.f, self.A = required_smooth(f, "Composed"), linear_map("Composed", "A", A)
         self.shift = bound("Composed", "shift", shift)
         self.is_quadratic = self.f.is_quadratic
 

@@ -14,7 +14,7 @@ from .faces import Support
 from .jacobians import Conjugated, masked
 from .joint import pair
 from .joint_entrywise import FewOf, bounds
-from .matrix_sets import PSD, Rank
+from .matrix_sets import PSD, Rank, symmetric_part
 from .sets import Box, Indicator, L2Ball, NonNegative, Simplex, Sphere
 from .simplexes import CappedSimplex, RowSimplex, centring
 from .sparse_sets import Cardinality, NonzeroColumns, NonzeroRows, RowCardinality
@@ -103,7 +103,7 @@ class FewPositive(Indicator):
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
-        w, q = xp.linalg.eigh(0.5 * (v + v.T))
+        w, q = xp.linalg.eigh(symmetric_part("PSD", v))
         first = max(w.shape[0] - self.s, 0)
         half = q[:, first:] * xp.sqrt(xp.clip(w[first:], 0.0, None))
         return half @ half.T
@@ -111,7 +111,7 @@ class FewPositive(Indicator):
     def prox_jacobian(self, v: Array, step: float) -> Conjugated:
         """H ↦ Q (Ω ∘ Qᵀ sym(H) Q) Qᵀ, Ω_ij the divided differences of w ↦ g: g_i = w_i where it stays, else 0."""
         xp = namespace(v)
-        w, q = xp.linalg.eigh(0.5 * (v + v.T))
+        w, q = xp.linalg.eigh(symmetric_part("PSD", v))
         stays = (xp.arange(w.shape[0]) >= w.shape[0] - self.s) & (w > 0)
         g = xp.where(stays, w, 0.0)
         apart = w[:, None] - w[None, :]
@@ -177,7 +177,7 @@ class OnSphere(Indicator):
     def _edge(self, v: Array) -> Array:
         xp = namespace(v)
         if isinstance(self.cone, PSD | FewPositive):
-            top = xp.linalg.eigh(0.5 * (v + v.T))[1][:, -1:]
+            top = xp.linalg.eigh(symmetric_part("PSD", v))[1][:, -1:]
             return top @ top.T
         flat = xp.reshape(v, (-1,))
         place = xp.arange(flat.shape[0]) == xp.argmax(flat)

@@ -12,7 +12,7 @@ from ._arguments import number
 from .base import Domain, Nonsmooth
 from .jacobians import Conjugated
 from .logarithmic import positive_root
-from .matrix_sets import PSD
+from .matrix_sets import PSD, symmetric_part
 from .rescaling import one_unit, side_units
 from .scalar import one_step
 from .sets import slack
@@ -95,9 +95,7 @@ class LogDet(Nonsmooth):
 
 def _spectrum(x: Array) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of the symmetric part."""
-    if x.ndim != 2 or x.shape[0] != x.shape[1]:
-        raise ValueError(f"LogDet: needs a square matrix, got shape {tuple(x.shape)}")
-    return namespace(x).linalg.eigh(0.5 * (x + x.T))
+    return namespace(x).linalg.eigh(symmetric_part("LogDet", x))
 
 
 def _is_symmetric(x: Array) -> Any:

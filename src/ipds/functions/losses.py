@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy
 
 from .._arrays import (
     Array,
@@ -25,13 +24,14 @@ from .._arrays import (
     is_array,
     is_traced,
     namespace,
+    require_dense,
     require_real,
     scalar,
     to_numpy,
     truth,
 )
-from ..operators import Identity, Matrix, Operator, as_operator
-from ._arguments import weight
+from ..operators import Identity, Matrix, Operator
+from ._arguments import linear_map, weight
 from .base import Smooth
 from .far import vanishes
 from .hessians import between
@@ -110,7 +110,7 @@ class LeastSquares(LinearModel):
     is_convex = is_quadratic = True
 
     def __init__(self, G: Any, y: Any):
-        self.G = as_operator(G)
+        self.G = linear_map("LeastSquares", "G", G)
         self.y = data("LeastSquares", "y", y, self.G)
 
     def _value_and_slope(self, u: Array) -> tuple[float, Array]:
@@ -139,7 +139,7 @@ class HuberLoss(LinearModel):
     def __init__(self, G: Any, y: Any, delta: float = 1.0):
         if not (math.isfinite(delta) and delta > 0):
             raise ValueError(f"HuberLoss: delta must be a finite number > 0, got {delta}")
-        self.G = as_operator(G)
+        self.G = linear_map("HuberLoss", "G", G)
         self.y = data("HuberLoss", "y", y, self.G)
         self.delta = float(delta)
 
@@ -169,7 +169,7 @@ class Logistic(LinearModel):
     is_convex = True
 
     def __init__(self, G: Any, labels: Any, weights: Any = 1.0):
-        self.G = as_operator(G)
+        self.G = linear_map("Logistic", "G", G)
         self.weights = weight("Logistic", "weights", weights)
         given = data("Logistic", "labels", labels, self.G)
         xp = namespace(given)
@@ -208,10 +208,7 @@ class Logistic(LinearModel):
 
 def data(name: str, argument: str, value: Any, G: Operator | None, parts: int = 1) -> Array:
     """`value` as a finite float array (numbers stay numbers) that fits the rows of G where known."""
-    if scipy.sparse.issparse(value):
-        raise TypeError(
-            f"{name}: {argument} must be a dense array, got a sparse one; pass {argument}.toarray()"
-        )
+    require_dense(f"{name}: {argument}", value)
     value = adopted(value, f"{name}: {argument}")
     require_real(f"{name}: {argument}", value)
     # lists and integers take the precision of the matrix

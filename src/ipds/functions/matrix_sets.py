@@ -163,6 +163,8 @@ class Rank(Indicator):
         return truth(magnitude(x - self.project(x)) <= slack(x) * magnitude(x))
 
     def project(self, v: Array) -> Array:
+        if v.ndim != 2:
+            raise ValueError(f"Rank: needs a matrix, got shape {tuple(v.shape)}")
         return truncate_rows(v, self.s) if type(v) is Rows else truncate(v, self.s)
 
     def prox_jacobian(self, v: Array, step: float) -> Operator:
@@ -209,19 +211,19 @@ class PSD(ConvexCone):
 
     def contains(self, x: Array) -> bool:
         xp, room = namespace(x), slack(x) * magnitude(x)
-        lowest = xp.min(xp.linalg.eigvalsh(0.5 * (x + x.T)))
+        lowest = xp.min(xp.linalg.eigvalsh(symmetric_part("PSD", x)))
         return truth((magnitude(x - x.T) <= room) & (lowest >= -room))
 
     def project(self, v: Array) -> Array:
         xp = namespace(v)
-        w, q = xp.linalg.eigh(0.5 * (v + v.T))
+        w, q = xp.linalg.eigh(symmetric_part("PSD", v))
         half = q * xp.sqrt(xp.clip(w, 0.0, None))
         return half @ half.T
 
     def prox_jacobian(self, v: Array, step: float) -> Operator:
         """H ↦ Q (Ω ∘ Qᵀ sym(H) Q) Qᵀ from the eigenvectors Q of sym(v), Ω_ij = (λ_i⁺ + λ_j⁺)/(|λ_i| + |λ_j|)."""
         xp = namespace(v)
-        w, q = xp.linalg.eigh(0.5 * (v + v.T))
+        w, q = xp.linalg.eigh(symmetric_part("PSD", v))
         sizes = xp.abs(w)[:, None] + xp.abs(w)
         above = xp.clip(w, 0.0, None)[:, None] + xp.clip(w, 0.0, None)
         return Conjugated(q, above / xp.where(sizes > 0, sizes, xp.ones_like(sizes)))
@@ -229,3 +231,10 @@ class PSD(ConvexCone):
     def rescaled(self, d: float | Array) -> PSD | None:
         """Itself for one number, or where d_ij = a_i a_j; else None."""
         return None if one_unit(d) is None and side_units(d) is None else self
+
+
+def symmetric_part(owner: str, x: Array) -> Array:
+    """(x + xᵀ)/2 of a square matrix; ValueError where x is none."""
+    if x.ndim != 2 or x.shape[0] != x.shape[1]:
+        raise ValueError(f"{owner}: needs a square matrix, got shape {tuple(x.shape)}")
+    return 0.5 * (x + x.T)

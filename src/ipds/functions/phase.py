@@ -8,7 +8,8 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, dot, is_array, namespace
-from ..operators import Matrix, as_operator
+from ..operators import Matrix
+from ._arguments import linear_map
 from .base import Smooth
 from .losses import LinearModel, data
 
@@ -28,7 +29,7 @@ class PhaseRetrieval(LinearModel):
 
     def __init__(self, G: Any, z: Any):
         self._complex = _is_complex(G)
-        self.G = Matrix(_stack_parts(G)) if self._complex else as_operator(G)
+        self.G = Matrix(_stack_parts(G)) if self._complex else linear_map("PhaseRetrieval", "G", G)
         self.z = data("PhaseRetrieval", "z", z, self.G, parts=2 if self._complex else 1)
 
     def largest_bend(self) -> None:

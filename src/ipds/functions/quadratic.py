@@ -9,7 +9,8 @@ from typing import Any
 import scipy
 
 from .._arrays import Array, asarray, dot, is_array, is_traced, namespace, scalar
-from ..operators import Compose, Diagonal, Identity, Matrix, Operator, as_operator
+from ..operators import Compose, Diagonal, Identity, Matrix, Operator
+from ._arguments import linear_map
 from .base import Smooth
 from .far import vanishes
 from .hessians import semidefinite
@@ -30,7 +31,7 @@ class Quadratic(Smooth):
 
     def __init__(self, Q: Any, c: Any = 0.0):
         _require_symmetric(Q)
-        self.Q = as_operator(Q)
+        self.Q = linear_map("Quadratic", "Q", Q)
         self.c = data("Quadratic", "c", c, self.Q)
         self._no_linear_term = not is_array(self.c) and self.c == 0.0
 

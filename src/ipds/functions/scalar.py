@@ -34,11 +34,19 @@ def fit(lam: float | Array, x: Array) -> float | Array:
         return lam
     if isinstance(lam, type(x)) and lam.shape == x.shape and lam.dtype == x.dtype:
         return lam
-    if np.broadcast_shapes(np.shape(lam), x.shape) != tuple(x.shape):
+    if not _broadcasts(np.shape(lam), tuple(x.shape)):
         raise ValueError(
             f"weights or steps of shape {np.shape(lam)} do not fit a block of shape {tuple(x.shape)}"
         )
     return asarray(lam, x)
+
+
+def _broadcasts(shape: Shape, block: Shape) -> bool:
+    """Whether an array of `shape` broadcasts to a block."""
+    try:
+        return np.broadcast_shapes(shape, block) == block
+    except ValueError:
+        return False
 
 
 def own_step(step: Any, v: Array) -> Any:

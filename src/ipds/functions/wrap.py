@@ -12,6 +12,7 @@ import array_api_compat
 import numpy as np
 
 from .._arrays import Array, dot, is_traced, precision, scalar, to_numpy
+from .adapters import returned_number
 from .base import Smooth
 
 _BACKENDS = ("torch", "jax")
@@ -81,7 +82,7 @@ class _Given(Smooth):
         self.lipschitz = lipschitz
 
     def __call__(self, x: Array) -> float:
-        return scalar(self.fun(x))
+        return returned_number("smooth: fun", self.fun(x))
 
     def grad(self, x: Array) -> Array:
         return self._grad(x)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from array_api_compat import is_dask_array
 
-from .._arrays import Shape, all_finite, is_array, to_numpy
+from .._arrays import Shape, all_finite, is_array, require_real, to_numpy
 from .maps import Body, Map
 from .writing import shown
 
@@ -23,10 +23,7 @@ def as_matrix(M: Any) -> Any:
         M = local(M)
     if not scipy.sparse.issparse(M) and not isinstance(M, np.ndarray):
         return None
-    if M.dtype.kind not in "biuf":
-        raise TypeError(
-            f"a matrix must hold real numbers, got dtype {M.dtype}; stack real and imaginary parts"
-        )
+    require_real("the matrix", M)
     M = M if M.dtype.kind == "f" else M.astype(float)
     if not all_finite(M.data if scipy.sparse.issparse(M) else M):
         raise ValueError(f"{shown(M)} contains NaN or infinity")

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from array_api_compat import is_dask_array
 
-from .._arrays import Array, Shape, all_finite, is_array, to_numpy
+from .._arrays import Array, Shape, all_finite, is_array, require_real, to_numpy
 from ..operators import Operator, TwoSided, as_operator, from_linear_operator
 from . import refusals
 from .constants import as_matrix, constant_after, constant_in, local
@@ -333,10 +333,7 @@ def as_expression(value: Any) -> Expression | None:
     if not is_array(value):
         return None
     if isinstance(value, np.ndarray):
-        if value.dtype.kind not in "biuf":
-            raise TypeError(
-                f"constants must be real numbers, got {text} of dtype {value.dtype}; stack real and imaginary parts"
-            )
+        require_real("the constant", value)
         value = value.astype(float) if value.dtype.kind != "f" else value
     if not all_finite(value):
         raise ValueError(f"{text}: constants must be finite, this one contains NaN or infinity")

@@ -35,11 +35,15 @@ class Shaped:
         return math.prod(self.shape)
 
     def __getitem__(self, key: Any) -> Any:
-        indices = np.arange(self.size).reshape(self.shape)[key]
-        if indices.size == 0:
-            raise IndexError(f"`{self.text.within(WHOLE)}[...]` selects none of its {self.size} entries")
         inside = ", ".join(map(shown_index, key if isinstance(key, tuple) else (key,)))
-        return self._pick(np.asarray(indices), Text(f"{self.text.within(WHOLE)}[{inside}]", WHOLE))
+        text = Text(f"{self.text.within(WHOLE)}[{inside}]", WHOLE)
+        try:
+            indices = np.asarray(np.arange(self.size).reshape(self.shape)[key])
+        except IndexError as error:
+            raise IndexError(f"`{text}`: {error}; `{self}` has shape {self.shape}") from None
+        if indices.size == 0:
+            raise IndexError(f"`{text}` selects none of the {self.size} entries of `{self}`")
+        return self._pick(indices, text)
 
     def reshape(self, *shape: Any) -> Any:
         """The same entries, row by row, in another shape; one length may be -1."""

@@ -22,7 +22,10 @@ class UserOperator(OfOneShape):
     def __init__(self, operator: Any, shape: Shape):
         self.operator = operator
         self.shape = shape
-        self.output = tuple(operator.apply(np.zeros(shape)).shape)
+        self.output = _shape("apply", operator.apply(np.zeros(shape)))
+        back = _shape("adjoint", operator.adjoint(np.zeros(self.output)))
+        if back != shape:
+            raise ValueError(f"adjoint returns shape {back} for arrays of shape {self.output}, not {shape}")
 
     def apply(self, x: Array) -> Array:
         return self.operator.apply(x)
@@ -43,3 +46,10 @@ class UserOperator(OfOneShape):
 
     def __repr__(self) -> str:
         return f"UserOperator({type(self.operator).__name__})"
+
+
+def _shape(name: str, value: Any) -> Shape:
+    """The shape of the array that a method of that name has returned."""
+    if not hasattr(value, "shape"):
+        raise TypeError(f"{name} must return an array, got {type(value).__name__}")
+    return tuple(value.shape)
