@@ -288,6 +288,13 @@ def test_commas_between_tabs_are_points_unless_they_may_part_thousands(tmp_path)
         read(tmp_path / "english.tsv")
 
 
+def test_cells_with_spaces_are_numbers_in_large_tables_too(tmp_path):
+    pytest.importorskip("pyarrow")
+    rows = 40_000  # read by pyarrow, which takes a column with a space in it for text
+    (tmp_path / "d.csv").write_text("a;b\n" + "1,5; 2,25\n" * rows, encoding="utf-8")
+    assert np.array_equal(read(tmp_path / "d.csv").X, np.tile([1.5, 2.25], (rows, 1)))
+
+
 def test_columns_to_drop_may_be_listed_with_commas(tmp_path):
     (tmp_path / "d.csv").write_text('a,b,c,"d,e"\n1,x,5,2\n3,y,6,4\n')
     assert read(tmp_path / "d.csv", Request(drop=("b, c",))).X.tolist() == [[1.0, 2.0], [3.0, 4.0]]

@@ -16,7 +16,7 @@ import numpy as np
 from .columns import Request, kept
 from .errors import DataError
 from .limits import check_size
-from .text import csv, opened
+from .text import csv, opened, table_of_cells
 
 PICTURES = {
     "PNG": (".png",),
@@ -31,7 +31,7 @@ TALLEST = 10**8
 """Rows of a sparse matrix at most: its format holds a number for every row, also for empty ones."""
 
 
-def mat(path: Path, keys: Sequence[str] | None = None) -> dict[str, Any]:
+def mat(path: Path, keys: Sequence[str] = ()) -> dict[str, Any]:
     """Names of the variables, and those of them in `keys`; MATLAB 5 to 7.2, by SciPy."""
     import scipy.io
 
@@ -47,11 +47,11 @@ def mat(path: Path, keys: Sequence[str] | None = None) -> dict[str, Any]:
         found = scipy.io.loadmat(stream, variable_names=list(keys)) if keys else {}
     return {
         "names": names,
-        **{f"array:{key}": _numeric(key, found[key]) for key in keys or () if key in found},
+        **{f"array:{key}": _numeric(key, found[key]) for key in keys if key in found},
     }
 
 
-def npz(path: Path, keys: Sequence[str] | None = None) -> dict[str, Any]:
+def npz(path: Path, keys: Sequence[str] = ()) -> dict[str, Any]:
     """Names of the arrays, and those of them in `keys`; or the matrix of `scipy.sparse.save_npz` as `sparse`."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -67,19 +67,17 @@ def npz(path: Path, keys: Sequence[str] | None = None) -> dict[str, Any]:
         matrix = scipy.sparse.load_npz(path).tocsr()
         matrix.check_format(full_check=True)
         return {"names": [], "sparse": _real(matrix)}
-    found = {}
     with np.load(path, allow_pickle=False) as archive:
-        for key in keys or ():
-            if key in names:
-                try:
-                    found[f"array:{key}"] = _numeric(key, archive[key])
-                except ValueError as error:
-                    if isinstance(error, DataError):
-                        raise
-                    raise DataError(
-                        f": {key!r} is no array of numbers, and numbers are wanted ({error})"
-                    ) from None
+        found = {f"array:{key}": _numeric(key, _entry(archive, key)) for key in keys if key in names}
     return {"names": names, **found}
+
+
+def _entry(archive: Any, key: str) -> Any:
+    """An array of an .npz file; what would have to be unpickled is refused."""
+    try:
+        return archive[key]
+    except ValueError as error:
+        raise DataError(f": {key!r} is no array of numbers, and numbers are wanted ({error})") from None
 
 
 def mtx(path: Path) -> dict[str, Any]:
@@ -115,9 +113,7 @@ def libsvm(path: Path) -> dict[str, Any]:
     return {"X": _real(X), "y": _real(np.asarray(y, dtype=float))}
 
 
-def parquet(
-    path: Path, wants_target: bool = False, target: str | None = None, drop: Sequence[str] = ()
-) -> dict[str, Any]:
+def parquet(path: Path, wants_target: bool, target: str | None, drop: Sequence[str]) -> dict[str, Any]:
     """The columns asked for: flat ones of numbers, the target may be text. The schema is read first."""
     try:
         import pyarrow as pa
@@ -154,11 +150,8 @@ def parquet(
 
 def _column(column: Any) -> np.ndarray:
     values = np.asarray(column.to_numpy(zero_copy_only=False))
-    return (
-        values.astype(str)
-        if values.dtype.kind == "O" and isinstance(values[0], str)
-        else values.astype(float)
-    )
+    is_text = values.dtype.kind == "O" and isinstance(values[0], str)
+    return values.astype(str if is_text else float)
 
 
 def xlsx(path: Path) -> dict[str, Any]:
@@ -172,8 +165,6 @@ def xlsx(path: Path) -> dict[str, Any]:
         ["" if cell is None else str(cell) for cell in row]
         for row in book.worksheets[0].iter_rows(values_only=True)
     ]
-    from .text import table_of_cells
-
     return table_of_cells([row for row in rows if any(row)])
 
 

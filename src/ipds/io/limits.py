@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DataError
+from .packing import unpack
 
 MEMORY = 3 << 30
 """Bytes of address space that a child may take, its libraries included."""
@@ -91,10 +92,7 @@ def _answer(path: Path, task: str, ended: subprocess.CompletedProcess[bytes], fo
         raise DataError(f"{path}: {_how_it_ended(ended, task)}")
     told = json.loads(manifest.read_text(encoding="utf-8"))
     if "error" in told:
-        kind = {"ImportError": ImportError, "DataError": DataError}.get(told["error"], DataError)
-        raise kind(told["message"])
-    from .packing import unpack
-
+        raise (ImportError if told["error"] == "ImportError" else DataError)(told["message"])
     return unpack(told["result"], folder)
 
 

@@ -11,6 +11,7 @@ import bz2
 import csv as cells
 import gzip
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -167,10 +168,11 @@ def _by_pyarrow(
         if "UTF8" in str(error):
             raise DataError(f": no UTF-8 text ({error}); save it as UTF-8") from None
         raise
-    return [_values(column, delimiter) for column in table.columns]
+    return [_values(column, comma) for column in table.columns]
 
 
-def _values(column: Any, delimiter: str) -> np.ndarray:
+def _values(column: Any, comma: bool) -> np.ndarray:
+    """A column of pyarrow's; one that it takes for text may still hold numbers, as other readers see them."""
     import pyarrow as pa
 
     kind = column.type
@@ -178,9 +180,9 @@ def _values(column: Any, delimiter: str) -> np.ndarray:
         return np.full(len(column), np.nan)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    texts = ["" if text is None else str(text) for text in column.cast(pa.string()).to_pylist()]
-    numbers = [number(text) for text in texts]
-    return np.array(texts if None in numbers else numbers, dtype=str if None in numbers else float)
+    return _numbers_or_text(
+        ["" if text is None else str(text) for text in column.cast(pa.string()).to_pylist()], comma
+    )
 
 
 def _by_cells(content: bytes, delimiter: str, comma: bool, width: int, before: int) -> list[np.ndarray]:
@@ -202,13 +204,13 @@ def _columns(rows: list[list[str]], width: int, comma: bool, before: int) -> lis
     for k, row in enumerate(rows):
         if len(row) != width:
             raise DataError(f", row {k + 1 + before}: {len(row)} cells where the first row has {width}")
-    columns = []
-    for texts in zip(*rows, strict=True):
-        numbers = [number(text, comma) for text in texts]
-        columns.append(
-            np.array(texts if None in numbers else numbers, dtype=str if None in numbers else float)
-        )
-    return columns
+    return [_numbers_or_text(texts, comma) for texts in zip(*rows, strict=True)]
+
+
+def _numbers_or_text(texts: Sequence[str], comma: bool) -> np.ndarray:
+    """The cells of a column as numbers, where all of them are; else as they are."""
+    numbers = [number(text, comma) for text in texts]
+    return np.array(texts) if None in numbers else np.array(numbers, dtype=float)
 
 
 def as_written(text: str) -> str:
