@@ -59,21 +59,21 @@ def reproduce(
     from .errors import INTERRUPTED, say
 
     options = Options(
-        out,
-        quick,
-        data_dir,
-        curves,
-        seconds,
-        seeds,
-        trade_off_seeds,
-        tuple(dataset or ()),
-        tuple(rho or ()),
-        jobs or os.cpu_count() or 1,
-        download,
-        report_only,
-        fresh,
-        publish,
-        force,
+        out=out,
+        quick=quick,
+        data_dir=data_dir,
+        curves=curves,
+        seconds=seconds,
+        seeds=seeds,
+        trade_off_seeds=trade_off_seeds,
+        datasets=tuple(dataset or ()),
+        rhos=tuple(rho or ()),
+        jobs=jobs or os.cpu_count() or 1,
+        download=download,
+        report_only=report_only,
+        fresh=fresh,
+        publish=publish,
+        force=force,
     )
     try:
         run(options, Console())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -97,13 +98,14 @@ def save_figure(path: Path, figure: Any) -> None:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
 
 
-def table(rows: np.ndarray, head: list[str]) -> str:
-    """CSV text: a header, and the rows."""
-    lines = (",".join(_cell(v) if isinstance(v, str) else repr(v) for v in row) for row in rows.tolist())
-    return "\n".join([",".join(map(_cell, head)), *lines]) + "\n"
+def table(rows: np.ndarray | list[list[Any]], head: Sequence[str]) -> str:
+    """CSV text: a header, unless that is empty, and the rows."""
+    lists = rows.tolist() if isinstance(rows, np.ndarray) else rows
+    lines = [",".join(_cell(v) if isinstance(v, str) else repr(v) for v in row) for row in lists]
+    return "\n".join([",".join(map(_cell, head)), *lines] if head else lines) + "\n"
 
 
-def save_table(path: Path, rows: np.ndarray, head: list[str]) -> None:
+def save_table(path: Path, rows: np.ndarray, head: Sequence[str]) -> None:
     """Write rows as CSV, or as an array where the suffix is .npy."""
     with replacing(path) as file:
         if path.suffix.lower() == ".npy":
@@ -116,21 +118,18 @@ def _csv(file: IO[bytes], fitted: Fitted, names: tuple[str, ...]) -> None:
     """The main array, a row per component; coefficients with names of features, a trend with its positions."""
     if "trend_" in fitted:
         rows = np.stack([fitted["positions_"], fitted["trend_"]], axis=1)
-        file.write(table(rows, ["position", "trend"]).encode())
-        return
-    main = np.asarray(fitted[next(name for name in MAIN if name in fitted)])
-    if main.ndim == 1:
-        labels = names if len(names) == len(main) else tuple(str(k) for k in range(len(main)))
-        lines = [
-            "feature,coefficient",
-            *(f"{_cell(n)},{float(v)!r}" for n, v in zip(labels, main, strict=True)),
-        ]
-        if "intercept_" in fitted:
-            lines.append(f"(intercept),{float(fitted['intercept_'])!r}")
+        text = table(rows, ["position", "trend"])
     else:
-        head = [",".join(map(_cell, names))] if len(names) == main.shape[1] else []
-        lines = [*head, *(",".join(repr(float(v)) for v in row) for row in main)]
-    file.write(("\n".join(lines) + "\n").encode())
+        main = np.asarray(fitted[next(name for name in MAIN if name in fitted)], dtype=float)
+        if main.ndim == 1:
+            labels = names if len(names) == len(main) else [str(k) for k in range(len(main))]
+            terms = [[name, value] for name, value in zip(labels, main.tolist(), strict=True)]
+            if "intercept_" in fitted:
+                terms.append(["(intercept)", float(fitted["intercept_"])])
+            text = table(terms, ["feature", "coefficient"])
+        else:
+            text = table(main, names if len(names) == main.shape[1] else ())
+    file.write(text.encode())
 
 
 def _cell(name: str) -> str:

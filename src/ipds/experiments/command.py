@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +24,7 @@ from rich.progress import (
 
 from . import theory
 from .datasets import PAPER, DataError, DataMissing
-from .datasets.cache import locate
+from .datasets.cache import data_folders, locate
 from .datasets.paper import FILES, parse
 from .findings import Study, verdict
 from .grid import QUICK, QUICK_RHOS, QUICK_TRADE_OFFS, RHOS, TRADE_OFFS, Cell, paper_cells, trade_off_cells
@@ -203,9 +202,9 @@ def _published(curves: Path | None, data_dir: Path | None) -> Published:
         if not curves.is_file():
             raise DataError(f"{curves}: no such file")
         return read_published(curves)
-    for folder in (data_dir, os.environ.get("IPDS_DATA")):
-        if folder and (Path(folder) / CURVES).is_file():
-            return read_published(Path(folder) / CURVES)
+    for folder in data_folders(data_dir):
+        if (folder / CURVES).is_file():
+            return read_published(folder / CURVES)
     return {}
 
 

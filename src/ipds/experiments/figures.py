@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .entrants import BY_LABEL
+from .grid import COMPONENTS
 from .published import Curve, Published
 from .tables import Panel
 
@@ -68,10 +69,9 @@ def paper_figure(
             (p for p in found if (p.dataset, p.weight, p.multiple) == (dataset, rho, multiple)), None
         )
         curves = published.get((dataset, rho, multiple), {})
-        components = 20 if panel is None else next(iter(panel.rows.values()))["components"]
         logarithmic.set_yscale("log")
         draw(plain, panel, curves, 0.0)
-        draw(logarithmic, panel, curves, rho * components)
+        draw(logarithmic, panel, curves, rho * COMPONENTS if panel is None else panel.floor)
         plain.set_title(f"{dataset}: F", fontsize=9)
         logarithmic.set_title(f"{dataset}: F - ρr", fontsize=9)
         if panel is None:
@@ -196,12 +196,12 @@ def _legend(figure: Figure, grid: Any) -> None:
         figure.legend(shown, order, loc="lower center", ncols=7, fontsize=8)
 
 
-def png(figure: Figure, dpi: int = 80) -> bytes:
+def png(figure: Figure) -> bytes:
     """The figure as a small PNG: 256 colours are enough for lines."""
     from PIL import Image
 
     raw, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(raw, format="png", dpi=dpi)
+    figure.savefig(raw, format="png", dpi=80)
     image = Image.open(raw).convert("RGB").quantize(256, dither=Image.Dither.NONE)
     image.save(small, format="png", optimize=True)
     return small.getvalue()

@@ -44,11 +44,10 @@ class Study:
 
 def opening(study: Study) -> str:
     """The outcome in one sentence."""
-    parts = []
-    for name, found in (("the paper's grid", study.paper), ("the trade-off benchmark", study.trade_off)):
-        judged = [panel for panel in found if "auto" in panel.rows]
-        if judged:
-            parts.append(f"{len(judged) - len(lost(judged))} of {len(judged)} panels of {name}")
+    parts = [
+        f"{len(judged) - len(lost(judged))} of {len(judged)} panels of {name}"
+        for name, judged in _judged(study).items()
+    ]
     if not parts:
         return "No panel was run."
     where = " and ".join(parts)
@@ -58,10 +57,7 @@ def opening(study: Study) -> str:
 def verdict(study: Study) -> list[str]:
     """The outcome in sentences; losses are named."""
     said = []
-    for name, found in (("the paper's grid", study.paper), ("the trade-off benchmark", study.trade_off)):
-        judged = [panel for panel in found if "auto" in panel.rows]
-        if not judged:
-            continue
+    for name, judged in _judged(study).items():
         behind = lost(judged)
         said.append(
             f"On {name} auto ends within {CLOSE:g} (relative) of the lowest objective of any entrant in "
@@ -86,6 +82,13 @@ def verdict(study: Study) -> list[str]:
     if study.unfinished:
         said.append(f"Not finished: {study.unfinished} runs are missing; the same command goes on with them.")
     return said
+
+
+def _judged(study: Study) -> dict[str, list[Panel]]:
+    """The panels in which auto took part, by the name of their collection, where there are any."""
+    found = {"the paper's grid": study.paper, "the trade-off benchmark": study.trade_off}
+    judged = {name: [p for p in panels if "auto" in p.rows] for name, panels in found.items()}
+    return {name: panels for name, panels in judged.items() if panels}
 
 
 def _standings(found: Sequence[Panel]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .datasets import DataError
+from .datasets.cache import data_folders
 from .grid import Cell
 from .instance import instance
 from .run import keep, run_cell
@@ -39,9 +40,8 @@ def available(cells: Sequence[Cell], data_dir: Path | None) -> tuple[list[Cell],
 
 def _without_folders(text: str, data_dir: Path | None) -> str:
     """A report is read elsewhere: where the folders are on this machine means nothing there."""
-    for folder in (data_dir, os.environ.get("IPDS_DATA")):
-        if folder:
-            text = text.replace(str(folder), "the data folder")
+    for folder in data_folders(data_dir):
+        text = text.replace(str(folder), "the data folder")
     return text
 
 

@@ -12,6 +12,7 @@ from . import page
 from .entrants import BY_LABEL, ENTRANTS
 from .figures import opening_figure, paper_figure, pdf, png, trade_off_figure
 from .findings import Study, facts, finding, opening, verdict
+from .grid import MULTIPLES, RHOS
 from .tables import CLOSE, Panel, curves_csv, panels_csv, results_csv
 from .theory import theory_figure
 
@@ -92,10 +93,9 @@ def _figures(study: Study) -> list[tuple[str, str, Any]]:
 
 def _figure_number(rho: float, multiple: float) -> str:
     """The number in the paper's appendix: by β⁰/ρ, then ρ."""
-    multiples, rhos = (10.0, 50.0, 100.0, 500.0), (1.0, 10.0, 100.0, 1000.0)
-    if multiple not in multiples or rho not in rhos:
+    if multiple not in MULTIPLES or rho not in RHOS:
         return ""
-    number = 2 + 4 * multiples.index(multiple) + rhos.index(rho)
+    number = 2 + len(RHOS) * MULTIPLES.index(multiple) + RHOS.index(rho)
     return f"{number}, and 1" if number == 8 else str(number)
 
 

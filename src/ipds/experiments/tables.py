@@ -101,9 +101,9 @@ def panels(rows: Sequence[Row], family: str) -> list[Panel]:
     return found
 
 
-def lost(found: Iterable[Panel], label: str = "auto") -> list[Panel]:
-    """The panels in which an entrant is not within `CLOSE` of the best."""
-    return [panel for panel in found if label in panel.rows and label not in panel.close]
+def lost(found: Iterable[Panel]) -> list[Panel]:
+    """The panels in which auto is not within `CLOSE` of the best."""
+    return [panel for panel in found if "auto" in panel.rows and "auto" not in panel.close]
 
 
 def results_csv(rows: Sequence[Row]) -> str:

@@ -51,13 +51,14 @@ def locate(source: Source, folder: str | Path | None = None, download: bool = Fa
     Order: `folder`, the folder named by the environment variable IPDS_DATA, the cache (`cache_folder`), and, only with
     download=True, the public source, from which it is put into the cache: over https, and where its SHA-256 is known.
     """
-    folders = [Path(place) for place in (folder, os.environ.get("IPDS_DATA")) if place]
+    folders = data_folders(folder)
     for place in [*folders, cache_folder()]:
         for name in source.names:
             if (place / name).is_file():
                 return place / name
     looked = " or ".join(map(str, [*folders, "the cache"]))
-    remedy = f"put it into a folder and name that folder (data_dir, or IPDS_DATA){_source_hint(source)}"
+    public = f"; public source: {source.url}" if source.url else ""
+    remedy = f"put it into a folder and name that folder (data_dir, or IPDS_DATA){public}"
     if not download or not source.downloadable:
         why = ", and is not downloaded: its source has no https or no known SHA-256" if download else ""
         raise DataMissing(f"{source.names[0]} is not in {looked}{why}; {remedy}")
@@ -70,16 +71,17 @@ def locate(source: Source, folder: str | Path | None = None, download: bool = Fa
         ) from error
 
 
+def data_folders(folder: str | Path | None) -> list[Path]:
+    """Where users keep data: `folder`, and the folder that IPDS_DATA names, as far as they are given."""
+    return [Path(place) for place in (folder, os.environ.get("IPDS_DATA")) if place]
+
+
 def cache_folder() -> Path:
     """IPDS_CACHE, or `ipds` in the user's cache folder."""
     given = os.environ.get("IPDS_CACHE")
     if given:
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ipds"
-
-
-def _source_hint(source: Source) -> str:
-    return f"; public source: {source.url}" if source.url else ""
 
 
 def _fetch(source: Source, folder: Path) -> Path:

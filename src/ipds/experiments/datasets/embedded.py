@@ -6,7 +6,13 @@ import numpy as np
 
 from ...io import DataError
 
-NAMES = ("digits", "cancer", "wine", "diabetes")
+LOADERS = {
+    "digits": "load_digits",
+    "cancer": "load_breast_cancer",
+    "wine": "load_wine",
+    "diabetes": "load_diabetes",
+}
+"""Functions of `sklearn.datasets`."""
 
 
 def embedded(name: str) -> np.ndarray:
@@ -17,12 +23,6 @@ def embedded(name: str) -> np.ndarray:
     """
     from sklearn import datasets
 
-    loaders = {
-        "digits": datasets.load_digits,
-        "cancer": datasets.load_breast_cancer,
-        "wine": datasets.load_wine,
-        "diabetes": datasets.load_diabetes,
-    }
-    if name not in loaders:
-        raise DataError(f"embedded data are {list(NAMES)}, got {name!r}")
-    return np.asarray(loaders[name]().data, dtype=float)
+    if name not in LOADERS:
+        raise DataError(f"embedded data are {list(LOADERS)}, got {name!r}")
+    return np.asarray(getattr(datasets, LOADERS[name])().data, dtype=float)

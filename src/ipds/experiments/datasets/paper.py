@@ -13,8 +13,7 @@ import scipy.sparse
 from ...io import DataError, read_idx, read_libsvm, read_mat
 from ...io.limits import check_size
 from .cache import MNIST, SECTOR, TDT2, locate
-from .embedded import NAMES as EMBEDDED
-from .embedded import embedded
+from .embedded import LOADERS, embedded
 
 PAPER = tuple(
     f"{source}-{m}-{d}"
@@ -28,7 +27,7 @@ PAPER = tuple(
 )
 """The eight data sets of the paper."""
 FILES = {"mnist": MNIST, "TDT2": TDT2, "sector": SECTOR}
-SOURCES = ("randn", *FILES, *EMBEDDED)
+SOURCES = ("randn", *FILES, *LOADERS)
 
 
 def load(name: str, seed: int = 0, data_dir: str | Path | None = None, download: bool = False) -> np.ndarray:
@@ -52,7 +51,7 @@ def load(name: str, seed: int = 0, data_dir: str | Path | None = None, download:
     if source == "randn":
         return unit_then_centre(rng.standard_normal((m, d)))
     samples = (
-        _embedded(source) if source in EMBEDDED else _file(source, locate(FILES[source], data_dir, download))
+        _embedded(source) if source in LOADERS else _file(source, locate(FILES[source], data_dir, download))
     )
     return unit_then_centre(_drawn(samples, m, d, rng, name))
 
