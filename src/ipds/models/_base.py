@@ -282,18 +282,6 @@ class Estimator(BaseEstimator):
         last = getattr(self, "result_", None)
         return self.warm_start and last is not None and _fits(problem, last)
 
-    def _sharpen(self, problem: Problem, most: int, tol: float = 1e-7) -> None:
-        """Solve on from the solution to a finer tolerance in `most` iterations; keep that if it is certified."""
-        before = self.result_
-        if self._interrupted or before.certificate.relative <= tol:
-            return
-        before.state = None  # of many arrays, of which x and z are all that is needed
-        finer = copy(self)
-        finer.tol = min(tol, self.tol)
-        result = finer._solve(problem, before.x, before.z, trial=most)
-        if result.success:
-            self.result_, self.n_iter_ = result, before.nit + result.nit
-
     def _count(self, name: str, value: Any, top: int, what: str) -> int:
         """`value` as an integer in 1..top, or an error that names the argument and the limit."""
         owner = type(self).__name__

@@ -25,6 +25,8 @@ from ._path import Point, Tuned
 from ._scaling import less_means, scaled
 
 LOSSES = ("squared", "logistic")
+NEWTON = 30
+"""Steps at most of the logistic regression on what alpha does not penalise."""
 
 
 class Penalty(NamedTuple):
@@ -114,7 +116,7 @@ class StructuredLinear(Tuned):
         score = self._linear(X)
         if not _is_classifier(self):
             return score
-        return self.classes_[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
+        return self.classes_[_classes(score)]
 
     def score(self, X: Any, y: Any) -> float:
         """R², or accuracy for classes."""
@@ -294,10 +296,10 @@ def extended_bic(squares: float, total: float, k: int, m: int, d: int) -> float:
     return m * math.log(max(squares, 1e-12 * total, 1e-300) / m) + k * per_degree(m, d)
 
 
-def logistic_residual(Z: np.ndarray, y: np.ndarray, weights: np.ndarray, steps: int = 30) -> np.ndarray:
+def logistic_residual(Z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """c(y₊ - p) of the logistic regression of the labels y = ±1 on the columns of Z, by Newton's method."""
     positive, a = (y > 0).astype(float), np.zeros(Z.shape[1])
-    for _ in range(steps):
+    for _ in range(NEWTON):
         p = expit(Z @ a)
         slope = Z.T @ (weights * (positive - p))
         H = (Z.T * (weights * p * (1 - p))) @ Z

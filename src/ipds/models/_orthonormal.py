@@ -8,6 +8,9 @@ import scipy.sparse.linalg as spla
 from .._arrays import Array, Shape
 from ..functions import RowCardinality
 
+NEWTON = 30
+"""Steps at most towards orthonormal columns."""
+
 
 class ColumnCardinality(RowCardinality):
     """{x : at most s nonzero entries in each column}; prox keeps the s largest of each column.
@@ -30,7 +33,7 @@ class ColumnCardinality(RowCardinality):
         """None: columns on given supports are orthonormal only where those suit each other, so none is exchanged."""
 
 
-def orthonormal_on_support(V: np.ndarray, steps: int = 30) -> np.ndarray | None:
+def orthonormal_on_support(V: np.ndarray) -> np.ndarray | None:
     """A matrix near V with VᵀV = I to rounding and the zeros of V; None where Newton's method finds none.
 
     Each step adds P(VΛ), P the projection on the support and Λ symmetric with VᵀP(VΛ) + P(VΛ)ᵀV = I - VᵀV: the
@@ -45,7 +48,7 @@ def orthonormal_on_support(V: np.ndarray, steps: int = 30) -> np.ndarray | None:
         return None
     support, r, identity = V != 0, V.shape[1], np.eye(V.shape[1])
     V = V / norms
-    for _ in range(steps):
+    for _ in range(NEWTON):
         gap = identity - V.T @ V
         size = float(np.abs(gap).max())
         if size <= 1e-14 * r + 4e-16 * len(V):

@@ -14,12 +14,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .._arrays import threads_for_data, zeros
 from ..functions import L1, Cardinality
 from ..functions.row_covariance import RowCovariance
-from ..operators import Matrix, RowMatrix
+from ..operators import Matrix, RowMatrix, as_operator
 from ..problem import Block, Problem
 from ._base import Estimator, fitting
 from ._dask import aligned, features_of, is_dask
 from ._lad import least_absolute_deviations, robust_scale, weighted_quantile
-from ._scaling import column_scales, unit_scales
+from ._scaling import column_scales, less_means, scaled, unit_scales
 from ._support import chosen_size
 from ._trials import Samples
 
@@ -214,9 +214,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         centre = np.asarray(c @ X).ravel() / c.sum() if self.fit_intercept else None
         scales = column_scales(X, centre, c) if self.standardize else np.ones(X.shape[1])
         if sp.issparse(X):
-            A: Any = Matrix(sp.csr_array(X @ sp.diags_array(1 / scales)))
-            if centre is not None:  # by a map of rank one, so that X stays sparse
-                A = A - Matrix(np.ones((X.shape[0], 1))) @ Matrix((centre / scales)[None])
+            A = as_operator(less_means(scaled(X, scales), 0 * scales if centre is None else centre / scales))
             return Design(-A, scales, scales)
         return Design(Matrix(((0.0 if centre is None else centre) - X) / scales), scales, scales)
 
@@ -237,9 +235,9 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         found = self._solve(problem, trial=TRIAL, tol=COARSE) if trial else self._solve(problem)
         v = np.asarray(found.x[0]) / design.scales
         support = np.flatnonzero(v)
+        level = weighted_quantile(samples.residuals(v, 0.0), 0.5, c) if self.fit_intercept else 0.0
         if self.refit is None:
-            return v, weighted_quantile(samples.residuals(v, 0.0), 0.5, c) if self.fit_intercept else 0.0
-        level = weighted_quantile(samples.residuals(v, 0.0), 0.5, c)
+            return v, level
         start = np.append(v[support], [level] * self.fit_intercept)
         G = self._design(X, support) * c[:, None]
         w = least_absolute_deviations(G, np.asarray(y) * c, start, exact=not trial)
