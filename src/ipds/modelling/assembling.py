@@ -15,7 +15,7 @@ from ..functions import Box, ExponentialCone, L2Ball, Linear, Nonsmooth, SecondO
 from ..functions.composed import total
 from ..operators import FlatStack, Operator, ZeroMap
 from . import refusals
-from .constants import plain, unfolded
+from .constants import block_constant, block_shape, plain
 from .expressions import Expression, Variable
 from .joining import concatenate
 from .maps import Map
@@ -52,7 +52,7 @@ def merged(rows: Sequence[Row], equations: Sequence[Row]) -> list[tuple[Nonsmoot
     box."""
     parts: list[tuple[Nonsmooth, Shape]] = []
     for row in rows:
-        h, shape = row.function, unfolded_shape(row.expression.shape)
+        h, shape = row.function, block_shape(row.expression.shape)
         is_cone = isinstance(h, SecondOrderCone | ExponentialCone)
         if is_cone and parts and type(parts[-1][0]) is type(h) and parts[-1][1][-1:] == shape:
             h, rest = parts.pop()
@@ -77,9 +77,9 @@ def smooth_of(holding: Holding, constant: float) -> Smooth | None:
 
 def operator_of(variable: Variable, expressions: Sequence[Expression]) -> Operator:
     """-M_j for the rows of u, one matrix where all rows are sparse."""
-    maps = [at_least_1d(e.maps[variable]) if variable in e.maps else None for e in expressions]
-    outputs = [unfolded_shape(e.shape) for e in expressions]
-    shape = variable.shape or (1,)
+    maps = [block_map(e.maps[variable]) if variable in e.maps else None for e in expressions]
+    outputs = [block_shape(e.shape) for e in expressions]
+    shape = block_shape(variable.shape)
     written = _written_out(maps, shape, outputs)
     if written is not None:
         return written
@@ -119,7 +119,7 @@ def _written_out(maps: Sequence[Map | None], shape: Shape, outputs: Sequence[Sha
 
 def constants_of(rows: Sequence[Row]) -> Any:
     """c: a number where it is the same for all rows."""
-    constants = [unfolded(row.expression.constant) for row in rows]
+    constants = [block_constant(row.expression.constant) for row in rows]
     if len(rows) == 1:
         return constants[0]
     if all(plain(c) and c == 0.0 for c in constants):
@@ -132,17 +132,12 @@ def constants_of(rows: Sequence[Row]) -> Any:
     )
 
 
-def at_least_1d(map_: Map) -> Map:
-    """The map between blocks, which have at least one axis."""
+def block_map(map_: Map) -> Map:
+    """A map as one between blocks, which have at least one axis."""
     if map_.inputs and map_.outputs:
         return map_
-    inputs, outputs = map_.inputs or (1,), map_.outputs or (1,)
+    inputs, outputs = block_shape(map_.inputs), block_shape(map_.outputs)
     if map_.is_explicit:
         return Map(inputs, outputs, map_.body)
     before, after = Map(inputs, map_.inputs, 1.0), Map(map_.outputs, outputs, 1.0)
     return Map(inputs, outputs, after.operator @ map_.operator @ before.operator)
-
-
-def unfolded_shape(shape: Shape) -> Shape:
-    """A shape as blocks have it, with at least one axis."""
-    return shape or (1,)

@@ -12,7 +12,7 @@ import numpy as np
 from .._arrays import Shape
 from ..functions import Box, NonNegative, Nonsmooth
 from .consistency import ROUNDING
-from .constants import plain, unfolded
+from .constants import block_constant, plain
 from .constraints import Constraint
 from .expressions import Expression, Variable
 
@@ -50,7 +50,9 @@ def bound_of(constraint: Constraint) -> Bound:
     on = multiple_of_variable(constraint.difference)
     assert on is not None
     _, a = on
-    return Bound(-unfolded(constraint.difference.constant) / a, (constraint.sense == "<=") == (a > 0), a)
+    return Bound(
+        -block_constant(constraint.difference.constant) / a, (constraint.sense == "<=") == (a > 0), a
+    )
 
 
 def box_of(constraints: Sequence[Constraint], shape: Shape) -> Nonsmooth:

@@ -23,19 +23,18 @@ from ..functions import Linear, Nonsmooth, Stacked, Zero
 from ..problem import Block
 from . import refusals
 from .assembling import (
-    at_least_1d,
     balls_as_cones,
+    block_map,
     constants_of,
     merged,
     operator_of,
     require_together,
     smooth_of,
-    unfolded_shape,
 )
 from .bounds import box_of, multiple_of_variable
 from .combining import joint, precomposed, rewritten, rows_set, times, zero_set
 from .consistency import require_solvable
-from .constants import unfolded
+from .constants import block_constant, block_shape
 from .constraints import Constraint
 from .expressions import Expression, Variable
 from .faces import as_smooth_of, is_smooth
@@ -97,7 +96,9 @@ class _Draft:
         if len(variables) == 1:
             made = term.made.get("smooth")
             if made is None:
-                made = as_smooth_of(term.function, at_least_1d(e.maps[variables[0]]), unfolded(e.constant))
+                made = as_smooth_of(
+                    term.function, block_map(e.maps[variables[0]]), block_constant(e.constant)
+                )
                 term.made["smooth"] = made
             holding = self.holdings[variables[0]]
             holding.smooth.append((term.coefficient * made[0], made[1]))
@@ -107,7 +108,7 @@ class _Draft:
             self.rows.append(Row(times(term.function, term.coefficient), e, f"`{term}`"))
             return
         w = self._split_off(term)
-        weight, f = as_smooth_of(term.function, at_least_1d(w.maps[w]), 0.0)
+        weight, f = as_smooth_of(term.function, block_map(w.maps[w]), 0.0)
         self.holdings[w].smooth.append((term.coefficient * weight, f))
 
     def _place_nonsmooth(self, term: Term) -> None:
@@ -117,7 +118,7 @@ class _Draft:
         on = multiple_of_variable(e)
         if on is not None and (h.is_set or not h.is_convex or self._holds_nonconvex(on[0])):
             holding = self.holdings[on[0]]
-            both = joint(holding.h, precomposed(h, on[1], unfolded(e.constant)))
+            both = joint(holding.h, precomposed(h, on[1], block_constant(e.constant)))
             if both is not None:
                 holding.h = both
                 holding.h_notes.append(f"`{term}`")
@@ -148,7 +149,7 @@ class _Draft:
             return
         self.constant += float(np.sum(to_numpy(np.asarray(affine.constant))))
         for variable, map_ in affine.maps.items():
-            slope = at_least_1d(map_).operator.adjoint(np.ones(1))
+            slope = block_map(map_).operator.adjoint(np.ones(1))
             self.holdings[variable].smooth.append((1.0, Linear(slope)))
             self.holdings[variable].smooth_notes.append(f"`{affine}`")
 
@@ -171,7 +172,7 @@ class _Draft:
             if not holding.bounds:
                 continue
             free = holding.h is None and (self.rows or self.equations or len(self.holdings) == 1)
-            box = box_of(holding.bounds, variable.shape or (1,))
+            box = box_of(holding.bounds, block_shape(variable.shape))
             both = joint(holding.h, box) if free or self._holds_nonconvex(variable) else None
             kind: Literal["bound", "merged"] = "bound" if holding.h is None else "merged"
             for constraint in holding.bounds:
@@ -193,7 +194,7 @@ class _Draft:
             on = multiple_of_variable(self.rows[0].expression) if self.rows else None
             if on is not None and holding.h is None:
                 row = self.rows.pop()
-                holding.h = precomposed(row.function, on[1], unfolded(row.expression.constant))
+                holding.h = precomposed(row.function, on[1], block_constant(row.expression.constant))
                 holding.h_notes.append(row.note)
         if self.rows or self.equations or len(self.holdings) == 1:
             return
@@ -218,14 +219,14 @@ class _Draft:
         for row, start in zip(rows, starts[:-1].tolist(), strict=True):
             if row.constraint is not None:
                 self.places[row.constraint] = Place("rows", slice(start, start + row.expression.size))
-        shape: Shape = unfolded_shape(rows[0].expression.shape) if len(rows) == 1 else (int(starts[-1]),)
+        shape: Shape = block_shape(rows[0].expression.shape) if len(rows) == 1 else (int(starts[-1]),)
         h = rows[0].function if len(rows) == 1 else Stacked(merged(self.rows, self.equations))
         blocks = []
         for variable, holding in self.holdings.items():
             A = operator_of(variable, [row.expression for row in rows])
             f = smooth_of(holding, self._constant_here(variable))
             blocks.append(
-                Block(f=f, h=holding.h or Zero(), A=A, shape=variable.shape or (1,), name=variable.name)
+                Block(f=f, h=holding.h or Zero(), A=A, shape=block_shape(variable.shape), name=variable.name)
             )
         taken = {v.name for v in self.holdings}
         name = next(n for n in ("u", *(f"u{k}" for k in range(1, len(taken) + 2))) if n not in taken)
@@ -238,15 +239,14 @@ class _Draft:
             self.holdings,
             rows,
             self.places,
-            self.constant,
         )
 
     def _without_equation(self) -> Compiled:
         """One variable, one block, nothing else."""
         ((variable, holding),) = self.holdings.items()
-        f, shape = smooth_of(holding, self.constant), variable.shape or (1,)
+        f, shape = smooth_of(holding, self.constant), block_shape(variable.shape)
         block = Block(f=f, h=holding.h or Zero(), shape=shape, name=variable.name)
-        return Compiled([block], None, self.variables, {}, self.holdings, [], self.places, self.constant)
+        return Compiled([block], None, self.variables, {}, self.holdings, [], self.places)
 
     def _constant_here(self, variable: Variable) -> float:
         """The objective's constant, for the first variable with a smooth term, or the first of all."""
@@ -265,7 +265,7 @@ def _value(term: Term) -> float:
     """The value of a term without variables."""
     e = term.expression
     value = term.coefficient * term.function(
-        np.broadcast_to(to_numpy(np.asarray(e.constant)), e.shape or (1,)) + 0.0
+        np.broadcast_to(to_numpy(np.asarray(e.constant)), block_shape(e.shape)) + 0.0
     )
     if not math.isfinite(value):
         raise ValueError(f"`{term}` has no variable in it and the value {value}")

@@ -60,6 +60,11 @@ def plain(constant: Any) -> bool:
     return isinstance(constant, float)
 
 
-def unfolded(constant: Any) -> Any:
+def block_shape(shape: Shape) -> Shape:
+    """A shape as blocks have it, with at least one axis."""
+    return shape or (1,)
+
+
+def block_constant(constant: Any) -> Any:
     """A constant as blocks have it, with at least one axis."""
     return constant if plain(constant) or constant.ndim else constant.reshape((1,))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape
+from .._arrays import Array, Shape, diagonal_matrix, picking
 from ..operators import Compose, FiniteDifference, Identity, Matrix, Operator, Reshape, Scaled, Sum
 from ..operators.one_shape import OfOneShape
 
@@ -113,7 +113,7 @@ class Map:
             return Map(self.inputs, self.outputs, self.body + other.body)
         if self.is_explicit and other.is_explicit and _size(self.body) <= COPY:
             return Map(self.inputs, self.outputs, _plain(self.matrix + other.matrix))
-        return Map(self.inputs, self.outputs, Sum([_shaped(self), _shaped(other)]))
+        return Map(self.inputs, self.outputs, Sum([_part(self), _part(other)]))
 
     def then(self, left: Body, outputs: Shape) -> Map:
         """left·A, where `left` is a body from A's outputs to `outputs`."""
@@ -130,10 +130,10 @@ class Map:
                 return Map(self.inputs, outputs, product)
         elif self.multiple is not None:
             return Map(self.inputs, outputs, left).scaled(self.multiple)
-        return Map(self.inputs, outputs, Compose(Map(self.outputs, outputs, left).operator, _shaped(self)))
+        return Map(self.inputs, outputs, Compose(Map(self.outputs, outputs, left).operator, _part(self)))
 
 
-class Shaped(OfOneShape):
+class AtOneShape(OfOneShape):
     """A map that acts on blocks of many shapes, held to one: its sums and products with others have a norm there."""
 
     def __init__(self, inner: Operator, shape: Shape):
@@ -158,13 +158,13 @@ class Shaped(OfOneShape):
         return self.inner.as_matrix(shape)
 
     def __repr__(self) -> str:
-        return f"{self.inner!r}"
+        return repr(self.inner)
 
 
-def _shaped(map_: Map) -> Operator:
+def _part(map_: Map) -> Operator:
     """The operator of a map, as part of a sum or product."""
     operator = map_.operator
-    return operator if operator.natural_shape() in (None, map_.inputs) else Shaped(operator, map_.inputs)
+    return operator if operator.natural_shape() in (None, map_.inputs) else AtOneShape(operator, map_.inputs)
 
 
 def _size(body: Any) -> int:
@@ -210,7 +210,7 @@ def choice(indices: np.ndarray, size: int) -> Body:
     flat = indices.reshape(-1)
     if flat.size == size and np.array_equal(flat, np.arange(size)):
         return 1.0
-    return _rows(flat[:, None], np.ones(flat.size), size)
+    return picking(flat, size)
 
 
 def sums(groups: np.ndarray, size: int) -> Body:
@@ -226,13 +226,12 @@ def differences(low: np.ndarray, high: np.ndarray, size: int) -> Body:
 
 def placement(indices: np.ndarray, size: int) -> Body:
     """y ↦ the vector of length `size` with y at `indices` and 0 elsewhere."""
-    return scipy.sparse.csr_array(_rows(indices.reshape(-1)[:, None], np.ones(indices.size), size).T)
+    return scipy.sparse.csr_array(picking(indices.reshape(-1), size).T)
 
 
 def scaling(weights: np.ndarray) -> Body:
     """x ↦ weights·x on vectors."""
-    flat = weights.reshape(-1)
-    return _rows(np.arange(flat.size)[:, None], flat, flat.size)
+    return diagonal_matrix(weights.reshape(-1))
 
 
 def _rows(columns: np.ndarray, values: np.ndarray, size: int) -> Any:

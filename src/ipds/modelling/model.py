@@ -14,6 +14,7 @@ from ..solving.solve import solve
 from . import refusals
 from .bounds import bound_of
 from .compiling import compile_model
+from .constants import block_shape
 from .constraints import Constraint
 from .expressions import Variable, as_expression
 from .splitting import Splitting, splitting_of
@@ -61,7 +62,7 @@ class Model(Problem):
         known = {v: np.reshape(to_numpy(values[v]), v.shape).astype(float) for v in self.variables}
         for w, expression in self._compiled.auxiliary.items():
             known[w] = expression.at(known)
-        blocks = [known[v].reshape(v.shape or (1,)) for v in self._compiled.holdings]
+        blocks = [known[v].reshape(block_shape(v.shape)) for v in self._compiled.holdings]
         rows = [row.expression for row in self._compiled.rows]
         if rows:
             u = [np.broadcast_to(e.at(known), e.shape).reshape(-1) for e in rows]

@@ -52,4 +52,3 @@ class Compiled:
     holdings: dict[Variable, Holding]
     rows: list[Row]
     places: dict[Constraint, Place]
-    constant: float
