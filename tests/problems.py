@@ -36,6 +36,7 @@ from ipds.methods import (
     RiemannianALM,
     Subgradient,
 )
+from ipds.operators import Operator
 
 METHODS: dict[str, Any] = {
     "auto": "auto",
@@ -54,6 +55,17 @@ METHODS: dict[str, Any] = {
 
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def matrix_of(map_: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The matrix on flattened blocks of `shape` of an operator, or of an array that stands for a diagonal map."""
+    if not isinstance(map_, Operator):
+        assert map_.shape == shape
+        return np.diag(map_.reshape(-1))
+    matrix = np.zeros((math.prod(map_.output_shape(shape)), math.prod(shape)))
+    for column, e in zip(matrix.T, np.eye(matrix.shape[1]), strict=True):
+        column[:] = map_.apply(e.reshape(shape)).reshape(-1)
+    return matrix
 
 
 def take(states: Iterator[Any], count: int) -> list[Any]:

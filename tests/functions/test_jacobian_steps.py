@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -28,21 +27,13 @@ from ipds.functions import (
     Translated,
     check_jacobian,
 )
-from ipds.operators import Matrix, Operator
+from ipds.operators import Matrix
+from problems import matrix_of
 
 rng = np.random.default_rng(3)
 
 
 ROTATION = np.linalg.qr(rng.standard_normal((4, 4)))[0]
-
-
-def dense(J: Any, shape: tuple[int, ...]) -> np.ndarray:
-    if not isinstance(J, Operator):
-        assert J.shape == shape
-        return np.diag(J.reshape(-1))
-    assert J.output_shape(shape) == shape
-    columns = [J.apply(e.reshape(shape)).reshape(-1) for e in np.eye(math.prod(shape))]
-    return np.stack(columns, axis=1)
 
 
 @pytest.mark.parametrize(
@@ -127,4 +118,4 @@ def test_own_functions_have_one_where_they_offer_it() -> None:
     ):
         assert make(_Own()).prox_jacobian(v, 0.3) is None
         known, ours = make(_OwnWithJacobian()).prox_jacobian(v, 0.3), make(L1(1.0)).prox_jacobian(v, 0.3)
-        np.testing.assert_array_equal(dense(known, (3,)), dense(ours, (3,)))
+        np.testing.assert_array_equal(matrix_of(known, (3,)), matrix_of(ours, (3,)))

@@ -78,6 +78,7 @@ from ipds.functions import (
     check_jacobian,
 )
 from ipds.operators import Operator
+from problems import matrix_of
 
 rng = np.random.default_rng(3)
 ROTATION = np.linalg.qr(rng.standard_normal((4, 4)))[0]
@@ -206,15 +207,6 @@ CASES: list[tuple[Any, tuple[int, ...]]] = [
 every = pytest.mark.parametrize(("h", "shape"), CASES, ids=str)
 
 
-def dense(J: Any, shape: tuple[int, ...]) -> np.ndarray:
-    if not isinstance(J, Operator):
-        assert J.shape == shape
-        return np.diag(J.reshape(-1))
-    assert J.output_shape(shape) == shape
-    columns = [J.apply(e.reshape(shape)).reshape(-1) for e in np.eye(math.prod(shape))]
-    return np.stack(columns, axis=1)
-
-
 def draws(h: Any, shape: tuple[int, ...], count: int) -> Any:
     g = np.random.default_rng(0)
     for _ in range(count):
@@ -247,7 +239,7 @@ def special(h: Any, shape: tuple[int, ...]) -> Any:
 def test_where_there_are_kinks(h: Any, shape: tuple[int, ...]) -> None:
     """Symmetric and finite wherever the point; for convex h, 0 ≼ J ≼ I, hence ⟨J d, d⟩ ≥ ‖J d‖²."""
     for v, step in special(h, shape):
-        J = dense(h.prox_jacobian(v, step), shape)
+        J = matrix_of(h.prox_jacobian(v, step), shape)
         assert np.all(np.isfinite(J))
         np.testing.assert_allclose(J, J.T, atol=1e-12 + 1e-9 * (not h.is_convex) * np.abs(J).max())
         if h.is_convex:
@@ -272,7 +264,7 @@ def test_norm_matrix_and_factors(h: Any, shape: tuple[int, ...]) -> None:
         if not isinstance(J, Operator):
             assert type(J) is np.ndarray
             continue
-        full = dense(J, shape)
+        full = matrix_of(J, shape)
         assert np.linalg.norm(full, 2) <= J.norm() * (1 + 1e-9) + 1e-12
         matrix = J.as_matrix(shape)
         if matrix is not None:
@@ -290,7 +282,7 @@ def test_vector_norms_and_balls_give_their_factors(h: Nonsmooth) -> None:
     J = h.prox_jacobian(v, 0.5)
     a, V, c = J.low_rank()
     V = V.toarray() if sp.issparse(V) else V
-    np.testing.assert_allclose(np.diag(a) + (V * c) @ V.T, dense(J, (5, 2)), atol=1e-12)
+    np.testing.assert_allclose(np.diag(a) + (V * c) @ V.T, matrix_of(J, (5, 2)), atol=1e-12)
 
 
 @every

@@ -55,31 +55,10 @@ from ipds.functions import (
     Zero,
     smooth,
 )
-from ipds.methods import (
-    IPDS,
-    RADMM,
-    SPGM,
-    AcceleratedIPDS,
-    FixedPenaltyADMM,
-    ManPG,
-    RiemannianALM,
-    Subgradient,
-)
+from ipds.methods import AcceleratedIPDS
 from ipds.operators import DCT, Diagonal, FiniteDifference, Matrix
 
-METHODS: dict[str, Any] = {
-    "auto": "auto",
-    "practical": IPDS("practical"),
-    "sound": IPDS("sound"),
-    "accelerated": AcceleratedIPDS(),
-    "thorough": AcceleratedIPDS("thorough"),
-    "radmm": RADMM("tuned"),
-    "spgm": SPGM("tuned"),
-    "subgradient": Subgradient("tuned"),
-    "fixed": FixedPenaltyADMM("he-yuan-2012", force=True),
-    "rialm": RiemannianALM(),
-    "manpg": ManPG(),
-}
+METHODS: dict[str, Any] = {**problems.METHODS, "thorough": AcceleratedIPDS("thorough")}
 
 
 class Rng:

@@ -22,7 +22,6 @@ from ipds.operators import (
     Identity,
     Kronecker,
     Matrix,
-    Operator,
     Reshape,
     Sampling,
     Stack,
@@ -33,6 +32,7 @@ from ipds.operators import (
     ZeroMap,
 )
 from ipds.operators.absolute import absolute
+from problems import matrix_of
 
 rng = np.random.default_rng(7)
 
@@ -47,13 +47,6 @@ SPARSE = sp.random_array((5, 6), density=0.4, rng=np.random.default_rng(1), form
 
 
 RING = sp.csr_array(([1.0, 1, 2, 2, 3, 3], ([0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2])), shape=(3, 3))
-
-
-def dense(op: Operator, shape: tuple[int, ...]) -> np.ndarray:
-    if math.prod(shape) == 0:
-        return np.zeros((math.prod(op.output_shape(shape)), 0))
-    columns = [op.apply(e.reshape(shape)).reshape(-1) for e in np.eye(math.prod(shape))]
-    return np.stack(columns, axis=1)
 
 
 def test_a_stack_of_sparse_maps_is_sparse():
@@ -138,7 +131,7 @@ def test_algebra_spells_the_mathematics():
 def test_convolution_norm_is_close_on_long_signals():
     kernel = rng.standard_normal(7)
     op = Convolution(kernel)
-    true = np.linalg.norm(dense(op, (500,)), 2)
+    true = np.linalg.norm(matrix_of(op, (500,)), 2)
     assert true <= op.norm() <= 1.005 * true
     plane = Convolution(rng.standard_normal((3, 3)), mode="same")
     true = math.sqrt(plane.extremes((24, 24))[1])
@@ -162,8 +155,8 @@ def test_matrix_uses_only_the_columns_of_the_support():
 
 def test_kronecker_is_that_of_numpy():
     whole = np.kron(M, N)
-    np.testing.assert_allclose(dense(Kronecker(M, N), (18,)), whole, atol=1e-14)
-    np.testing.assert_allclose(dense(Kronecker(M, N), (6, 3)), whole, atol=1e-14)
+    np.testing.assert_allclose(matrix_of(Kronecker(M, N), (18,)), whole, atol=1e-14)
+    np.testing.assert_allclose(matrix_of(Kronecker(M, N), (6, 3)), whole, atol=1e-14)
     assert Kronecker(M, N).natural_shape() == (18,)
     with pytest.raises(ValueError, match="as A and B have columns together, 6 x 3, got 7"):
         Kronecker(M, N).output_shape((7,))

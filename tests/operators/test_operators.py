@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 
 import array_api_strict as strict
 import numpy as np
@@ -22,7 +21,6 @@ from ipds.operators import (
     Identity,
     Kronecker,
     Matrix,
-    Operator,
     Permute,
     Reshape,
     Sampling,
@@ -38,6 +36,7 @@ from ipds.operators import (
     from_linear_operator,
 )
 from ipds.solving.fingerprint import digest
+from problems import matrix_of
 
 rng = np.random.default_rng(7)
 M = rng.standard_normal((4, 6))
@@ -149,13 +148,6 @@ CASES = {
 every = pytest.mark.parametrize(("op", "shape"), CASES.values(), ids=CASES.keys())
 
 
-def dense(op: Operator, shape: tuple[int, ...]) -> np.ndarray:
-    if math.prod(shape) == 0:
-        return np.zeros((math.prod(op.output_shape(shape)), 0))
-    columns = [op.apply(e.reshape(shape)).reshape(-1) for e in np.eye(math.prod(shape))]
-    return np.stack(columns, axis=1)
-
-
 @every
 def test_adjoint(op, shape):
     assert check_adjoint(op, shape) <= 1e-10
@@ -163,7 +155,7 @@ def test_adjoint(op, shape):
 
 @every
 def test_norm_is_an_upper_bound_and_close(op, shape):
-    matrix = dense(op, shape)
+    matrix = matrix_of(op, shape)
     true = np.linalg.norm(matrix, 2) if matrix.size else 0.0
     assert op.norm() >= true * (1 - 1e-12)
     # maps that know no shape bound the norm over all shapes: loose on the tiny blocks here
@@ -173,7 +165,7 @@ def test_norm_is_an_upper_bound_and_close(op, shape):
 
 @every
 def test_extremes(op, shape):
-    matrix = dense(op, shape)
+    matrix = matrix_of(op, shape)
     lower, upper = op.extremes(shape)
     if not matrix.size:
         assert (lower, upper) == (0.0, 0.0)
@@ -186,7 +178,7 @@ def test_extremes(op, shape):
 @every
 def test_gram_where_stated(op, shape):
     if op.gram is not None:
-        matrix = dense(op, shape)
+        matrix = matrix_of(op, shape)
         np.testing.assert_allclose(matrix.T @ matrix, op.gram * np.eye(matrix.shape[1]), atol=1e-12)
 
 
@@ -201,15 +193,15 @@ def test_matrix_where_explicit(op, shape):
         return
     assert sp.issparse(matrix) or type(matrix) is np.ndarray
     plain = matrix.toarray() if sp.issparse(matrix) else matrix
-    np.testing.assert_allclose(plain, dense(op, shape), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(plain, matrix_of(op, shape), rtol=1e-12, atol=1e-14)
 
 
 @every
 def test_transpose_twice_and_shapes(op, shape):
-    matrix, output = dense(op, shape), op.output_shape(shape)
+    matrix, output = matrix_of(op, shape), op.output_shape(shape)
     transposed = op.T
     assert transposed.output_shape(output) == shape
-    np.testing.assert_allclose(dense(transposed, output), matrix.T, atol=1e-12)
+    np.testing.assert_allclose(matrix_of(transposed, output), matrix.T, atol=1e-12)
     x = np.random.default_rng(0).standard_normal(shape)
     np.testing.assert_array_equal(transposed.T.apply(x), op.apply(x))
 

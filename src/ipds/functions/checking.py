@@ -17,6 +17,8 @@ import numpy as np
 from .._arrays import Array, Shape, to_numpy
 
 STEPS = (1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, 1e3)
+GRID = 2001
+"""Points on the line that sums over entries are compared at."""
 
 
 @dataclass(frozen=True)
@@ -239,12 +241,12 @@ def _structured(
             yield "result without one row", changed
 
 
-def _grid_search(case: _Case, count: int = 2001) -> tuple[float, int]:
+def _grid_search(case: _Case) -> tuple[float, int]:
     """For sums over entries: all entries at once, each over a dense grid, special points and nearby ones."""
     u, v, step = case.u.astype(float), case.v.astype(float), case.step
     far = 1.5 * float(np.max(np.abs(np.stack([u, v])), initial=1e-3))
-    line = np.concatenate([np.linspace(-far, far, count), np.geomspace(1e-9 * far, far, count // 4)])
-    line = np.concatenate([line, -line[count:], [0.0]])
+    line = np.concatenate([np.linspace(-far, far, GRID), np.geomspace(1e-9 * far, far, GRID // 4)])
+    line = np.concatenate([line, -line[GRID:], [0.0]])
     trial = np.broadcast_to(line.reshape((-1,) + (1,) * u.ndim), (len(line), *u.shape))
     local = u + 1e-4 * far * np.linspace(-1.0, 1.0, 201).reshape((-1,) + (1,) * u.ndim)
     trial = np.concatenate([trial, local, v[None], -u[None], 0.5 * (u + v)[None]]).astype(case.v.dtype)

@@ -62,8 +62,8 @@ def check_gradient(
         for direction in (gradient, *rng.standard_normal((4, *x.shape))):
             direction = direction / (np.linalg.norm(direction) or 1.0)
             slope = float(np.sum(gradient * direction))
-            quotient, error = _difference(f, x, direction)
-            excess = abs(slope - quotient) - error
+            quotient, rounding = _difference(f, x, direction)
+            excess = abs(slope - quotient) - 10.0 * rounding
             worst = max(worst, excess / (1.0 + float(np.linalg.norm(gradient))))
             comparisons += 1
             if excess > tol * (1.0 + np.linalg.norm(gradient)):
@@ -108,14 +108,9 @@ def check_curvature(
     for x in xs:
         hessian = as_map(f.hessian(x), x.shape)
         for d in rng.standard_normal((4, *x.shape)):
-            width = 1e-4 * max(1.0, float(np.linalg.norm(x))) / float(np.linalg.norm(d) or 1.0)
-            ends = [f.grad(x + k * width * d) for k in (-2, -1, 1, 2)]
-            quotient = (8.0 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / (12.0 * width)
-            rounding = (
-                100.0 * np.finfo(float).eps * max(float(np.abs(e).max(initial=0.0)) for e in ends) / width
-            )
+            quotient, rounding = _difference(f.grad, x, d)
             for name, product in (("curvature", f.curvature(x, d)), ("hessian", hessian.apply(d))):
-                gap = float(np.abs(product - quotient).max(initial=0.0)) - rounding
+                gap = float(np.abs(product - quotient).max(initial=0.0)) - 100.0 * rounding
                 gap /= 1.0 + float(np.abs(quotient).max(initial=0.0))
                 worst, comparisons = max(worst, gap), comparisons + 1
                 if product.shape != x.shape or gap > tol:
@@ -204,12 +199,15 @@ def _quotients(h: Any, v: np.ndarray, step: float, width: float) -> np.ndarray:
     return np.stack(columns, axis=1) if columns else units
 
 
-def _difference(f: Any, x: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
-    """Central difference quotient, Richardson-extrapolated, and what rounding of f may do to it."""
-    width = 1e-4 * max(1.0, float(np.linalg.norm(x)))
-    ends = [f(x + k * width * direction) for k in (-2, -1, 1, 2)]
+def _difference(function: Callable[[Array], Any], x: np.ndarray, d: np.ndarray) -> tuple[Any, float]:
+    """The derivative along d of numbers or arrays, and how much one rounding of them counts in it.
+
+    A central difference quotient, Richardson-extrapolated.
+    """
+    width = 1e-4 * max(1.0, float(np.linalg.norm(x))) / float(np.linalg.norm(d) or 1.0)
+    ends = [function(x + k * width * d) for k in (-2, -1, 1, 2)]
     quotient = (8.0 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / (12.0 * width)
-    return quotient, 10.0 * np.finfo(float).eps * max(map(abs, ends)) / width
+    return quotient, np.finfo(float).eps * max(float(np.max(np.abs(e), initial=0.0)) for e in ends) / width
 
 
 def _check_lipschitz(f: Any, xs: Sequence[np.ndarray], rng: np.random.Generator) -> int:

@@ -15,21 +15,18 @@ import scipy
 
 from .._arrays import Array, Shape, asarray, namespace, to_numpy
 from ..operators import Diagonal, Identity, Operator
+from ..operators.maps import on_rows
+from ..operators.one_shape import OfOneShape
 
 
-class Jacobian(Operator):
+class Jacobian(OfOneShape):
     """A symmetric map J of arrays of `shape`, ‖J‖ ≤ `bound`; a subclass gives `apply`."""
+
+    is_natural = False
 
     def __init__(self, shape: Shape, bound: float = 1.0) -> None:
         self.shape, self.bound = tuple(shape), bound
-
-    def output_shape(self, shape: Shape) -> Shape:
-        if tuple(shape) != self.shape:
-            raise ValueError(f"{type(self).__name__} acts on shape {self.shape}, not {tuple(shape)}")
-        return self.shape
-
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.output_shape(shape)
+        self.output = self.shape
 
     def adjoint(self, y: Array) -> Array:
         return self.apply(y)
@@ -113,12 +110,7 @@ class Projector(Jacobian):
         return x - W @ (W.T @ x)
 
     def low_rank(self) -> tuple[np.ndarray, Any, np.ndarray]:
-        columns = math.prod(self.shape[1:])
-        V = (
-            self.W
-            if columns == 1
-            else scipy.sparse.kron(self.W, scipy.sparse.eye_array(columns), format="csr")
-        )
+        V = on_rows(self.W, math.prod(self.shape[1:]))
         return np.ones(math.prod(self.shape)), V, -np.ones(V.shape[1])
 
 

@@ -103,7 +103,7 @@ def recognised(h: Nonsmooth, shape: Shape) -> PiecewiseLinear | None:
     try:
         with np.errstate(all="ignore"):
             rng = np.random.default_rng(0)
-            found = _numbers(h, shape, rng) if _is_entrywise(h, shape, rng) else None
+            found = _numbers(h, shape) if _is_entrywise(h, shape, rng) else None
             return found if found is not None and _holds(h, found, shape, rng) else None
     except Exception:  # a prox that takes no such points: solves will tell where it fails
         return None
@@ -126,7 +126,7 @@ def _is_entrywise(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> bool:
     return True
 
 
-def _numbers(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> PiecewiseLinear | None:
+def _numbers(h: Nonsmooth, shape: Shape) -> PiecewiseLinear | None:
     """The function whose prox it would be."""
     far = np.full(shape, FAR)
     upper, lower = _bound(h, far), _bound(h, -far)

@@ -14,10 +14,15 @@ from .._arrays import Array, namespace, norm
 LARGE = 20
 """Few terms of a large matrix: at most 1/LARGE of the shorter side, which is at least 20 LARGE; a Gram matrix is
 faster elsewhere."""
-GAP = 8, 60
+SHARE, LEAST = 8, 60
 """Powers of the Gram matrix are tried for at most 1/8 of the shorter side, which is at least 60: elsewhere its
 eigenvectors take no longer."""
-OVERSAMPLING = 6  # columns beyond s in a block: they speed convergence, and guard against a direction missed
+OVERSAMPLING = 6
+"""Columns beyond s in a block: they speed convergence, and guard against a direction missed."""
+TOL = 1e-11
+"""What may be left of a space that is taken for invariant, relative to its smallest singular value."""
+ROUNDS = 10
+"""Powers of a Gram matrix at most."""
 
 
 def truncate(v: Array, s: int) -> Array:
@@ -65,13 +70,18 @@ def truncate_warm(v: np.ndarray, s: int, warm: Any = None) -> tuple[np.ndarray, 
 
 def has_basis(v: np.ndarray, s: int) -> bool:
     """Whether a basis speeds up the next call."""
-    return v.dtype == np.float64 and 0 < LARGE * s <= min(v.shape) >= 20 * LARGE
+    return v.dtype == np.float64 and s > 0 and _is_thin(s, min(v.shape))
+
+
+def _is_thin(s: int, short: int) -> bool:
+    """Whether s are few terms of a large matrix."""
+    return LARGE * s <= short >= 20 * LARGE
 
 
 def _truncate_fast(v: np.ndarray, s: int) -> np.ndarray | None:
     """`truncate` by a Krylov space or a Gram matrix; None where these cannot vouch for the result."""
     short, wide = min(v.shape), v.shape[0] <= v.shape[1]
-    if LARGE * s <= short >= 20 * LARGE:
+    if _is_thin(s, short):
         flat = v if wide else v.T
         found = leading(flat, s, orthonormal(flat @ start_block(flat.shape[1], s + OVERSAMPLING)))
         if found is not None:
@@ -79,7 +89,7 @@ def _truncate_fast(v: np.ndarray, s: int) -> np.ndarray | None:
     if 3 * s > short:
         return None
     gram = v @ v.T if wide else v.T @ v
-    if GAP[0] * s <= short >= GAP[1]:
+    if SHARE * s <= short >= LEAST:
         q = dominant(gram, _first(short, s))
         if q is not None:
             return q @ (q.T @ v) if wide else (v @ q) @ q.T
@@ -98,12 +108,12 @@ def _product(left: np.ndarray, right: np.ndarray, s: int, wide: bool) -> np.ndar
 
 
 def leading(
-    v: np.ndarray, s: int, q: np.ndarray, tol: float = 1e-11, blocks: int = 12, at_least: int = 1
+    v: np.ndarray, s: int, q: np.ndarray, blocks: int = 12, at_least: int = 1
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Leading left singular vectors u and images vᵀu, a block of them, from a block Krylov space of v vᵀ.
 
     Starts from the orthonormal columns of q, grows by what v vᵀ q_i - σ_i² q_i leaves of the leading Ritz vectors, and
-    stops once that is at most tol σ_1 σ_i for the s leading ones. None where `blocks` of them do not suffice.
+    stops once that is at most `TOL` σ_1 σ_i for the s leading ones. None where `blocks` of them do not suffice.
     """
     block = q.shape[1]
     basis, images = q, _images(v, q)
@@ -117,7 +127,7 @@ def leading(
         rest = v @ right
         rest -= left * theta
         sigma = np.sqrt(np.maximum(theta[:s], 0.0))
-        close = _lengths(rest)[:s] <= sigma[0] * np.maximum(tol * sigma, 1e-14 * sigma[0])
+        close = _lengths(rest)[:s] <= sigma[0] * np.maximum(TOL * sigma, 1e-14 * sigma[0])
         if close.all() and basis.shape[1] >= at_least * block:
             return left, right
         if basis.shape[1] + block > v.shape[0] // 2 or basis.shape[1] >= blocks * block:
@@ -130,29 +140,29 @@ def leading(
         images = np.concatenate([images, _images(v, rest)], axis=1)
 
 
-def dominant(gram: np.ndarray, q: np.ndarray, tol: float = 1e-11, rounds: int = 10) -> np.ndarray | None:
+def dominant(gram: np.ndarray, q: np.ndarray) -> np.ndarray | None:
     """Orthonormal columns that span the leading eigenvectors of a Gram matrix G, as many as q has, by powers of G.
 
-    With T = QᵀGQ, what is left of GQ - QT must be at most tol √(λ_1(T) λ_s(T)): then Q is invariant. It is the leading
-    space if the part of G beside it is smaller than λ_s(T), which its Frobenius norm proves,
+    With T = QᵀGQ, what is left of GQ - QT must be at most `TOL` √(λ_1(T) λ_s(T)): then Q is invariant. It is the
+    leading space if the part of G beside it is smaller than λ_s(T), which its Frobenius norm proves,
 
         ‖(I - QQᵀ)G(I - QQᵀ)‖² = ‖G‖² - 2‖GQ‖² + ‖T‖² < λ_s(T)².
 
-    None where that fails, or as soon as the pace says that `rounds` will not suffice: without a gap nothing is proved.
+    None where that fails, or as soon as the pace says that `ROUNDS` will not suffice: without a gap nothing is proved.
     """
     total, before = np.vdot(gram, gram), math.inf
     if not 1e-200 < total < 1e200:  # also catches NaN
         return None
-    for left in reversed(range(rounds)):
+    for left in reversed(range(ROUNDS)):
         image = gram @ q
         core = q.T @ image
         error = norm(image - q @ core)
         w = np.linalg.eigvalsh(core)
-        enough = tol * math.sqrt(max(w[0] * w[-1], 0.0))
+        enough = TOL * math.sqrt(max(w[0] * w[-1], 0.0))
         if error <= enough:
             beside = total - 2 * np.vdot(image, image) + np.vdot(core, core)
             return q if beside + 1e-13 * total < 0.98 * w[0] ** 2 else None  # rounding included
-        if left < rounds - 2 and error * (error / before) ** left > enough:
+        if left < ROUNDS - 2 and error * (error / before) ** left > enough:
             return None
         before = error
         # two powers at a time, unless that costs digits

@@ -216,10 +216,7 @@ class Matrix(Operator):
     def as_matrix(self, shape: Shape) -> Any:
         if self.natural_shape() is None:
             return None
-        columns = math.prod(self.output_shape(shape)[1:])
-        if columns == 1:
-            return self.matrix
-        return scipy.sparse.kron(self.matrix, scipy.sparse.eye_array(columns), format="csr")
+        return on_rows(self.matrix, math.prod(self.output_shape(shape)[1:]))
 
     @property
     def T(self) -> Operator:
@@ -229,6 +226,13 @@ class Matrix(Operator):
     def __repr__(self) -> str:
         kind = "sparse" if self._is_sparse else "dense"
         return f"Matrix({self.matrix.shape[0]}x{self.matrix.shape[1]} {kind})"
+
+
+def on_rows(matrix: Any, entries: int) -> Any:
+    """The matrix of X ↦ matrix·X on flattened blocks X, whose rows have so many entries."""
+    if entries == 1:
+        return matrix
+    return scipy.sparse.kron(matrix, scipy.sparse.eye_array(entries), format="csr")
 
 
 def _along_first_axis(matrix: Any, x: Array) -> Array:

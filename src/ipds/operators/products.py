@@ -11,8 +11,11 @@ import scipy
 
 from .._arrays import Array, Shape, all_finite, asarray, namespace, to_numpy
 from .base import Operator, made_once
-from .maps import Matrix
+from .maps import Matrix, on_rows
 from .wrapping import as_operator
+
+DENSE = 2_000_000
+"""Toeplitz matrices with more entries are not formed."""
 
 
 class TwoSided(Operator):
@@ -95,15 +98,19 @@ class Kronecker(TwoSided):
         """Of X, for blocks of `shape`."""
         if len(shape) != 1:
             return shape
-        columns = [op.matrix.shape[1] for op in (self.left, self._across) if isinstance(op, Matrix)]
-        if len(columns) < 2:
-            raise ValueError("Kronecker: acts on vectors where A and B are matrices; elsewhere on matrices X")
+        columns = self._columns()
         if math.prod(columns) != shape[0]:
             raise ValueError(
                 f"Kronecker: vectors have as many entries as A and B have columns together, "
                 f"{' x '.join(map(str, columns))}, got {shape[0]}"
             )
-        return columns[0], columns[1]
+        return columns
+
+    def _columns(self) -> tuple[int, int]:
+        """Of A and of B, which say the length of vectors where they are matrices."""
+        if not isinstance(self.left, Matrix) or not isinstance(self._across, Matrix):
+            raise ValueError("Kronecker: acts on vectors where A and B are matrices; elsewhere on matrices X")
+        return self.left.matrix.shape[1], self._across.matrix.shape[1]
 
     def natural_shape(self) -> Shape | None:
         natural = super().natural_shape()
@@ -116,10 +123,10 @@ class Kronecker(TwoSided):
     def input_shape(self, shape: Shape) -> Shape:
         if len(shape) != 1:
             return super().input_shape(shape)
-        wide = [op.matrix.shape[1] for op in (self.left, self._across) if isinstance(op, Matrix)]
-        if self.output_shape((math.prod(wide),)) != tuple(shape):
+        vector = (math.prod(self._columns()),)
+        if self.output_shape(vector) != tuple(shape):
             raise ValueError(f"Kronecker: nothing is mapped to vectors of shape {tuple(shape)}")
-        return (math.prod(wide),)
+        return vector
 
     def apply(self, x: Array) -> Array:
         if x.ndim != 1:
@@ -204,13 +211,7 @@ class Toeplitz(Operator):
         """The matrix while it has at most DENSE entries: the point of the map is not to form it."""
         if self.column.size * self.row.size > DENSE:
             return None
-        matrix = scipy.linalg.toeplitz(self.column, self.row)
-        columns = math.prod(self.output_shape(shape)[1:])
-        return (
-            matrix
-            if columns == 1
-            else scipy.sparse.kron(matrix, scipy.sparse.eye_array(columns), format="csr")
-        )
+        return on_rows(scipy.linalg.toeplitz(self.column, self.row), math.prod(self.output_shape(shape)[1:]))
 
     @property
     def T(self) -> Operator:
@@ -219,10 +220,6 @@ class Toeplitz(Operator):
 
     def __repr__(self) -> str:
         return f"Toeplitz({self.column.size}x{self.row.size})"
-
-
-DENSE = 2_000_000
-"""Toeplitz matrices with more entries are not formed."""
 
 
 def _vector(name: str, values: Any) -> np.ndarray:

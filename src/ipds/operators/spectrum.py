@@ -32,6 +32,9 @@ GRAM_LIMIT = 1500
 NORM_LIMIT = 300
 """Up to this smaller side the norm comes from the Gram matrix: as fast as Lanczos, and exact."""
 FAILURE = 1e-10
+"""Probability at most with which a bound by Lanczos fails, over its random start."""
+RTOL = 0.005
+"""How near a bound by Lanczos comes to what it bounds."""
 _BASIS_ENTRIES = 2**26  # the Lanczos basis takes at most half a gigabyte
 _EPS = float(np.finfo(float).eps)
 
@@ -48,14 +51,13 @@ def lanczos_bounds(
     size: int,
     *,
     steps: int = 150,
-    rtol: float = 0.005,
     both_ends: bool = False,
     eps: float = _EPS,
 ) -> Bounds:
     """Bounds on the spectrum of a symmetric positive semidefinite map of R^size.
 
-    Stops once the upper bound is within `rtol` of the largest Ritz value (with `both_ends`, also the lower
-    bound within 10·`rtol` of the smallest), or after `steps` products. `eps` is the rounding unit of `gram`.
+    Stops once the upper bound is within `RTOL` of the largest Ritz value (with `both_ends`, also the lower
+    bound within 10·`RTOL` of the smallest), or after `steps` products. `eps` is the rounding unit of `gram`.
     """
     rng = np.random.default_rng(20240)
     steps = min(steps, size, max(20, _BASIS_ENTRIES // size))
@@ -85,7 +87,7 @@ def lanczos_bounds(
             goal = float(np.sum(np.log(off[: k + 1]))) - log_tau
             upper = top + _reach(top - ritz[::-1], goal, top) + slack
             lower = max(0.0, bottom - _reach(ritz - bottom, goal, top) - slack) if both_ends else 0.0
-            tight = upper <= (1 + rtol) * top and (not both_ends or lower >= (1 - 10 * rtol) * bottom)
+            tight = upper <= (1 + RTOL) * top and (not both_ends or lower >= (1 - 10 * RTOL) * bottom)
             if last or tight:
                 return Bounds(lower, upper)
         basis[k + 1] = w / off[k]
