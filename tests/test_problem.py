@@ -159,9 +159,18 @@ def test_only_a_block_that_qualifies_is_proposed():
     assert {failure.remedy for failure in Problem(blocks).check().failures} == {"move block 'fine' last"}
 
 
-def test_a_failure_without_a_block_to_move_asks_for_a_reformulation():
+def test_a_failure_without_a_block_to_move_says_what_would_do_and_that_answers_are_certified():
     check = Problem([Block(h=L0(0.1), shape=3), Block(h=L0(1.0), shape=3)]).check()
-    assert all("reformulate" in failure.remedy for failure in check.failures)
+    assert [failure.remedy.split(" last, or leave it: ")[0] for failure in check.failures] == [
+        "state the problem with a block with a convex h",
+        "state the problem with a norm, not a set,",
+    ]
+
+
+def test_a_problem_without_an_equation_is_said_to_have_none():
+    (failure,) = Problem([Block(h=L0(0.1), shape=3)]).check().failures
+    assert "there is no equation" in failure.assumption
+    assert "certified without this theorem" in failure.remedy
 
 
 def test_a_local_constant_is_reported_as_such():

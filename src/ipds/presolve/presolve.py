@@ -64,7 +64,7 @@ def presolve(problem: Problem) -> Presolved:
     >>> done.problem
     Problem(2 blocks: x (2,), U (2,); constraint (2,))
     >>> print(done.report)
-    block 'v' and 'x' became one
+    blocks 'v' and 'x' became one
     """
     if _distributed(problem):
         return as_stated(problem, "the data are distributed")

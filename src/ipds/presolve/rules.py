@@ -310,7 +310,7 @@ def nonsmooth_to_variables(draft: Draft) -> None:
             if isinstance(found, FromVariable) and found.variable is variable:
                 draft.blocks[i] = FromVariable(variable, found.place, found.shape, free=True)
         draft.blocks[position] = _hosted(draft.blocks[position], FromHost(variable, a, group.c))
-        draft.notes.append(f"block {draft.stated.names[position]!r} and {variable.name!r} became one")
+        draft.notes.append(f"blocks {draft.stated.names[position]!r} and {variable.name!r} became one")
 
 
 def _positions(draft: Draft, group: Group) -> Iterator[int]:

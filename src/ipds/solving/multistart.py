@@ -76,7 +76,7 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     """
     check_problem(problem, rewritten=True)
     if n != int(n) or n < 1:
-        raise ValueError(f"multistart: n must be a positive integer, got {n}")
+        raise ValueError(f"multistart: n must be a positive integer, got {n!r}")
     if "x0" in options:
         raise TypeError("multistart: the starts are drawn here; use solve for a start of your own")
     from joblib import Parallel, delayed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,10 @@ from .structure import idle
 if TYPE_CHECKING:
     from ..problem import Problem
     from .methods import MethodTable
+
+
+LEAVE = "leave it: answers of solve() are certified without this theorem"
+"""The remedy where no other is simple."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +180,8 @@ def _columns(rows: list[tuple[str, str]]) -> str:
 
 def examine(problem: Problem, plan: Any = None, promise: Any = None, epsilon: float = 1e-3) -> Assumptions:
     """Assumptions on the smooth parts (L_i), on the last block (h_n, A_n), with remedies."""
-    if not epsilon > 0:
-        raise ValueError(f"check: epsilon must be positive, got {epsilon}")
+    if not isinstance(epsilon, numbers.Real) or not epsilon > 0:
+        raise ValueError(f"check: epsilon must be a positive number, got {epsilon!r}")
     name, block, op = problem.names[-1], problem.blocks[-1], problem.operators[-1]
     lower, upper = op.extremes(block.shape)
     condition, kappa = condition_of(problem)
@@ -184,15 +189,7 @@ def examine(problem: Problem, plan: Any = None, promise: Any = None, epsilon: fl
     lipschitz = {
         n: 0.0 if b.f is None else b.f.lipschitz for n, b in zip(problem.names, problem.blocks, strict=True)
     }
-    failures = []
-    better = _other_last_blocks(problem)
-    move = f"move block {better[0]!r} last" if better else "reformulate so that the last block meets it"
-    if condition is None:
-        failures.append(Failure(f"A of the last block {name!r} is not surjective (lambda_min = 0)", move))
-    if not block.h.is_convex:
-        failures.append(Failure(f"h of the last block {name!r} is not convex", move))
-    if not math.isfinite(slope):
-        failures.append(Failure(f"h of the last block {name!r} is not Lipschitz (C_h = inf)", move))
+    failures = _of_last_block(problem, condition, slope)
     for n, constant in lipschitz.items():
         if constant is None:
             failures.append(
@@ -226,6 +223,32 @@ def examine(problem: Problem, plan: Any = None, promise: Any = None, epsilon: fl
         promise,
         epsilon,
     )
+
+
+def _of_last_block(problem: Problem, condition: Condition | None, slope: float) -> list[Failure]:
+    """What the last block lacks, and what to put there in its place."""
+    if problem.unconstrained:
+        return [Failure("there is no equation, and Algorithm 1 is about blocks that share one", LEAVE)]
+    name, block, better = problem.names[-1], problem.blocks[-1], _other_last_blocks(problem)
+
+    def lacks(assumption: str, wanted: str) -> Failure:
+        other = (
+            f"move block {better[0]!r} last"
+            if better
+            else f"state the problem with {wanted} last, or {LEAVE}"
+        )
+        return Failure(assumption.format(repr(name)), other)
+
+    failures = []
+    if condition is None:
+        failures.append(
+            lacks("A of the last block {} is not surjective (lambda_min = 0)", "a block with A = c·I")
+        )
+    if not block.h.is_convex:
+        failures.append(lacks("h of the last block {} is not convex", "a block with a convex h"))
+    if not math.isfinite(slope):
+        failures.append(lacks("h of the last block {} is not Lipschitz (C_h = inf)", "a norm, not a set,"))
+    return failures
 
 
 def _other_last_blocks(problem: Problem) -> list[str]:

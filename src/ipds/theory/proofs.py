@@ -63,11 +63,10 @@ class Proof:
                 f"along proof.direction the objective falls by {self.margin:.3g} per unit, the equation holding up to "
                 f"{self.error:.0e}"
             )
-        size = "" if self.excluded == math.inf else f" smaller than {self.excluded:.0e} times the iterates"
-        return (
-            f"no point{size} satisfies the equation and the sets: proof.direction separates them by "
-            f"{self.margin:.3g}"
+        size = (
+            "" if self.excluded == math.inf else f", up to {self.excluded:.0e} times the size of the iterates"
         )
+        return f"proof.direction separates the equation from the sets by {self.margin:.3g}{size}"
 
 
 def no_solution(problem: Problem, state: State, certificate: Certificate, tol: float) -> Proof | None:
