@@ -174,14 +174,14 @@ def as_nonsmooth(h: Any, label: str) -> Nonsmooth:
     return UserNonsmooth(h)
 
 
-def required(h: Any, label: str) -> Nonsmooth:
+def require_nonsmooth(h: Any, label: str) -> Nonsmooth:
     """`h` as a `Nonsmooth`, where there must be one."""
     if h is None:
         raise TypeError(f"{label}: h must be callable and have prox(v, step), got None")
     return as_nonsmooth(h, label)
 
 
-def required_smooth(f: Any, label: str) -> Smooth:
+def require_smooth(f: Any, label: str) -> Smooth:
     """`f` as a `Smooth`, where there must be one."""
     found = as_smooth(f, label)
     if found is None:

@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import Array, Shape, asarray, dot, is_array, magnitude, namespace, scalar, to_numpy
 from ..operators import Identity, Matrix, Operator
 from ._arguments import bound, number
-from .adapters import required
+from .adapters import require_nonsmooth
 from .base import Nonsmooth, Smooth
 from .far import vanishes
 from .jacobians import as_map
@@ -24,7 +24,7 @@ class _Around(Nonsmooth):
     h: Nonsmooth
 
     def _wrap(self, h: Any) -> None:
-        self.h = required(h, type(self).__name__)
+        self.h = require_nonsmooth(h, type(self).__name__)
         self.is_convex, self.is_set, self.is_manifold = self.h.is_convex, self.h.is_set, self.h.is_manifold
         self.is_entrywise, self.is_discrete = self.h.is_entrywise, self.h.is_discrete
 
@@ -249,7 +249,7 @@ class MoreauEnvelope(Smooth):
     is_convex = True
 
     def __init__(self, h: Nonsmooth, mu: float) -> None:
-        self.h = required(h, "MoreauEnvelope")
+        self.h = require_nonsmooth(h, "MoreauEnvelope")
         if not self.h.is_convex:
             raise ValueError(f"MoreauEnvelope: h must be convex for a smooth envelope, {h!r} is not")
         self.mu = number("MoreauEnvelope", "mu", mu, above=0.0)

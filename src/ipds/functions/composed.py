@@ -9,7 +9,7 @@ from typing import Any
 
 from .._arrays import Array, asarray, choose, is_array, namespace
 from ._arguments import bound, linear_map, number
-from .adapters import required_smooth
+from .adapters import require_smooth
 from .base import Domain, Smooth
 from .hessians import add, between
 from .rescaling import after_units, units
@@ -25,7 +25,7 @@ class Composed(Smooth):
     """
 
     def __init__(self, f: Smooth, A: Any, shift: float | Array = 0.0) -> None:
-        self.f, self.A = required_smooth(f, "Composed"), linear_map("Composed", "A", A)
+        self.f, self.A = require_smooth(f, "Composed"), linear_map("Composed", "A", A)
         self.shift = bound("Composed", "shift", shift)
         self.is_quadratic = self.f.is_quadratic
 
@@ -94,7 +94,7 @@ class SmoothSum(Smooth):
     def __init__(self, terms: Sequence[Smooth]) -> None:
         if not terms:
             raise ValueError("SmoothSum: terms must not be empty")
-        self.terms = [required_smooth(f, f"SmoothSum: term {k}") for k, f in enumerate(terms)]
+        self.terms = [require_smooth(f, f"SmoothSum: term {k}") for k, f in enumerate(terms)]
         self.is_quadratic = all(f.is_quadratic for f in self.terms)
 
     def __call__(self, x: Array) -> float:
@@ -168,7 +168,7 @@ class Weighted(Smooth):
     """
 
     def __init__(self, f: Smooth, weight: float = 1.0, constant: float = 0.0) -> None:
-        self.f = required_smooth(f, "Weighted")
+        self.f = require_smooth(f, "Weighted")
         self.is_quadratic = self.f.is_quadratic
         self.weight = number("Weighted", "weight", weight)
         self.constant = number("Weighted", "constant", constant)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._arrays import Array, Shape, to_numpy
 from ..operators import Operator
-from .adapters import required, required_smooth
+from .adapters import require_nonsmooth, require_smooth
 from .checking import CheckReport, show
 from .hessians import as_map
 
@@ -42,7 +42,7 @@ def check_gradient(
     -------
     CheckReport : how much was compared, and the worst difference seen.
     """
-    f, rng = required_smooth(f, "check_gradient"), np.random.default_rng(seed)
+    f, rng = require_smooth(f, "check_gradient"), np.random.default_rng(seed)
     sample = draw or (lambda r: r.standard_normal(shape))
     xs = [np.asarray(to_numpy(p), dtype=float) for p in points or [sample(rng) for _ in range(cases)]]
     worst, comparisons, name = -math.inf, 0, repr(f)
@@ -102,7 +102,7 @@ def check_curvature(
     >>> check_curvature(LeastSquares(np.eye(3), np.ones(3)), (3,)).worst < 1e-6
     True
     """
-    f, rng = required_smooth(f, "check_curvature"), np.random.default_rng(seed)
+    f, rng = require_smooth(f, "check_curvature"), np.random.default_rng(seed)
     xs = [np.asarray(to_numpy(p), dtype=float) for p in points or rng.standard_normal((cases, *shape))]
     worst, comparisons = 0.0, 0
     for x in xs:
@@ -149,7 +149,7 @@ def check_jacobian(
     >>> check_jacobian(L2(0.5), (3,)).worst < 1e-5
     True
     """
-    h, rng = required(h, "check_jacobian"), np.random.default_rng(seed)
+    h, rng = require_nonsmooth(h, "check_jacobian"), np.random.default_rng(seed)
     worst, comparisons, pairs = 0.0, 0, points or [_drawn(rng, shape) for _ in range(cases)]
     for v, step in pairs:
         v = np.asarray(to_numpy(v), dtype=float)

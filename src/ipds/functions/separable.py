@@ -12,7 +12,7 @@ import numpy as np
 
 from .._arrays import Array, Shape, is_array, namespace, to_numpy
 from ..operators import Operator
-from .adapters import required
+from .adapters import require_nonsmooth
 from .base import Nonsmooth
 from .jacobians import OnParts
 from .kinks import Kinks
@@ -136,7 +136,9 @@ class Separable(OnPieces):
         for part in parts:
             if not (isinstance(part, tuple) and len(part) == 2 and hasattr(part[1], "prox")):
                 raise TypeError("Separable: parts must be pairs (slice or indices, function with a prox)")
-        self.parts = [(place, required(h, f"Separable: part {k}")) for k, (place, h) in enumerate(parts)]
+        self.parts = [
+            (place, require_nonsmooth(h, f"Separable: part {k}")) for k, (place, h) in enumerate(parts)
+        ]
         self._summarise()
         self._plans: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
 
@@ -262,7 +264,7 @@ def _part(k: int, part: Any) -> tuple[Nonsmooth, Shape]:
         raise TypeError(
             f"Stacked: the shape of part {k} must be a number or a tuple of them ≥ 0, got {shape!r}"
         )
-    return required(h, f"Stacked: part {k}"), tuple(int(n) for n in lengths)
+    return require_nonsmooth(h, f"Stacked: part {k}"), tuple(int(n) for n in lengths)
 
 
 def _one_number(step: Array) -> Any:

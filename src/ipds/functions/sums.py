@@ -11,7 +11,7 @@ import numpy as np
 
 from .._arrays import Array, Shape, choose, magnitude, namespace, to_numpy
 from . import joint_sets  # noqa: F401, registers its rules
-from .adapters import required
+from .adapters import require_nonsmooth
 from .base import Domain, Nonsmooth
 from .entrywise import Entrywise
 from .faces import Face
@@ -65,7 +65,7 @@ class Sum(Nonsmooth):
 
     def __init__(self, penalty: Nonsmooth | Sequence[Nonsmooth], constraint: Nonsmooth | None = None) -> None:
         first, second = _last_pair(penalty) if constraint is None else (penalty, constraint)
-        first, second = required(first, "Sum"), required(second, "Sum")
+        first, second = require_nonsmooth(first, "Sum"), require_nonsmooth(second, "Sum")
         rule = _joint_prox(first, second)
         if rule is None:
             raise TypeError(
@@ -151,7 +151,7 @@ def _last_pair(parts: Any) -> tuple[Any, Any]:
             inner, last = Sum(order[:-1]), order[-1]
         except TypeError:
             continue
-        if _joint_prox(inner, required(last, "Sum")) is not None:
+        if _joint_prox(inner, require_nonsmooth(last, "Sum")) is not None:
             return inner, last
     raise TypeError(
         f"Sum: no exact joint prox is known for {' + '.join(map(repr, parts))}; put one of them on a further block y "

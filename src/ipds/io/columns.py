@@ -53,7 +53,7 @@ def from_table(path: Path, names: Sequence[str], columns: Sequence[np.ndarray], 
     """Columns of any kind: those of the samples must be numbers, the target may be text."""
     if not columns or not len(columns[0]):
         raise DataError(f"{path}: no rows")
-    chosen, y = kept(path, list(names), len(columns), request)
+    chosen, y = chosen_columns(path, list(names), len(columns), request)
     texts = [k for k in chosen if columns[k].dtype.kind not in "buif"]
     if texts:
         raise DataError(
@@ -78,7 +78,7 @@ def from_matrix(path: Path, X: Any, request: Request) -> Data:
         raise DataError(f"{path}: an array of numbers is wanted, got {X.dtype} of shape {X.shape}")
     if X.ndim != 2:
         return Data(X)
-    chosen, y = kept(path, [], X.shape[1], request)
+    chosen, y = chosen_columns(path, [], X.shape[1], request)
     if len(chosen) == X.shape[1]:
         return Data(X)
     target = None if y is None else X[:, [y]]
@@ -103,7 +103,9 @@ def chosen_keys(path: Path, names: Sequence[str], request: Request) -> tuple[str
     return key, target
 
 
-def kept(path: Path | str, names: list[str], width: int, request: Request) -> tuple[list[int], int | None]:
+def chosen_columns(
+    path: Path | str, names: list[str], width: int, request: Request
+) -> tuple[list[int], int | None]:
     """(columns of the samples, column of the target or None)."""
     listed = [[given] if given in names else given.split(",") for given in request.drop]
     dropped = {_place(path, name.strip(), names, width, "--drop") for part in listed for name in part}

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .columns import Request, kept
+from .columns import Request, chosen_columns
 from .errors import DataError
 from .limits import check_size
-from .text import csv, opened, table_of_cells
+from .text import csv, open_stream, table_of_cells
 
 PICTURES = {
     "PNG": (".png",),
@@ -84,7 +84,7 @@ def mtx(path: Path) -> dict[str, Any]:
     """The matrix of a Matrix Market file, by SciPy."""
     import scipy.io
 
-    with opened(path) as stream:
+    with open_stream(path) as stream:
         content = stream.read()
     rows, columns, entries, layout, field, _ = scipy.io.mminfo(io.BytesIO(content))
     if field == "complex":
@@ -101,7 +101,7 @@ def libsvm(path: Path) -> dict[str, Any]:
     """Samples and labels, by scikit-learn; of several labels the first."""
     from sklearn.datasets import load_svmlight_file
 
-    with opened(path) as stream:
+    with open_stream(path) as stream:
         content = stream.read()
     try:
         X, y = load_svmlight_file(io.BytesIO(content), zero_based="auto")
@@ -122,7 +122,7 @@ def parquet(path: Path, wants_target: bool, target: str | None, drop: Sequence[s
         raise ImportError("Parquet needs pyarrow: pip install 'ipds-admm[files]'") from None
     with pq.ParquetFile(path) as file:
         rows, names = file.metadata.num_rows, file.schema_arrow.names
-        chosen, y = kept("", names, len(names), Request(wants_target, target, None, tuple(drop)))
+        chosen, y = chosen_columns("", names, len(names), Request(wants_target, target, None, tuple(drop)))
         wanted = [*chosen, *([] if y is None else [y])]
         for k in wanted:
             kind = file.schema_arrow.field(k).type
@@ -175,9 +175,9 @@ def picture(path: Path) -> dict[str, Any]:
     except ImportError:
         raise ImportError("pictures need Pillow: pip install 'ipds-admm[files]'") from None
     try:
-        with Image.open(path, formats=tuple(PICTURES)) as opened:
-            check_size(opened.width * opened.height, 8, "")
-            return {"X": np.asarray(opened.convert("L"), dtype=float)}
+        with Image.open(path, formats=tuple(PICTURES)) as image:
+            check_size(image.width * image.height, 8, "")
+            return {"X": np.asarray(image.convert("L"), dtype=float)}
     except DataError:
         raise
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
@@ -202,7 +202,7 @@ def frames(path: Path, others: Sequence[str]) -> dict[str, Any]:
 def idx(path: Path) -> dict[str, Any]:
     """The IDX format of MNIST: magic number, big-endian sizes, entries (LeCun, Cortes & Burges)."""
     types = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-    with opened(path) as stream:
+    with open_stream(path) as stream:
         head = stream.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in types or not 1 <= head[3] <= 8:
             raise DataError(f": not an IDX file (magic number {head.hex()})")

@@ -26,7 +26,7 @@ SMALL = 1 << 18
 """Bytes up to which cells are read faster than pyarrow is loaded (half a second, as it loads pandas)."""
 
 
-def opened(path: Path) -> Any:
+def open_stream(path: Path) -> Any:
     """The file, decompressed on the fly if its name ends in .gz or .bz2."""
     opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
     return opener(path, "rb")
@@ -34,7 +34,7 @@ def opened(path: Path) -> Any:
 
 def csv(path: Path) -> dict[str, Any]:
     """`names` (empty without a header), `columns` (numbers, or text), `notes` on what was recognised."""
-    with opened(path) as stream:
+    with open_stream(path) as stream:
         content = stream.read()
     encoding = _utf16(content)
     try:
@@ -60,7 +60,7 @@ def csv(path: Path) -> dict[str, Any]:
     columns = None if len(content) <= SMALL else _by_pyarrow(content, delimiter, comma, *shape)
     if columns is None:
         columns = _by_cells(content, delimiter, comma, *shape)
-    return _described(names, columns, ["decimal commas"] if comma else [])
+    return _table(names, columns, ["decimal commas"] if comma else [])
 
 
 def table_of_cells(rows: list[list[str]]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def table_of_cells(rows: list[list[str]]) -> dict[str, Any]:
     body = rows[1:] if has_header else rows
     if not body:
         raise DataError(": a header and no rows")
-    return _described(rows[0] if has_header else [], _columns(body, len(rows[0]), False, int(has_header)), [])
+    return _table(rows[0] if has_header else [], _columns(body, len(rows[0]), False, int(has_header)), [])
 
 
 def number(cell: str, comma: bool = False) -> float | None:
@@ -123,7 +123,7 @@ def _by_numpy(content: bytes, names: list[str]) -> dict[str, Any]:
         ) from None
     if names and len(names) != values.shape[1]:
         raise DataError(f": the header has {len(names)} names, the rows have {values.shape[1]} cells")
-    return _described(names, list(values.T), [])
+    return _table(names, list(values.T), [])
 
 
 def _by_pyarrow(
@@ -233,7 +233,7 @@ def _clean(name: str) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in name.strip())
 
 
-def _described(names: list[str], columns: list[np.ndarray], notes: list[str]) -> dict[str, Any]:
+def _table(names: list[str], columns: list[np.ndarray], notes: list[str]) -> dict[str, Any]:
     first = columns[0]
     unnamed = bool(names) and names[0] == "" and len(columns) > 1
     counts = first.dtype.kind == "f" and np.array_equal(first, np.arange(len(first)) + first[0])
