@@ -83,7 +83,7 @@ def convergence(
     for k, (name, result) in enumerate(curves.items()):
         history = result.history
         values = _gap(history, best) if y == "gap" and best is not None else history[y]
-        _curve(ax, history[x], values, k, name if name else None)
+        _curve(ax, history[x], values, k, name or None)
     _time_axis(ax, x)
     ax.set_ylabel(VALUES[y])
     if y != "objective" and any(np.any(np.asarray(line.get_ydata()) > 0) for line in ax.lines):

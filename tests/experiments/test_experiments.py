@@ -172,7 +172,7 @@ def test_finished_cells_are_never_run_again_over_processes(tmp_path):
     cells = paper_cells(["randn-40-12"], [1.0], [10.0], seconds=0.02, components=3)
     seen = []
 
-    def interrupt(cell, row):
+    def interrupt(cell):
         seen.append(cell.name)
         raise KeyboardInterrupt
 
@@ -183,11 +183,11 @@ def test_finished_cells_are_never_run_again_over_processes(tmp_path):
     assert 1 <= len(kept) < len(cells)  # what had not begun was not begun
     (tmp_path / ".half.json.1.part").write_text("{")  # what a kill leaves behind is not a result
     again = []
-    pool.run_all(cells, tmp_path, None, 2, lambda cell, row: again.append(cell.name))
+    pool.run_all(cells, tmp_path, None, 2, lambda cell: again.append(cell.name))
     assert len(again) == len(cells) - len(kept)
     assert all(path.read_bytes() == content for path, content in kept.items())
     assert len(pool.finished(cells, tmp_path)) == len(cells)
-    pool.run_all(cells, tmp_path, None, 2, lambda cell, row: pytest.fail("a finished cell was run again"))
+    pool.run_all(cells, tmp_path, None, 2, lambda cell: pytest.fail("a finished cell was run again"))
 
 
 def test_other_settings_are_other_cells():

@@ -171,7 +171,7 @@ def _run(
         began = told = time.time()
         count = 0
 
-        def done(cell: Cell, row: dict[str, Any]) -> None:
+        def done(cell: Cell) -> None:
             nonlocal count, told
             count += 1
             bar.update(task, advance=1, description=cell.dataset)

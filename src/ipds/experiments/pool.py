@@ -71,7 +71,7 @@ def run_all(
     folder: Path,
     data_dir: Path | None,
     jobs: int,
-    done: Callable[[Cell, dict[str, Any]], None] = lambda cell, row: None,
+    done: Callable[[Cell], None] = lambda cell: None,
 ) -> None:
     """Run what is missing, each process on one thread; every finished cell is a file at once."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,8 @@ def run_all(
             futures = {pool.submit(_work, cell, folder, data_dir): cell for cell in todo}
             try:
                 for future in as_completed(futures):
-                    done(futures[future], future.result())
+                    future.result()  # raises what was raised there
+                    done(futures[future])
             except BrokenProcessPool as error:
                 raise OSError("a process of the pool died; finished runs are kept, try again") from error
             except BaseException:
@@ -116,13 +117,12 @@ def _leave_with(sentinel: int) -> None:
     os._exit(1)
 
 
-def _work(cell: Cell, folder: Path, data_dir: Path | None) -> dict[str, Any]:
+def _work(cell: Cell, folder: Path, data_dir: Path | None) -> None:
     """In a worker: one cell, kept."""
     began = time.perf_counter()
     row = run_cell(cell, data_dir)
     row["elapsed"] = time.perf_counter() - began
     keep(_path(folder, cell, failed=row["status"].startswith("FAILED")), row)
-    return row
 
 
 def _path(folder: Path, cell: Cell, failed: bool = False) -> Path:

@@ -145,7 +145,7 @@ def not_comparable(e: Any, sense: str, other: Any) -> str:
     return f"`{e} {sense} ...`: compare with a number, an array or an expression, got {type(other).__name__}"
 
 
-def term_compared(term: Any, other: Any) -> str:
+def term_compared(term: Any) -> str:
     """norm(x) <= 1 and the like."""
     return (
         f"`{term}` is a term, not an affine expression, and cannot be compared. For a bound on it add the indicator of "

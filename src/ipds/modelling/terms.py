@@ -74,7 +74,7 @@ class _Summand:
         raise NotImplementedError
 
     def _compared(self, other: Any) -> Any:
-        raise TypeError(refusals.term_compared(self, other))
+        raise TypeError(refusals.term_compared(self))
 
     __le__ = __ge__ = __lt__ = __gt__ = _compared
 
