@@ -194,7 +194,7 @@ def by_program(
         return None, False
     best = min(found, key=lambda result: result.fun)
     best.starts, best.seconds = 1, search.clock.seconds()
-    return _proved(best, "branch and bound leaves nothing") if proved else best, proved
+    return _proved(best, "branch and bound rules all else out") if proved else best, proved
 
 
 def best_of(
@@ -245,7 +245,7 @@ def best_of(
             )
             found += held
             if proved:
-                return _proved(search.answer(), "branch and bound leaves nothing")
+                return _proved(search.answer(), "branch and bound rules all else out")
             lowest = search.lowest()[0]
         others = list(lowest.x)
 
@@ -280,7 +280,7 @@ def best_of(
 
 
 def _proved(best: Result, why: str) -> Result:
-    best.message += f"; nothing is lower: {why}"
+    best.message += f"; here nothing is lower: {why}"
     return best
 
 
