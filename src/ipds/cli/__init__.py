@@ -1,4 +1,10 @@
-"""The command line, one command per file. Heavy modules are imported by the commands themselves, so help is quick."""
+"""The command line. Heavy modules are imported by the commands themselves, so help is quick.
+
+One command per file: `demo`, `solve` (with `solve_file` for Python files), `predict`, `check`, `bench`, `reproduce`.
+The others serve them: `models` (models and their options), `prepare` and `missing` (data as a model takes them),
+`programs` (problems that a Python file defines), `builtin` (problems that need no file), `report` and `write` (what
+was found, on the screen and in files), `errors` (messages and exit codes), `later` (imports that wait), `versions`.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,21 @@
-"""Functions: nonsmooth h_i, known by their prox, and smooth f_i, known by their gradient.
+"""Functions: nonsmooth h_i, known by their prox, and smooth f_i, known by their gradient. Which file holds what:
 
-`base` says what both must offer and may offer; `adapters` brings users' own objects to that. `scalar` and `entrywise`
-are the bases of sums over entries, even ones and others. Penalties are in `penalties`, `thresholding`, `folded`,
-`groups`, `structured`, losses with a prox in `squares`, `piecewise_linear`, `exponential`, `logarithmic`, sets in
-`sets`, `simplexes`, `sparse_sets`, `matrix_sets`, `cones`, `affine`; smooth functions in `losses`, `quadratic`,
-`pca`, `phase`, and `smooth` in `wrap`. New ones from old ones: `calculus`, `separable`, `composed`, `sums` (with the
-rules of `joint_entrywise` and `joint_sets`). `jacobians` and `hessians` hold second-order information, `faces` what
-is decided at a point of a nonconvex h, `kinks` and `far` what interior-point steps and proofs ask. `checking` and
-`derivatives` verify all of it.
+- what functions must offer and may offer: `base`; users' own objects are brought to that by `adapters`, and
+  `recognising` tells by its prox what such an h is; `_arguments` checks what constructors are given;
+- bases: `scalar` and `entrywise` of sums over entries, even ones and others, `norms` of norms with one weight;
+- penalties: `penalties`, `thresholding`, `folded`, `groups`, `structured`, `isotropic`, `jumps`, `ratio`;
+- losses with a prox: `squares`, `piecewise_linear`, `exponential`, `logarithmic`, `log_det`;
+- sets: `sets`, `simplexes`, `sparse_sets`, `choices`, `matrix_sets`, `diagonal`, `cones`, `exponential_cone`,
+  `affine`;
+- smooth functions: `losses`, `quadratic`, `pca`, `phase`, losses with a prox as f in `differentiable`, and `smooth`
+  in `wrap`;
+- new ones from old ones: `calculus`, `separable`, `composed`, and `sums`, which asks `joint` for the rules of
+  `joint_entrywise` and `joint_sets`;
+- second-order information: `jacobians`, `hessians`; what is decided at a point of a nonconvex h: `faces`,
+  `fixed_rank`, `rank_manifold`; what interior-point steps and proofs ask: `kinks`, `far`; other units: `rescaling`;
+- numerical tools of several functions: `levels`, `omega`, `truncation`, `covariance`, and for distributed rows
+  `row_covariance`, `row_rank`;
+- checks of all of it: `checking`, `derivatives`.
 """
 
 from .affine import Affine, HalfSpace

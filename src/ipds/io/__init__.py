@@ -1,8 +1,8 @@
 """Data files into arrays: `read`, and one function for every format that holds named arrays.
 
 Files are not trusted: `formats` run in a child process (`child`) with `limits` on memory and time, and what they find
-comes back by `packing`. `columns` and `text` deal with tables; `replacing` writes files that appear once they are
-complete.
+comes back by `packing`; what goes wrong is one of `errors`. `columns` and `text` deal with tables; `replacing` writes
+files that appear once they are complete.
 """
 
 from .columns import Data, Request

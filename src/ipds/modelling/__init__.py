@@ -2,10 +2,10 @@
 
 `expressions` (with `shapes`, `maps`, `joining`, `constants`) is the algebra of affine expressions, `terms` and
 `atoms` make terms of them, `constraints` comparisons. `model` holds `minimize`: `compiling` decides what goes to
-which block, `assembling` makes a `Problem` of that, and `splitting` says it in words. `combining`, `bounds` and
-`faces` say what functions become on the way, `consistency` finds constraints that cannot hold, `deferring` keeps
-other libraries from doing the arithmetic themselves, `writing` writes expressions as text, and `refusals` has the
-words for all that is not in the grammar.
+which block, as `parts`, `assembling` makes a `Problem` of that, and `splitting` says it in words. `combining`,
+`bounds` and `faces` say what functions become on the way, `consistency` finds constraints that cannot hold,
+`deferring` keeps other libraries from doing the arithmetic themselves, `writing` writes expressions as text, and
+`refusals` has the words for all that is not in the grammar.
 """
 
 from .atoms import (

@@ -1,8 +1,16 @@
 """Applications as scikit-learn estimators, one per file: data -> `Problem` -> fitted attributes.
 
-`_base` holds what all of them share: the parameters of the solve, warnings, summaries. `_path` and `_linear` serve
-those with a weight alpha to choose; the other files that begin with an underscore serve one or two models each.
-`saving` writes fitted models to files.
+Files that begin with an underscore serve several of them, or one whose file would be too long:
+
+- all models: `_base` (the parameters of the solve, warnings), `_summary`, `_pictures`, `_scaling` (units of columns),
+  `_dask`; `saving` writes fitted models to files;
+- those with a weight alpha to choose, `quantile`, `trend_filter`, `fused_lasso` and `group_lasso`: `_path`; the last
+  two share `_linear`, and trends take differences at unequal positions from `_divided`;
+- `sparse_pca`: `_moments` (variances and covariances), `_pca_path` (the choice of alpha), `_few_features` (a working
+  set), `_orthonormal`;
+- `robust_regression`: `_support` (how many coefficients), by the coarse fits of `_trials`;
+- `robust_low_rank`: `_rank` (which rank); `video` splits films by it. Both robust models fit exactly by `_lad`;
+- `dual_pcp` and `phase_retrieval` need no others.
 """
 
 from ._base import Estimator

@@ -1,4 +1,8 @@
-"""Data sets of the paper and around it, by name: files in a folder, in the cache, or inside scikit-learn."""
+"""Data sets by name: files in a folder, in the cache, or inside scikit-learn.
+
+`paper` has those of the paper, `tradeoff` those of the trade-off benchmark, `recorded` gene expressions and a video,
+`embedded` what scikit-learn ships; `cache` finds files and downloads them.
+"""
 
 from __future__ import annotations
 
