@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,16 @@ LEVELS = (
 )
 """The rooms of the package from the ground up; those of one line may not import each other, but functions operators."""
 BESIDE = {("functions", "operators")}
+
+
+ROOMS = [path for path in ROOT.rglob("__init__.py") if path.parent != ROOT]
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda path: str(path.parent.relative_to(ROOT)))
+def test_the_docstring_of_a_room_names_every_file_in_it(room):
+    words = re.findall(r"\w+", ast.get_docstring(ast.parse(room.read_text(encoding="utf-8"))))
+    files = {path.stem for path in room.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert files - {"__init__", "__pycache__"} <= set(words)
 
 
 def modules():

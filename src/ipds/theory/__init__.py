@@ -1,8 +1,9 @@
 """What is known of a problem and of a point: assumptions, theorems, potential, certificate and its scales.
 
 Of a problem: `assumptions` is the report of `Problem.check`, from the `theorems` (as data), the `facts` they ask for
-and the table of `methods`; `potential`, `descent` and `bound` are the theorem of Algorithm 1, evaluated. Of a point:
-`state` is what a method hands over, `certificate` judges it, with `entries`, `sizes`, `slopes` and `fixed` for what
-residuals are compared with; `proofs` shows that a convex problem has no solution. `structure` says which block the
-equation can be solved for, and `bending` whether an f that does not say so seems convex.
+and the table of `methods`, with `floors` for whether it is bounded below; `potential`, `descent` and `bound` are the
+theorem of Algorithm 1, evaluated. Of a point: `state` is what a method hands over, `objective` its value,
+`certificate` judges it, with `entries`, `summands`, `sizes`, `slopes` and `fixed` for what residuals are compared
+with; `proofs` shows that a convex problem has no solution. `structure` says which block the equation can be solved
+for, and `bending` whether an f that does not say so seems convex.
 """

@@ -1,4 +1,5 @@
-"""Methods to compare with: those of the paper (`radmm`, `spgm`, `subgradient`) and their relatives, one per file.
+"""Methods to compare with, one per file: those of the paper, `radmm`, `spgm` and `subgradient`, and their relatives.
 
-`composite` holds what the primal ones share: the problem with one block solved for.
+These are `rialm`, `manpg` (its subproblem in `tangent_newton`) and `fixed_penalty`. `composite` holds what the primal
+ones share: the problem with one block solved for.
 """
