@@ -109,16 +109,13 @@ class Parameters:
         SU: χ̂ = 2ωκ{σq̂² + 3σ₁δ² + 3σ₁(δ + σq̂)²}, q̂ = max(θ₂(1+δ), 1 - θ₂); the paper prints the case σ₁ = 1/σ (σ ≤ 1).
         corrected=False gives the paper's own χ, without the second terms.
         """
+        _check(condition, kappa)
         omega, sigma, sigma1, delta, theta2 = self.omega, self.sigma, self.sigma1, self.delta, self.theta2
+        q = theta2 * (1 + delta) - (1 / kappa if condition == "BI" else 0.0)
+        q = max(q, 1 - theta2) if corrected else q
         if condition == "BI":
-            q = theta2 * (1 + delta) - 1 / kappa
-            q = max(q, 1 - theta2) if corrected else q
             return 6 * omega * sigma1 * kappa * (delta + q) ** 2
-        if condition == "SU":
-            q = theta2 * (1 + delta)
-            q = max(q, 1 - theta2) if corrected else q
-            return 2 * omega * kappa * (sigma * q**2 + 3 * sigma1 * (delta**2 + (delta + sigma * q) ** 2))
-        raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
+        return 2 * omega * kappa * (sigma * q**2 + 3 * sigma1 * (delta**2 + (delta + sigma * q) ** 2))
 
     def mode_margin(self, b: float, ell: float, kappa: float, tau: float, smooth_last: bool = True) -> float:
         """What a mode with A_nᵀA_n = bλ̄ keeps of its decrease, in units of βλ̄|Δx_n|², where L_n = ℓβλ̄ ≤ δβλ̄.
@@ -138,9 +135,7 @@ class Parameters:
         `condition` BI or SU makes no difference to the proof: both live on the range of A_nᵀ. `smooth_last`: whether
         f_n ≠ 0; without it a larger δ is sound.
         """
-        if condition not in ("BI", "SU"):
-            raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
-        _check_kappa(kappa)
+        _check(condition, kappa)
         tau, margin = self._best_tau(kappa, smooth_last)
         modes = tuple((b, self._worst(b, kappa, tau, smooth_last)) for b in (1 / kappa, 1.0))
         if self.theta1 <= 1:
@@ -170,9 +165,7 @@ class Parameters:
         SU: ξ = δ = σ = 0.01/κ, θ₂ = 1.5. The paper leaves open which δ below (2/κ - 1)/3: ¾ of it gives the ¼ of its
         experiments at κ = 1 (`paper_experiments`).
         """
-        _check_kappa(kappa)
-        if condition not in ("BI", "SU"):
-            raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
+        _check(condition, kappa)
         if condition == "SU":
             small = 0.01 / kappa
             return cls(p=1 / 3, xi=small, delta=small, sigma=small, theta1=1.01, theta2=1.5)
@@ -206,9 +199,7 @@ class Parameters:
         Defaults: σ = 1/κ, ξ = 0.05/κ. `smooth_last=False` where f_n = 0: then δ may be larger. The penalty grows by
         the shifted schedule. `AssumptionError` where no δ exists.
         """
-        if condition not in ("BI", "SU"):
-            raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
-        _check_kappa(kappa)
+        _check(condition, kappa)
         sigma = 1 / kappa if sigma is None else sigma
         xi = 0.05 / kappa if xi is None else xi
         like = cls(xi=xi, sigma=sigma, schedule="shifted")
@@ -299,7 +290,9 @@ def _warn_divergent() -> None:
     )
 
 
-def _check_kappa(kappa: float) -> None:
+def _check(condition: str, kappa: float) -> None:
+    if condition not in ("BI", "SU"):
+        raise ValueError(f"condition must be 'BI' or 'SU', got {condition!r}")
     if not (math.isfinite(kappa) and kappa >= 1 - 1e-9):
         raise ValueError(f"kappa must be finite and at least 1, got {kappa}")
 

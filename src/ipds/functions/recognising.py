@@ -11,6 +11,7 @@ gives the numbers, and the formula has to give the prox at other points as well,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -98,14 +99,22 @@ def recognised(h: Nonsmooth, shape: Shape) -> PiecewiseLinear | None:
     >>> [float(value[0]) for value in found.kinks((3,))]
     [-2.0, 2.0, 1.0, -inf, inf]
     """
+
+    def look(rng: np.random.Generator) -> PiecewiseLinear | None:
+        found = _numbers(h, shape) if _is_entrywise(h, shape, rng) else None
+        return found if found is not None and _holds(h, found, shape, rng) else None
+
+    return _looked_at(shape, look)
+
+
+def _looked_at(shape: Shape, look: Callable[[np.random.Generator], Any]) -> Any:
+    """What a look finds by asking a prox at random points; None for large blocks, and where it takes no such points."""
     if math.prod(shape) > LARGE:
         return None
     try:
         with np.errstate(all="ignore"):
-            rng = np.random.default_rng(0)
-            found = _numbers(h, shape) if _is_entrywise(h, shape, rng) else None
-            return found if found is not None and _holds(h, found, shape, rng) else None
-    except Exception:  # a prox that takes no such points: solves will tell where it fails
+            return look(np.random.default_rng(0))
+    except Exception:  # solves will tell where the prox fails
         return None
 
 
@@ -211,16 +220,13 @@ def sloped(h: Nonsmooth, shape: Shape) -> Sloped | None:
     A function of one variable is convex if and only if its prox never falls and never moves further than its argument:
     Moreau, Proximité et dualité dans un espace hilbertien, Bull. Soc. Math. France 93 (1965).
     """
-    if math.prod(shape) > LARGE:
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            rng = np.random.default_rng(0)
-            if h.prox_jacobian(np.zeros(shape), 1.0) is not None or not _is_entrywise(h, shape, rng):
-                return None
-            return Sloped(h, 1.0) if _is_nonexpansive(h, shape, rng) else None
-    except Exception:  # as above
-        return None
+
+    def look(rng: np.random.Generator) -> Sloped | None:
+        if h.prox_jacobian(np.zeros(shape), 1.0) is not None or not _is_entrywise(h, shape, rng):
+            return None
+        return Sloped(h, 1.0) if _is_nonexpansive(h, shape, rng) else None
+
+    return _looked_at(shape, look)
 
 
 def _is_nonexpansive(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> bool:
