@@ -212,6 +212,7 @@ def test_a_darkened_figure_is_read_on_dark_and_keeps_its_colours(results):
         (lambda r: plot.convergence(r, y="loss"), "y must be one of 'gap', 'objective'"),
         (lambda r: plot.convergence(r, x="hours"), "x must be one of"),
         (lambda r: plot.convergence([]), "results is empty"),
+        (lambda r: plot.convergence(3), "results must be an ipds.Result, a list or a dict of them, got int"),
         (lambda r: plot.convergence({"a": 3}), "got int for 'a'"),
         (lambda r: plot.loadings(np.zeros((2, 2, 2))), "must be a matrix"),
     ],

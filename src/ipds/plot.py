@@ -260,6 +260,10 @@ def _named(results: Results) -> dict[str, Result]:
 
     if isinstance(results, Result):
         return {"": results}
+    if not isinstance(results, Iterable):
+        raise TypeError(
+            f"results must be an ipds.Result, a list or a dict of them, got {type(results).__name__}"
+        )
     if isinstance(results, Mapping):
         named = dict(results)
     else:

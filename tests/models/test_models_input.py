@@ -35,6 +35,14 @@ HOLE[:, 2] = False
 NAN_ROW = np.where(np.arange(30)[:, None] == 4, np.nan, X)
 
 REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
+    (SparsePCA(2), (np.ma.masked_array(X, X > 1),), TypeError, "SparsePCA: the data is a masked array"),
+    (RobustSparseRegressor(2, tol=-1.0), (X, Y), ValueError, "tol must be finite and at least 0"),
+    (
+        RobustSparseRegressor(2, time_limit=-1.0),
+        (X, Y),
+        ValueError,
+        "time_limit must be finite and at least 0",
+    ),
     (SparsePCA(7), (X,), ValueError, "n_components must be between 1 and 6"),
     (SparsePCA(0), (X,), ValueError, "n_components"),
     (SparsePCA(2.5), (X,), TypeError, "n_components must be an integer"),

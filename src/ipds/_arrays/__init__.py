@@ -52,7 +52,7 @@ from .namespaces import (
     unlabelled,
     zeros,
 )
-from .real import require_dense, require_real
+from .real import require_dense, require_real, require_unmasked
 from .sparse import diagonal_matrix, picking, row_squares, scaled_matrix, sums_of_squares, transposed
 from .threads import threads_for, threads_for_data
 
@@ -97,6 +97,7 @@ __all__ = [
     "put_in_place",
     "require_dense",
     "require_real",
+    "require_unmasked",
     "row_squares",
     "scalar",
     "scaled_difference",

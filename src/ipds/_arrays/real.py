@@ -19,11 +19,7 @@ def require_real(what: str, value: Any) -> None:
         ...
     TypeError: b holds text (dtype <U1), and numbers are wanted; convert it, e.g. by numpy.asarray(b, dtype=float)
     """
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(
-            f"{what} is a masked array, and its mask would be lost; leave the masked entries out "
-            "(ipds.operators.Sampling observes a part of a block), or fill them: .filled(value)"
-        )
+    require_unmasked(what, value)
     if isinstance(value, np.matrix):
         raise TypeError(
             f"{what} is a numpy.matrix, whose products differ from an array's; pass numpy.asarray(...)"
@@ -41,6 +37,15 @@ def require_real(what: str, value: Any) -> None:
         raise TypeError(
             f"{what} holds {HELD[kind]} (dtype {dtype}), and numbers are wanted; convert it, e.g. by "
             f"numpy.asarray({name}, dtype=float)"
+        )
+
+
+def require_unmasked(what: str, value: Any) -> None:
+    """Refuse masked arrays, which other libraries read without their mask."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"{what} is a masked array, and its mask would be lost; leave the masked entries out "
+            "(ipds.operators.Sampling observes a part of a block), or fill them: .filled(value)"
         )
 
 

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._arrays import require_unmasked
 from ..operators.maps import LARGEST
 from ..problem import Problem
 from ..result import Result, Status
@@ -45,17 +46,24 @@ P = ParamSpec("P")
 
 
 def fitting(fit: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P], S]:
-    """A fit: the clock of `time_limit` starts, notes are empty, and the summary is printed where `verbose`."""
+    """A fit: the clock of `time_limit` starts, notes are empty, and the summary is printed where `verbose`.
+
+    Refuses what scikit-learn would let pass: masked arrays, and limits below 0.
+    """
 
     @wraps(fit)
     def run(self: S, *args: P.args, **kwargs: P.kwargs) -> S:
+        given: list[Any] = [*args, *kwargs.values(), None]
+        for data in given:
+            require_unmasked(f"{type(self).__name__}: the data", data)
+        self._nonnegative("tol", self.tol)
+        seconds = None if self.time_limit is None else self._nonnegative("time_limit", self.time_limit)
         self.notes_ = ()
-        self._end = None if self.time_limit is None else time.perf_counter() + self.time_limit
+        self._end = None if seconds is None else time.perf_counter() + seconds
         try:
             fit(self, *args, **kwargs)
         finally:
             del self._end
-        given: list[Any] = [*args, *kwargs.values(), None]
         self._seen = given[0], given[1]
         if self.verbose:
             print(self.summary)
