@@ -48,6 +48,14 @@ def difference(grad: Callable[[Array], Array], x: Array, d: Array) -> Array:
     return (grad(x + t * d) - grad(x - t * d)) / (2 * t)
 
 
+def by_differences(grad: Callable[[Array], Array], x: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """∇²f(x) as a matrix on the flattened block by such differences, entry j of x moved by steps[j] to both sides."""
+    moves = np.diag(steps).reshape(-1, *x.shape)
+    ahead = np.stack([np.ravel(grad(point)) for point in x + moves])
+    H = (ahead - np.stack([np.ravel(grad(point)) for point in x - moves])) / (2 * steps[:, None])
+    return 0.5 * (H + H.T)
+
+
 def as_map(H: Any, shape: Shape) -> Operator:
     """A second derivative as an operator on arrays of `shape`."""
     if isinstance(H, Operator):

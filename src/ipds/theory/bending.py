@@ -1,8 +1,8 @@
 """Whether a smooth function that does not say so is convex, as far as looks at its gradient tell.
 
     bends_down    its gradient is not monotone between points near each other: two gradients a look
-    curves_down   its second derivative has a negative eigenvalue somewhere: 2n gradients a look, and no direction is
-                  missed, where chords at random see the average of n
+    curves_down   its second derivative has a negative eigenvalue somewhere: n gradients a look, and no direction is
+                  missed, where chords at random see the average of n; 2n more where there seems to be one
     seems_convex  no f of a problem curves down near zero, at a few looks
 
 They look around a point, near and far, within the set that the block must stay in. None proves that f is convex.
@@ -11,12 +11,11 @@ Where the time of a solve is over (`deadline`) they end, and f may bend down for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ..deadline import late
+from ..deadline import late, raise_if_late
 from ..functions import Nonsmooth, Smooth
+from ..functions.hessians import by_differences
 from ..problem import Block, Problem
 
 WIDTHS, CHORDS, SHORT = (0.1, 0.3, 1.0, 3.0, 10.0), 8, 0.3
@@ -34,6 +33,8 @@ NEGATIVE = 1e-5
 """An eigenvalue below minus this, in units in which the diagonal is one, is negative."""
 NOISE = 1e-8
 """Second derivatives below this part of the slope may be rounding: differences leave some 1e-9 of it."""
+STEPS = np.finfo(float).eps ** np.array([0.44, 1 / 3])
+"""Of differences to one side and to both, in units of the entries: third derivatives add 1e-7 and 1e-11 of theirs."""
 
 
 def seems_convex(problem: Problem) -> bool:
@@ -84,17 +85,19 @@ def curves_down(f: Smooth, h: Nonsmooth, x: np.ndarray, most: int = LOOKS[1]) ->
     """
     if f.is_convex is not None:
         return not f.is_convex
-    rng, units = np.random.default_rng(0), _units(f, x)
+    rng, here = np.random.default_rng(0), _derivatives(f, x, _plain(x))
+    units = _units(x, here)
     count = min(most, int(np.clip(GRADIENTS // (2 * max(1, x.size)), *LOOKS)))
     seen = 0
     for width, share in zip((0.0, *np.resize(WIDTHS, count - 1)), np.resize(SHARES, count), strict=True):
         v = _within(f, h, x, x + width * units * rng.standard_normal(x.shape), share) if width else x
-        H = _second_derivative(f, v, np.maximum(np.abs(v), 0.1 * units))
-        if H is None:
-            continue
-        seen += 1
-        if _has_negative(*H):
-            return True
+        own = np.maximum(np.abs(v), 0.1 * units)
+        found = _derivatives(f, v, own) if width else here
+        if found is not None and _has_negative(*found, own):
+            found = _derivatives(f, v, own, both_sides=True)
+            if found is not None and _has_negative(*found, own):
+                return True
+        seen += found is not None
     return 2 * seen < count
 
 
@@ -105,45 +108,48 @@ def _within(f: Smooth, h: Nonsmooth, x: np.ndarray, v: np.ndarray, share: float 
     return v if f.domain is None else np.asarray(f.domain.inside(v))
 
 
-def _units(f: Smooth, x: np.ndarray) -> np.ndarray:
-    """How large the entries of x are: as f bends, 1/√(∂²f/∂x_j²) times what makes them as long as x."""
-    size = float(np.sqrt(np.mean(np.square(x)))) or 1.0
-    plain = np.where(x == 0, size, np.abs(x))
-    H = _second_derivative(f, x, plain)
-    if H is None or not np.any(x):
-        return np.full(x.shape, size)
-    bend = np.abs(np.diag(H[0])).reshape(x.shape) / plain**2
+def _plain(x: np.ndarray) -> np.ndarray:
+    """How large the entries of x are: as they are, or, where they are 0, as others."""
+    return np.where(x == 0, float(np.sqrt(np.mean(np.square(x)))) or 1.0, np.abs(x))
+
+
+def _units(x: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
+    """The same as f bends at x: 1/√(∂²f/∂x_j²) times what makes them as long as x."""
+    if found is None or not np.any(x):
+        return np.full(x.shape, float(np.sqrt(np.mean(np.square(x)))) or 1.0)
+    bend = np.abs(np.diag(found[0])).reshape(x.shape)
     bend = np.maximum(bend, 1e-12 * np.max(bend)) if np.any(bend) else np.ones(x.shape)
     return float(np.sqrt(np.mean(bend * x**2))) / np.sqrt(bend)
 
 
-def _second_derivative(f: Smooth, v: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, float] | None:
-    """(U ∇²f U, max |U ∇f|) at v with U = diag(units), by central differences; None where it is not finite, or late."""
-    t, rows = np.finfo(float).eps ** (1 / 3), []
+def _derivatives(
+    f: Smooth, v: np.ndarray, units: np.ndarray, both_sides: bool = False
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """(∇²f, ∇f) at v by differences in `units`, on the flattened block; None where they are not finite, or late."""
+    steps = STEPS[int(both_sides)] * units.ravel()
+
+    def grad(point: np.ndarray) -> np.ndarray:
+        raise_if_late()
+        return np.ravel(f.grad(point))
+
     try:
         with np.errstate(all="ignore"):
-            for d in _directions(units):
-                if late():
-                    return None
-                rows.append((f.grad(v + t * d) - f.grad(v - t * d)).ravel() / (2 * t))
-            slope = float(np.max(np.abs(units * f.grad(v))))
-            H = np.stack(rows) * units.ravel()
-            H = 0.5 * (H + H.T)
+            slope = np.array(grad(v), float)
+            if both_sides:
+                H = by_differences(grad, v, steps)
+            else:
+                points = v + np.diag(steps).reshape(-1, *v.shape)
+                H = (np.stack([grad(point) for point in points]) - slope) / steps[:, None]
+                H = 0.5 * (H + H.T)
     except Exception:  # of the caller's function: a look is not worth one
         return None
-    return (H, slope) if np.all(np.isfinite(H)) and np.isfinite(slope) else None
+    return (H, slope) if np.all(np.isfinite(H)) and np.all(np.isfinite(slope)) else None
 
 
-def _directions(units: np.ndarray) -> Iterator[np.ndarray]:
-    for j, unit in enumerate(units.ravel()):
-        d = np.zeros(units.size)
-        d[j] = unit
-        yield d.reshape(units.shape)
-
-
-def _has_negative(H: np.ndarray, slope: float) -> bool:
+def _has_negative(H: np.ndarray, slope: np.ndarray, units: np.ndarray) -> bool:
     """Whether H has an eigenvalue that is negative beyond rounding, in units in which its diagonal is one."""
-    diagonal = np.diag(H)
-    floor = max(NOISE / NEGATIVE * slope, 1e-12 * float(np.max(np.abs(diagonal))), np.finfo(float).tiny)
-    s = 1 / np.sqrt(np.maximum(np.abs(diagonal), floor))
+    u = units.ravel()
+    diagonal, steepest = u * u * np.abs(np.diag(H)), float(np.max(u * np.abs(slope)))
+    floor = max(NOISE / NEGATIVE * steepest, 1e-12 * float(np.max(diagonal)), np.finfo(float).tiny)
+    s = u / np.sqrt(np.maximum(diagonal, floor))
     return bool(np.linalg.eigvalsh(s[:, None] * H * s)[0] < -NEGATIVE)

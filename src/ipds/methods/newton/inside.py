@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._arrays import Array, to_numpy
 from ...functions import Smooth
+from ...functions.hessians import by_differences
 from ...problem import Block
 
 MARGIN = 1e-9
@@ -23,6 +24,12 @@ SHARE = 0.05
 """Part of the way to a bound that a difference may go: its relative error is the square, for logarithms."""
 EXPLICIT = 400
 """Entries up to which a Hessian is made by differences of its own."""
+
+
+def by_gradients(f: Smooth, x: Array) -> bool:
+    """Whether ∇²f(x) is a matrix of differences of gradients: nothing else is known of f, and x is short."""
+    known = type(f).curvature is not Smooth.curvature or type(f).hessian is not Smooth.hessian
+    return type(x) is np.ndarray and x.size <= EXPLICIT and not known
 
 
 class Inside(Smooth):
@@ -63,18 +70,12 @@ class Inside(Smooth):
 
     def hessian(self, x: Array) -> Any:
         """∇²f(x); by differences that stay inside, column by column, where f itself would take some that do not."""
-        if type(self.f).curvature is not Smooth.curvature or type(self.f).hessian is not Smooth.hessian:
-            return self.f.hessian(x)
-        if type(x) is not np.ndarray or x.size > EXPLICIT:
+        if not by_gradients(self.f, x):
             return self.f.hessian(x)
         room = np.minimum(x - self.lower, self.upper - x).ravel()
         size = np.finfo(x.dtype).eps ** (1 / 3) * (float(np.linalg.norm(x)) or 1.0)
         steps = np.maximum(np.minimum(size, SHARE * room), np.finfo(float).tiny)
-        columns = []
-        for unit, step in zip(np.eye(x.size).reshape(x.size, *x.shape), steps, strict=True):
-            columns.append((self.f.grad(x + step * unit) - self.f.grad(x - step * unit)).ravel() / (2 * step))
-        H = np.stack(columns)
-        return 0.5 * (H + H.T)
+        return by_differences(self.f.grad, x, steps)
 
 
 def inside(block: Block, known: bool, interior: bool) -> Smooth | None:

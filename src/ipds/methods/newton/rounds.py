@@ -44,8 +44,7 @@ def swept(form: Form, factor: Factor, start: Pair, count: int) -> Pair:
             v = factor.solve(eps * v - slope + beta * form.adjoint(u - form.c - s))
         else:
             force = beta * (product - u + s)
-            d = factor.solve(-(form.smooth.gradient(v) + form.adjoint(force)))
-            v = _searched(form, v, d, force, beta)
+            v = _searched(form, factor, v, force, beta)
         product = form.apply(v) + form.c
         w = product + s
         u = form.terms.prox(w, beta)
@@ -53,14 +52,17 @@ def swept(form: Form, factor: Factor, start: Pair, count: int) -> Pair:
     return Pair(v, u, beta * s, beta)
 
 
-def _searched(form: Form, v: np.ndarray, d: np.ndarray, force: np.ndarray, beta: float) -> np.ndarray:
-    """v as far along d as the augmented Lagrangian falls, `force` being its slope in M v."""
-    along = form.apply(d)
+def _searched(form: Form, factor: Factor, v: np.ndarray, force: np.ndarray, beta: float) -> np.ndarray:
+    """v after a step as long as the augmented Lagrangian falls along it, `force` being its slope in M v."""
+    slope_here = form.smooth.gradient(v) + form.adjoint(force)
+    d = factor.solve(-slope_here)
+    along, tried = form.apply(d), {0.0: v}
 
     def slope(length: float) -> float:
-        return float(form.smooth.gradient(v + length * d) @ d + (force + beta * length * along) @ along)
+        tried[length] = v + length * d
+        return float(form.smooth.gradient(tried[length]) @ d + (force + beta * length * along) @ along)
 
-    return v + semismooth.searched(slope, slope(0.0)) * d
+    return tried[semismooth.searched(slope, float(slope_here @ d))]
 
 
 def balanced(beta: float, equation: float, stationarity: float) -> float:

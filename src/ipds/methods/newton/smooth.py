@@ -12,8 +12,10 @@ import scipy
 
 from ..._arrays import Array, Shape, asarray, to_numpy, zeros
 from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, SmoothSum, Weighted
+from ...functions.hessians import by_differences
 from ...operators import Identity
 from .algebra import is_product
+from .inside import by_gradients
 
 EXPLICIT = 400
 """Maps known by their products are written out as matrices up to this size: one product for each column."""
@@ -166,6 +168,8 @@ class SmoothPart:
         self._ends = np.cumsum([0, *(bend.R.shape[0] for _, bend in self._bends)])
         self._at: np.ndarray | None = None
         self._there: tuple[np.ndarray, Any] = np.zeros(0), None
+        self._sloped_at: np.ndarray | None = None
+        self._slope = np.zeros(0)
         self._last: tuple[np.ndarray, list[tuple[slice, Any]]] | None = (
             None  # x and Hessians in its own units
         )
@@ -192,7 +196,12 @@ class SmoothPart:
             return known and math.isfinite(self.value(v))
 
     def gradient(self, v: np.ndarray) -> np.ndarray:
-        """Its gradient."""
+        """Its gradient; that of the array v asked for last is kept."""
+        if self._sloped_at is not v:
+            self._sloped_at, self._slope = v, self._gradient(v)
+        return self._slope
+
+    def _gradient(self, v: np.ndarray) -> np.ndarray:
         x, g = self.scale * v, np.zeros(self.n)
         for p in self.parts:
             if p.f is not None:
@@ -258,7 +267,11 @@ def _diagonal(A: Any, n: int) -> np.ndarray:
 
 def _hessian_at(g: Smooth, shape: Shape, like: Array, x: Array) -> Any:
     """∇²g at a block, flattened: a diagonal, a matrix, or a map where it is large and known by its products only."""
-    H, size = g.hessian(x), math.prod(shape)
+    size = math.prod(shape)
+    if by_gradients(g, x):
+        step = np.finfo(x.dtype).eps ** (1 / 3) * (float(np.linalg.norm(x)) or 1.0)
+        return by_differences(g.grad, x, np.full(size, step))
+    H = g.hessian(x)
     if not hasattr(H, "apply"):
         return H if scipy.sparse.issparse(H) else to_numpy(H)
     matrix = H.as_matrix(shape)
