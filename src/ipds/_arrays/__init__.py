@@ -53,7 +53,15 @@ from .namespaces import (
     zeros,
 )
 from .real import require_dense, require_real, require_unmasked
-from .sparse import diagonal_matrix, picking, row_squares, scaled_matrix, sums_of_squares, transposed
+from .sparse import (
+    diagonal_matrix,
+    picking,
+    products_with,
+    row_squares,
+    scaled_matrix,
+    sums_of_squares,
+    transposed,
+)
 from .threads import threads_for, threads_for_data
 
 __all__ = [
@@ -94,6 +102,7 @@ __all__ = [
     "picking",
     "precision",
     "products_of_differences",
+    "products_with",
     "put_in_place",
     "require_dense",
     "require_real",

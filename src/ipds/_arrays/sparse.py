@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,26 @@ def transposed(matrix: Any) -> Any:
     if not scipy.sparse.issparse(matrix) or matrix.nnz <= SHORT:
         return matrix.T
     return scipy.sparse.csr_array(matrix.T)
+
+
+def products_with(matrix: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """x ↦ matrix·x for many short x: what SciPy looks at before each product takes five times as long as that.
+
+    >>> products_with(picking(np.array([2, 0]), 3))(np.array([1.0, 2.0, 3.0]))
+    array([3., 1.])
+    """
+    kinds = {"csr": "csr_matvec", "csc": "csc_matvec"}
+    if not scipy.sparse.issparse(matrix) or matrix.format not in kinds or matrix.dtype != np.float64:
+        return lambda x: matrix @ x
+    add_product = getattr(scipy.sparse._sparsetools, kinds[matrix.format])
+    (rows, columns), parts = matrix.shape, (matrix.indptr, matrix.indices, matrix.data)
+
+    def product(x: np.ndarray) -> np.ndarray:
+        out = np.zeros(rows)
+        add_product(rows, columns, *parts, x, out)
+        return out
+
+    return product
 
 
 def row_squares(matrix: Any) -> np.ndarray:

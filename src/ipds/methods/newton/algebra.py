@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import norm, transposed
+from ..._arrays import norm, products_with, transposed
 from .factors import Solve, conjugate_gradients
 from .saddle import Saddle
 from .strategies import Augmented, Strategy, choose
@@ -46,7 +46,7 @@ class System:
         self.M = M
         self.R = None if R is None else Rows(R, np.empty(0, int), M.n)
         self.Q: Any = None if is_diagonal(Q) else Q
-        self.diagonal: Any = Q if is_diagonal(Q) else 0.0
+        self.diagonal = Q if is_diagonal(Q) else np.zeros(M.n)
         self.curved = 0 if R is None else R.shape[0]
         rows = [A for A in (R, M.G) if A is not None]
         sample = None if is_diagonal(rest) else rest
@@ -58,7 +58,7 @@ class System:
 
     def factor(self, D: np.ndarray, rest: Any, W: Weights, eps: float) -> Factor:
         """Factorise K at a point: D the weights of the rows R, `rest` of ∇²f there, W of the rows of M."""
-        own = eps + self.diagonal + np.zeros(self.M.n)
+        own = eps + self.diagonal
         if is_diagonal(rest):
             own, rest = own + rest, None
         diagonal = own + self.M.gather(W.diagonal[W.general :])
@@ -117,6 +117,8 @@ class Factor:
         """(dv, dy) with (∇²f + ε) dv + Mᵀdy = a, M dv - W⁻¹dy = b, refined as one system; dy = 0 where W = 0."""
         M = self.system.M
         dv, dy = self._saddle(a, b)
+        if not times:
+            return dv, dy
         goal_a, goal_b = tol * norm(a), tol * norm(b)
         for _ in range(times):
             ra, rb = a - self.curved(dv) - M.adjoint(dy), b - M.apply(dv) + self.W.divide(dy)
@@ -144,21 +146,27 @@ class Rows:
     def __init__(self, G: Any, index: np.ndarray, n: int):
         self.G, self.index, self.n = G, index, n
         self.general = 0 if G is None else G.shape[0]
-        self._transposed = None if G is None else transposed(G)
+        if G is not None:
+            self._product, self._adjoint = products_with(G), products_with(transposed(G))
+        self._is_identity = index.size == n and bool((index == np.arange(n)).all())
+        """Whether all of v is picked, in its order."""
 
     def apply(self, v: np.ndarray) -> np.ndarray:
         """M v."""
         if self.G is None:
-            return v[self.index]
-        return np.concatenate([self.G @ v, v[self.index]]) if self.index.size else self.G @ v
+            return self._picked(v)
+        return np.concatenate([self._product(v), self._picked(v)]) if self.index.size else self._product(v)
+
+    def _picked(self, v: np.ndarray) -> np.ndarray:
+        return v if self._is_identity else v[self.index]
 
     def adjoint(self, y: np.ndarray) -> np.ndarray:
         """Mᵀ y."""
         if self.G is None:
             return self.gather(y)
-        out = self._transposed @ y[: self.general]
+        out = self._adjoint(y[: self.general])
         return out + self.gather(y[self.general :]) if self.index.size else out
 
     def gather(self, y: np.ndarray) -> np.ndarray:
         """The part of Mᵀ y that rows which pick entries make."""
-        return np.bincount(self.index, y, self.n)
+        return y if self._is_identity else np.bincount(self.index, y, self.n)

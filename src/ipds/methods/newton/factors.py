@@ -34,17 +34,17 @@ def dense_cholesky(K: np.ndarray) -> Solve:
     diagonal = np.maximum(K.diagonal(), 0.0)
     top = float(diagonal.max(initial=0.0)) or 1.0
     s = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300 * top + 1e-300))
-    K *= s
-    K *= s[:, None]
     if not K.size:
         return lambda g: g
+    K *= s
+    dpotrf, dpotrs = scipy.linalg.lapack.dpotrf, scipy.linalg.lapack.dpotrs
     for ridge in RIDGES:
-        shifted = K.copy()
+        shifted = K * s[:, None]
         if ridge:
             shifted.flat[:: len(K) + 1] += ridge
-        factor, info = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
+        factor, info = dpotrf(shifted.T, lower=1, overwrite_a=1)
         if info == 0:
-            return lambda g: (s * scipy.linalg.lapack.dpotrs(factor, (s * g.T).T, lower=1)[0].T).T
+            return lambda g: s * dpotrs(factor, s * g, lower=1, overwrite_b=1)[0]
     raise np.linalg.LinAlgError("K is not positive definite: f is not convex")
 
 

@@ -75,6 +75,8 @@ class Residuals(NamedTuple):
     """∇f."""
     rd: np.ndarray
     """∇f + Mᵀy."""
+    room: np.ndarray
+    """(x - lo, hi - x), not below what rounding leaves of them."""
 
 
 class Interior:
@@ -104,6 +106,7 @@ class Interior:
         self.place = np.concatenate([e.place[inside], np.zeros(bounds), e.lower[equal]])
         k, b, q = kinks, kinks + bounds, kinks + bounds + self.equations
         self.is_kink, self.is_bound = slice(0, k), slice(k, b)
+        self.kinked = np.arange(b) < k
         g = q + len(terms.members)
         self.is_boxed, self.is_equation, self.is_group = slice(0, b), slice(b, q), slice(q, g)
         numbers = np.zeros(sum(c.size for c in barriers))
@@ -137,7 +140,7 @@ class Interior:
         at = self.residuals(v, p)
         rp = at.u[self.row] - self._arguments(p)
         work = float(np.abs(rp) @ np.abs(self._own(p)) + np.abs(at.rd) @ np.abs(v))
-        ratio = work / (self.products(p) or 1.0)
+        ratio = work / (self.products(p, at.room) or 1.0)
         return p if ratio <= 1 else self._inside(v, y, weight, min(math.sqrt(ratio), 100.0))
 
     def residuals(self, v: np.ndarray, p: Point) -> Residuals:
@@ -145,7 +148,9 @@ class Interior:
         last_v, last_p, found = self._at
         if found is None or last_v is not v or last_p is not p:
             gradient, y = self.form.smooth.gradient(v), self._multipliers(p)
-            found = Residuals(self.form.apply(v) + self.form.c, y, gradient, gradient + self.form.adjoint(y))
+            u, room = self.form.apply(v) + self.form.c, SIGN * (p.x - self.ends)
+            room = np.maximum(room, 1e-17 * np.abs(p.x) + 1e-300)
+            found = Residuals(u, y, gradient, gradient + self.form.adjoint(y), room)
             self._at = v, p, found
         return found
 
@@ -195,28 +200,26 @@ class Interior:
 
     def _own(self, p: Point) -> np.ndarray:
         """y of every variable, without the slope."""
-        return np.concatenate([p.x[self.is_kink], (p.force[1] - p.force[0])[self.is_bound], p.free, p.y])
+        return np.concatenate([np.where(self.kinked, p.x, p.force[1] - p.force[0]), p.free, p.y])
 
     def _arguments(self, p: Point) -> np.ndarray:
         """u of every variable."""
-        partner = (p.force[1] - p.force[0])[self.is_kink] + self.place[self.is_kink]
+        boxed = np.where(self.kinked, p.force[1] - p.force[0] + self.place[self.is_boxed], p.x)
         group = p.stretch[self.label] * p.free[self.equations :]
-        return np.concatenate(
-            [partner, p.x[self.is_bound], self.place[self.is_boxed.stop :], group, p.u[self._shown]]
-        )
+        return np.concatenate([boxed, self.place[self.is_boxed.stop :], group, p.u[self._shown]])
 
-    def products(self, p: Point) -> float:
-        """Σ of all products that ought to be μ: the duality gap, where the equations hold."""
+    def products(self, p: Point, room: np.ndarray) -> float:
+        """Σ of all products that ought to be μ: the duality gap, where the equations hold; `room` as in `Residuals`."""
         curved = sum(c.barrier.product(*c.of(p)) for c in self._barriers)
-        return self._products(p, self._rooms(p), self._slack(p)) + curved
+        return self._products(p, room, self._slack(p)) + curved
 
-    def divided(self, p: Point) -> tuple[float, float]:
+    def divided(self, p: Point, room: np.ndarray) -> tuple[float, float]:
         """(β, c): rows with |u| < y/β are held at a kink or bound, others are not, by a factor of √c at least.
 
         With products near μ the ratios u/y fall apart, those of rows that will be held from those of the others: 1/β is
         the middle of the widest gap between them, c its width.
         """
-        ratio = np.log(self._rooms(p) / np.maximum(p.force, 1e-300))
+        ratio = np.log(room / np.maximum(p.force, 1e-300))
         ratio[:, self.is_kink] *= -1  # there x is y
         ordered = np.sort(ratio[self.has])
         if len(ordered) < 2:
@@ -230,10 +233,6 @@ class Interior:
         pairs = float(np.vdot(p.force, room))
         return pairs + 0.5 * float(p.stretch @ slack) if self.label.size else pairs
 
-    def _rooms(self, p: Point) -> np.ndarray:
-        """(x - lo, hi - x), not below what rounding leaves of them."""
-        return np.maximum(SIGN * (p.x - self.ends), 1e-17 * np.abs(p.x) + 1e-300)
-
     def _slack(self, p: Point) -> np.ndarray:
         """r² - ‖y_g‖², group by group, not below what rounding leaves of it."""
         if not self.label.size:
@@ -245,15 +244,14 @@ class Interior:
         self, system: System, v: np.ndarray, p: Point, weight: float, curvature: float
     ) -> tuple[np.ndarray, Point, float]:
         """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f."""
-        form, is_kink, is_bound = self.form, self.is_kink, self.is_bound
+        form, is_boxed, kinked = self.form, self.is_boxed, self.kinked
         at = self.residuals(v, p)
-        rp, rd = at.u[self.row] - self._arguments(p), at.rd
-        room, slack, Z = self._rooms(p), self._slack(p), p.free[self.equations :]
+        rp, rd, room = at.u[self.row] - self._arguments(p), at.rd, at.room
+        slack, Z = self._slack(p), p.free[self.equations :]
         ratio = p.force / room
         theta = ratio[0] + ratio[1]
         psi = np.zeros(len(self.row))  # du = ψ dy + ρ, entry by entry; for groups across y_g
-        psi[is_kink] = theta[is_kink]
-        psi[is_bound] = 1 / np.maximum(theta[is_bound], 1e-300)
+        across = psi[is_boxed] = np.where(kinked, theta, 1 / np.maximum(theta, 1e-300))
         if self.label.size:
             psi[self.is_group] = p.stretch[self.label]
         scalings = [(c, c.barrier.at(*c.of(p), weight, REGULAR * weight)) for c in self._barriers]
@@ -266,18 +264,17 @@ class Interior:
             pairs: Any, group: Any, times: int, goal: float, first: Point | None
         ) -> tuple[np.ndarray, Point, np.ndarray]:
             """The step to the given products; of barriers to `goal`, corrected by the first step."""
-            change = pairs / room - p.force  # of the forces, while x stands still
+            change = -p.force if first is None else pairs / room - p.force  # of forces, x fixed
             partner = change[1] - change[0]  # dY = θ dx + this
             rho = np.zeros(len(self.row))
-            rho[is_kink] = partner[is_kink]
-            rho[is_bound] = -partner[is_bound] * psi[is_bound]
+            shift_x = rho[is_boxed] = np.where(kinked, partner, -partner * across)
             if self.label.size:
                 rho[self.is_group] = Z * (group / slack - p.stretch)[self.label]
             shifts = [at.shift(goal, *(() if first is None else c.of(first))) for c, at in scalings]
             for (c, _), shift in zip(scalings, shifts, strict=True):
                 rho[c.variables] = shift[: c.count]
             dv, dy = self._solve(factor, own, -rd, rho - rp, times)
-            dx = np.concatenate([dy[is_kink], dy[is_bound] * psi[is_bound] + rho[is_bound]])
+            dx = np.where(kinked, dy[is_boxed], dy[is_boxed] * across + shift_x)
             dforce = self.has * (change - SIGN * dx * ratio)
             inner, dstretch = p.stretch, p.stretch  # of no group
             if self.label.size:
@@ -291,7 +288,8 @@ class Interior:
 
         dv, d, inner = direction(0.0, 0.0, 0, 0.0, None)  # the predictor: all products to 0
         length = min(1.0, self._length(p, d, room, slack, scalings))
-        ahead = max(self.products(plus_step(p, length, d)), 0.0) / max(self.pairs, 1)
+        left = self.products(plus_step(p, length, d), room + length * (SIGN * d.x))
+        ahead = max(left, 0.0) / max(self.pairs, 1)
         sigma = max(min(ahead / mu, 1.0) ** 3, CENTRE) if mu > 0 else 0.0
         goal = sigma * mu
         group = 2 * (goal + d.stretch * inner)
@@ -362,15 +360,16 @@ class Interior:
         scalings: Sequence[tuple[Placed, Scaling]],
     ) -> float:
         """The longest step that keeps everything positive."""
-        # value + t·change > 0 up to t = 1/max(-change/value)
-        inverse = [-SIGN * d.x / room, -d.force / np.maximum(p.force, 1e-300)]
+        # value + t·change > 0 up to t = -1/min(change/value)
+        shares = [SIGN * d.x / room, d.force / np.maximum(p.force, 1e-300)]
         if self.label.size:  # ‖y + t dy‖ = r
-            inverse.append(-d.stretch / p.stretch)
+            shares.append(d.stretch / p.stretch)
             Z, dZ = p.free[self.equations :], d.free[self.equations :]
             square, along = self._sum(dZ * dZ), self._sum(Z * dZ)
-            inverse.append((along + np.sqrt(along * along + square * slack)) / slack)
+            shares.append(-(along + np.sqrt(along * along + square * slack)) / slack)
         curved = [at.inverse_length(*c.of(d)) for c, at in scalings]
-        return 1 / max(1e-300, *[float(x.max(initial=0.0)) for x in inverse], *curved)
+        least = [np.minimum.reduce(x, axis=None, initial=0.0) for x in shares]
+        return 1 / max(1e-300, *[-float(x) for x in least], *curved)
 
     def _damped(
         self,
@@ -397,4 +396,4 @@ class Interior:
 
 def plus_step(p: Point, length: float, d: Point) -> Point:
     """p + length·d."""
-    return Point(*(a + length * b for a, b in zip(p, d, strict=True)))
+    return Point(*[a + length * b if a.size else a for a, b in zip(p, d, strict=True)])

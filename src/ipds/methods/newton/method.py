@@ -5,8 +5,8 @@
     returning   where a multiplier is given, or all rows are equations: Newton steps on the face that is predicted
                 (`returning`)
     warm        two rounds of ADMM, or more while they are fast, each with one factorisation (`rounds`);
-                after each, β moves to where the equation and stationarity are equally far; then steps on the face that
-                they predict are tried
+                after each, β moves to where the equation and stationarity are equally far; steps on the face that they
+                predict are tried after the second, or after the first where residuals are small
     interior    where all of H has kinks, bounds, norms or barriers: interior-point steps (`interior`, `barriers`); as
                 the gap falls, steps on the face that they predict are tried again, and end at the solution where that
                 is the right one
@@ -75,7 +75,7 @@ CURVED = 1e-8
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
-"""Semismooth steps are worth one from these residuals on."""
+"""Semismooth steps are worth one from these residuals on, and a first round a look at the face that it predicts."""
 SETTLED, AGAIN = 1e-3, 0.03
 """Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
 BENT = 200
@@ -211,6 +211,7 @@ class NewtonALM(Method):
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
         left, before, factor, beta = math.inf, math.inf, None, math.nan
+        has_faces = setup.interior is not None and _has_faces(setup.form)
         while carry.taken < ROUNDS or WORTH < left <= PACE * before:
             raise_if_late()
             if factor is None or carry.beta != beta or not setup.form.smooth.is_quadratic:
@@ -220,12 +221,16 @@ class NewtonALM(Method):
             carry, left = self._round(setup, carry, factor)
             if not setup.has_jacobian or (left <= CLOSE and carry.taken < ROUNDS):
                 return carry
+            last = setup.has_barriers or carry.taken >= ROUNDS
+            if has_faces and (last or left <= NEAR):
+                tried = self._on_predicted_face(setup, carry, carry.beta)
+                if tried.phase == RETURNING:
+                    return tried
             if setup.has_barriers:  # a rough start will do
                 break
         if setup.interior is None:
             return self._to_semismooth(setup, carry._replace(left=left))
-        carry = carry._replace(phase=INTERIOR, point=setup.interior.start(carry.v, carry.y, carry.beta))
-        return self._on_predicted_face(setup, carry, carry.beta) if _has_faces(setup.form) else carry
+        return carry._replace(phase=INTERIOR)
 
     def _round(self, setup: Setup, carry: Carry, factor: Factor) -> tuple[Carry, float]:
         """Sweeps with one β and its K, then the next β; and the larger of the relative residuals."""
@@ -243,6 +248,8 @@ class NewtonALM(Method):
     def _interior(self, setup: Setup, carry: Carry) -> Carry:
         interior = setup.interior
         assert interior is not None
+        if math.isinf(carry.gap):  # the first of these steps
+            carry = carry._replace(point=interior.start(carry.v, carry.y, carry.beta))
         if carry.gap <= NONE_LEFT:
             carry = carry._replace(stalled=carry.stalled + 1)
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
@@ -250,9 +257,9 @@ class NewtonALM(Method):
             v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
         except np.linalg.LinAlgError:  # at the end of the digits
             return self._to_semismooth(setup, carry)
-        u, y, gradient, rd = interior.residuals(v, point)
+        u, y, gradient, rd, room = interior.residuals(v, point)
         left = norm(rd) / (max(norm(gradient), norm(y)) or 1.0)
-        gap = interior.products(point) / _energy(setup.slope, gradient, v, u, y)
+        gap = interior.products(point, room) / _energy(setup.slope, gradient, v, u, y)
         if setup.has_barriers:  # they need not leave any product
             gap = max(gap, interior.equation(v, point))
         if not (math.isfinite(left + gap) and length >= SHORTEST):
@@ -320,7 +327,7 @@ def _trials(setup: Setup, carry: Carry) -> list[float]:
         by_degrees = scipy.sparse.issparse(form.M.G) or not form.smooth.is_quadratic
         if by_degrees or carry.gap > SOONER * carry.trusted:
             return trials
-    beta, width = interior.divided(carry.point)
+    beta, width = interior.divided(carry.point, interior.residuals(carry.v, carry.point).room)
     return [beta, *trials] if width >= CLEAR else trials
 
 
@@ -349,9 +356,7 @@ def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Car
         )
     elif setup.has_jacobian and (np.any(y) or _is_linear(setup)):
         phase = RETURNING
-    point = Point(*[np.zeros(0)] * 6)
-    if setup.interior is not None:
-        point = setup.interior.start(v, y, beta) if phase == INTERIOR else setup.interior.none
+    point = Point(*[np.zeros(0)] * 6) if setup.interior is None else setup.interior.none
     return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, SETTLED)
 
 

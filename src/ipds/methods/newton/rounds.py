@@ -38,14 +38,15 @@ def swept(form: Form, factor: Factor, start: Pair, count: int) -> Pair:
     (v, u, y, beta), is_quadratic = start, form.smooth.is_quadratic
     eps = PROXIMAL * beta
     slope = form.smooth.gradient(np.zeros(form.n)) if is_quadratic else np.zeros(form.n)
-    product, s = form.apply(v) + form.c, y / beta
+    M, c = form.M, form.c
+    product, s = M.apply(v) + c, y / beta
     for _ in range(count):
         if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
-            v = factor.solve(eps * v - slope + beta * form.adjoint(u - form.c - s))
+            v = factor.solve(eps * v - slope + beta * M.adjoint(u - c - s))
         else:
             force = beta * (product - u + s)
             v = _searched(form, factor, v, force, beta)
-        product = form.apply(v) + form.c
+        product = M.apply(v) + c
         w = product + s
         u = form.terms.prox(w, beta)
         s = w - u

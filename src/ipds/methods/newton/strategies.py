@@ -364,11 +364,14 @@ def around(
     """Woodbury's formula, and the augmented system that it comes from; `transposed` is Rᵀ."""
 
     def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        t = np.zeros(count)
-        t[active] = small(R @ base(a) - b[active])
-        return base(a - transposed @ t[active]), t
+        own = small(R @ base(a) - (b if active.size == count else b[active]))
+        x, t = base(a - transposed @ own), own
+        if active.size < count:
+            t = np.zeros(count)
+            t[active] = own
+        return x, t
 
-    return (lambda g: augmented(g, np.zeros(count))[0]), augmented
+    return (lambda g: base(g - transposed @ small(R @ base(g)))), augmented
 
 
 def to_dense(A: Any) -> np.ndarray:
