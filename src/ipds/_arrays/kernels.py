@@ -46,6 +46,8 @@ def magnitude(x: Array) -> Any:
 
 def norm(x: Array) -> float:
     """The `magnitude` as a float, fetched at once."""
+    if type(x) is np.ndarray and 1e-280 < (square := float(np.vdot(x, x))) < 1e280:  # a call less
+        return math.sqrt(square)
     return float(magnitude(x))
 
 

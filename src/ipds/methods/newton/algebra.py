@@ -119,10 +119,11 @@ class Factor:
         dv, dy = self._saddle(a, b)
         if not times:
             return dv, dy
-        goal_a, goal_b = tol * norm(a), tol * norm(b)
+        goal_a, goal_b, used = tol * norm(a), tol * norm(b), self.W.diagonal > 0
+        every = used.all()
         for _ in range(times):
             ra, rb = a - self.curved(dv) - M.adjoint(dy), b - M.apply(dv) + self.W.divide(dy)
-            rb = np.where(self.W.diagonal > 0, rb, 0.0)
+            rb = rb if every else np.where(used, rb, 0.0)
             if norm(ra) <= goal_a and norm(rb) <= goal_b:
                 break
             x, y = self._saddle(ra, rb)
@@ -150,9 +151,16 @@ class Rows:
             self._product, self._adjoint = products_with(G), products_with(transposed(G))
         self._is_identity = index.size == n and bool((index == np.arange(n)).all())
         """Whether all of v is picked, in its order."""
+        self._at: np.ndarray | None = None
+        self._there = np.zeros(0)
 
     def apply(self, v: np.ndarray) -> np.ndarray:
-        """M v."""
+        """M v; that of the array v asked for last is kept."""
+        if self._at is not v:
+            self._at, self._there = v, self._applied(v)
+        return self._there
+
+    def _applied(self, v: np.ndarray) -> np.ndarray:
         if self.G is None:
             return self._picked(v)
         return np.concatenate([self._product(v), self._picked(v)]) if self.index.size else self._product(v)

@@ -21,7 +21,7 @@ y ∈ ∂H(u) exactly, made by a prox; with it come exact zeros and bounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -159,7 +159,7 @@ class NewtonALM(Method):
         weights = form.terms.weights(form.apply(v) + form.c, beta)
         W = rounds.uniform(form, beta)
         if weights is not None:
-            W = replace(weights, direction=np.ones(len(weights.label)))
+            W = weights._replace(direction=np.ones(len(weights.label)))
         barriers = known_barriers(form.terms.pieces, form.n + form.general)
         interior = None if barriers is None else Interior(form, barriers)
         rest = form.smooth.hessian(v)[1]
@@ -207,7 +207,8 @@ class NewtonALM(Method):
             return self._interior(setup, carry._replace(phase=INTERIOR, v=carry.centre))
         if found is None:
             return self._warm(setup, carry._replace(phase=WARM, left=math.inf))
-        return carry._replace(**found._asdict(), left=max(residuals(form, found.v, found.u, found.y)[:2]))
+        pair, left = found
+        return carry._replace(**pair._asdict(), left=left)
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
         left, before, factor, beta = math.inf, math.inf, None, math.nan
@@ -289,8 +290,8 @@ class NewtonALM(Method):
         found = returning.settle(form, setup.system, v, y, beta, setup.curvature, ARRIVED, returning.FOUND)
         if found is None:
             return carry
-        left = max(residuals(form, found.v, found.u, found.y)[:2])
-        return carry._replace(phase=RETURNING, centre=carry.v, **found._asdict(), left=left)
+        pair, left = found
+        return carry._replace(phase=RETURNING, centre=carry.v, **pair._asdict(), left=left)
 
     def _to_semismooth(self, setup: Setup, carry: Carry) -> Carry:
         eps = min(carry.beta, CENTRE * setup.curvature) if setup.curvature > 0 else carry.beta

@@ -16,7 +16,6 @@ Hintermüller, Ito & Kunisch, The primal-dual active set strategy as a semismoot
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -66,8 +65,8 @@ def settle(
     curvature: float,
     goal: float,
     trust: Trust = GIVEN,
-) -> Pair | None:
-    """A pair with relative residuals of at most `goal` after a few steps from (v, y); None where they lead away.
+) -> tuple[Pair, float] | None:
+    """A pair and its relative residuals, at most `goal`, after a few steps from (v, y); None where they lead away.
 
     With a large β, which tells rows apart, y = β(w - u) is rounded to β|w|: where that is too much, the pair is made
     anew with the β that ‖u‖, ‖c‖ and ‖y‖ say, which has the same rows on the right face.
@@ -88,7 +87,7 @@ def settle(
             other = Pair(v, *pair(form, v, free, gentle), gentle)
             found = min(found, (other, max(residuals(form, v, other.u, other.y)[:2])), key=itemgetter(1))
         if found[1] <= goal:
-            return found[0]
+            return found
         if not (left < last or (left < 1 and taken <= trust.tries and curvature > 0)):
             return None
         last = trust.shrink * left
@@ -136,7 +135,7 @@ def held(jacobian: Weights, beta: float) -> Weights:
     full = [(rows, np.diag(jacobian.diagonal[rows]) - (V * c) @ V.T) for rows, V, c in low]
     inverses = tuple((rows, _inverse(N / beta) / beta) for rows, N in (*full, *jacobian.blocks))
     diagonal = ratio(jacobian.diagonal)
-    return replace(jacobian, diagonal=diagonal, along=along, low=(), blocks=(), inverses=inverses)
+    return jacobian._replace(diagonal=diagonal, along=along, low=(), blocks=(), inverses=inverses)
 
 
 def _inverse(N: np.ndarray) -> np.ndarray:

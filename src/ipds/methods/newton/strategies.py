@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,7 +61,7 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
     if W.blocks and n > DENSE:
         return None
     if W.low and not W.members.size and not W.blocks:
-        base = choose(n, Q, rows, replace(W, low=()), rest)
+        base = choose(n, Q, rows, W._replace(low=()), rest)
         return base if base is None or isinstance(base, Dense) else Lowered(base, rows[-1])
     if rest is None and not W.is_lowered and not W.blocks:
         slacks = slacks_of(n, Q, rows)
@@ -329,7 +328,7 @@ class Lowered:
         P, d = W.lowered(self.G)
         if not len(d):  # weights of a first step, before any Jacobian is known
             return self.base.factorise(w, diagonal, rest, W)
-        base, _ = self.base.factorise(w, diagonal, rest, replace(W, low=()))
+        base, _ = self.base.factorise(w, diagonal, rest, W._replace(low=()))
         P = to_dense(P)
         KP = np.stack([base(row) for row in P], axis=1)
         small = np.eye(len(d)) - d[:, None] * (P @ KP)
