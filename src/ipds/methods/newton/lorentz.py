@@ -74,6 +74,7 @@ class ConeScaling:
         v[:, 0] += 1
         self.v = v / np.sqrt(2 * v[:, :1])
         self.values = self._up(S)
+        self.root = _determinants(self.values)
         self.product = float(np.vdot(U, S))
         count, width = U.shape
         blocks = 2 * self.w[:, :, None] * self.w[:, None, :] - np.diag(sign)
@@ -102,10 +103,9 @@ class ConeScaling:
         if du is not None:
             left = left - _jordan(*self._scaled(du, dy))
         # λ∘x = left
-        det = _determinants(lam) ** 2
         cross = (lam[:, 1:] * left[:, 1:]).sum(1)
         x = np.empty_like(left)
-        x[:, 0] = (lam[:, 0] * left[:, 0] - cross) / det
+        x[:, 0] = (lam[:, 0] * left[:, 0] - cross) / self.root**2
         x[:, 1:] = (left[:, 1:] - x[:, :1] * lam[:, 1:]) / lam[:, :1]
         return self._up(x).ravel() / self.cone.k
 
@@ -114,14 +114,12 @@ class ConeScaling:
 
     def inverse_length(self, du: np.ndarray, dy: np.ndarray) -> float:
         """From the eigenvalues of steps in the frame of λ."""
-        root = _determinants(self.values)
-        unit = self.values / root[:, None]
-        worst = 0.0
+        unit, worst = self.values / self.root[:, None], 0.0
         for d in self._scaled(du, dy):
             along = (unit * self.sign * d).sum(1)
             rest = d[:, 1:] - ((along + d[:, 0]) / (unit[:, 0] + 1))[:, None] * unit[:, 1:]
             size = np.sqrt((rest**2).sum(1))
-            worst = max(worst, float(((size - along) / root).max()))
+            worst = max(worst, float(((size - along) / self.root).max()))
         return worst
 
     def moved(self, du: np.ndarray, dy: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
