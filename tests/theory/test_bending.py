@@ -89,6 +89,17 @@ def test_waves_are_seen_from_the_bottom_of_one():
     assert LOOKS[0] < LOOKS[1]
 
 
+def test_a_look_at_a_convex_function_takes_one_gradient_for_each_entry():
+    n, asked = 30, []
+
+    def slope(x):
+        asked.append(x)
+        return x**3
+
+    assert not curves_down(smooth(lambda x: float(np.sum(x**4) / 4), slope), Zero(), np.ones(n))
+    assert len(asked) == LOOKS[0] * (n + 1)
+
+
 def test_newton_steps_come_first_where_a_function_seems_convex():
     A, rng = np.ones((1, 6)), np.random.default_rng(0)
     convex = smooth(*_log_sum_exp(rng, 6))

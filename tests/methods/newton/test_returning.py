@@ -1,12 +1,14 @@
 """Newton steps on predicted faces: starts near a solution end there in a few steps, and others are not harmed."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from ipds import Variable, minimize, solve
-from ipds.functions import Linf, Nuclear
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import L1, Linf, Nuclear, smooth
 from ipds.methods import NewtonALM
-from ipds.methods.newton import returning
+from ipds.methods.newton import returning, rounds
 from ipds.methods.newton.method import ARRIVED, INTERIOR, RETURNING
 from ipds.modelling import hinge, logistic, norm1, norm21, quad_form, quantile, sum_squares, total_variation
 from ipds.presolve import presolve
@@ -194,3 +196,41 @@ def test_the_end_of_the_digits_is_an_end():
         result = minimize(sum_squares(D @ p), [p[at] == points, p <= 12, p >= -12]).solve(method="newton")
         assert result.success
         assert result.nit <= 5
+
+
+def test_a_face_is_tried_after_a_first_round_that_has_come_near(monkeypatch):
+    swept, made = rounds.swept, []
+
+    def counted(*arguments):
+        made.append(arguments)
+        return swept(*arguments)
+
+    monkeypatch.setattr(rounds, "swept", counted)
+    rng = np.random.default_rng(0)
+    x, A, B = Variable(40, name="x"), rng.standard_normal((10, 40)), rng.standard_normal((80, 40))
+    result = solve(
+        minimize(0.01 * sum_squares(B @ x) + rng.standard_normal(40) @ x, [A @ x <= 1, x <= 1, x >= -1])
+    )
+    assert result.success
+    assert result.nit == 1
+    assert len(made) == 1
+
+
+def test_no_gradient_is_asked_for_twice():
+    """Sweeps, searches and Newton steps share those of one point; what looks at an f ask for is before and after."""
+    asked = []
+
+    def slope(x):
+        asked.append(x.tobytes())
+        return 4 * (x - 1.0) ** 3 + x
+
+    f = smooth(lambda x: float(np.sum((x - 1.0) ** 4) + 0.5 * x @ x), slope, convex=True)
+    done = presolve(
+        Problem([Block(f=f, shape=5, A=RNG.standard_normal((3, 5))), Block(h=L1(0.5), shape=3, A=-1.0)])
+    )
+    method, x0 = NewtonALM(), (np.zeros(5), np.zeros(3))
+    setup, carry = method.init(done.problem, *done.start(x0, np.zeros(3), False))
+    asked.clear()
+    for _ in range(4):
+        carry = method._advance(setup, carry)
+    assert not any(a == b for a, b in pairwise(asked))

@@ -246,9 +246,8 @@ class Interior:
         """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f."""
         form, is_boxed, kinked = self.form, self.is_boxed, self.kinked
         at = self.residuals(v, p)
-        rp, rd, room = at.u[self.row] - self._arguments(p), at.rd, at.room
-        slack, Z = self._slack(p), p.free[self.equations :]
-        ratio = p.force / room
+        rp, rd, room, slack = at.u[self.row] - self._arguments(p), at.rd, at.room, self._slack(p)
+        ratio, Z = p.force / room, p.free[self.equations :]
         theta = ratio[0] + ratio[1]
         psi = np.zeros(len(self.row))  # du = ψ dy + ρ, entry by entry; for groups across y_g
         across = psi[is_boxed] = np.where(kinked, theta, 1 / np.maximum(theta, 1e-300))
@@ -297,12 +296,11 @@ class Interior:
             group = group + p.stretch * self._sum(d.free[self.equations :] ** 2)
         dv, d, _ = direction(goal - SIGN * d.x * d.force, group, 3, goal, d)
         length = min(1.0, TO_BOUNDARY * self._length(p, d, room, slack, scalings))
-        if not form.smooth.is_quadratic:
-            length = self._damped(factor, v, dv, at.gradient, rd, length)
+        length, there = self._damped(factor, v, dv, at.gradient, rd, length)
         end = plus_step(p, length, d)
         for c, scaling in scalings:
             end.u[c.numbers], end.y[c.forces] = scaling.moved(*c.of(d), length)
-        return v + length * dv, end, length
+        return there, end, length
 
     def _weights(
         self,
@@ -379,19 +377,22 @@ class Interior:
         gradient: np.ndarray,
         rd: np.ndarray,
         length: float,
-    ) -> float:
-        """Halve the step until ∇f at its end is near the linearisation."""
+    ) -> tuple[float, np.ndarray]:
+        """(length, end) of the step, halved until ∇f at its end is near the linearisation."""
+        if self.form.smooth.is_quadratic:
+            return length, v + length * dv
         change = factor.curved(dv)
         allowed, left = DAMPED * float(np.linalg.norm(change)), DAMPED * float(np.linalg.norm(rd))
         for _ in range(40):
+            end = v + length * dv
             with np.errstate(all="ignore"):
-                new = self.form.smooth.gradient(v + length * dv)
+                new = self.form.smooth.gradient(end)
                 error = float(np.linalg.norm(new - gradient - length * change))
-                inside = np.isfinite(self.form.smooth.value(v + length * dv))
+                inside = np.isfinite(self.form.smooth.value(end))
             if inside and error <= max(allowed * length, left):
-                break
+                return length, end
             length /= 2
-        return length
+        return length, v + length * dv
 
 
 def plus_step(p: Point, length: float, d: Point) -> Point:
