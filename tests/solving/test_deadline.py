@@ -107,7 +107,7 @@ def test_the_time_limit_is_felt_inside_newtons_method(monkeypatch):
     assert np.isfinite(result.certificate.critical)
 
 
-@pytest.mark.parametrize("limit", [5.0, 80.0])
+@pytest.mark.parametrize("limit", [5.0, 80.0, 160.0])
 def test_looks_for_convexity_end_with_the_time(limit, monkeypatch):
     """An f that does not say whether it is convex is looked at by hundreds of gradients, where there is time."""
     clock = Clock()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...deadline import raise_if_late
 from . import semismooth
 from .algebra import Factor
 from .form import Form
@@ -55,6 +56,7 @@ def swept(form: Form, factor: Factor, start: Pair, count: int) -> Pair:
 
 def _searched(form: Form, factor: Factor, v: np.ndarray, force: np.ndarray, beta: float) -> np.ndarray:
     """v after a step as long as the augmented Lagrangian falls along it, `force` being its slope in M v."""
+    raise_if_late()  # thirty sweeps take a hundred gradients, which may be the caller's
     slope_here = form.smooth.gradient(v) + form.adjoint(force)
     d = factor.solve(-slope_here)
     along, tried = form.apply(d), {0.0: v}
