@@ -92,7 +92,8 @@ class Matrix(Operator):
     array([3., 1.])
     """
 
-    def __init__(self, matrix: Any):
+    def __init__(self, matrix: Any, *, known: bool = False):
+        """`known`: that all entries are finite, and so are their squares."""
         if scipy.sparse.issparse(matrix):
             matrix = scipy.sparse.csr_array(matrix)
         elif not is_array(matrix):
@@ -105,7 +106,7 @@ class Matrix(Operator):
         if is_numeric and not np.issubdtype(matrix.dtype, np.floating):
             matrix = matrix.astype(float)
         self.matrix = matrix
-        if is_numeric:
+        if is_numeric and not known:
             self._require_finite()
         # in large dense matrices the columns of a sparse x are worth picking out
         self._may_gather = type(matrix) is np.ndarray and matrix.size > 100_000
@@ -221,7 +222,7 @@ class Matrix(Operator):
     @property
     def T(self) -> Operator:
         """The transposed matrix."""
-        return Matrix(self.matrix.T)
+        return Matrix(self.matrix.T, known=True)
 
     def __repr__(self) -> str:
         kind = "sparse" if self._is_sparse else "dense"
