@@ -73,7 +73,9 @@ class Sample(NamedTuple):
 
     def sizes(self, kappa: float, L: np.ndarray, R: np.ndarray) -> np.ndarray:
         """|u|."""
-        return np.abs(self.data - kappa * np.einsum("ij,ij->i", L[self.i], R[self.j]))
+        return np.abs(
+            self.data - kappa * np.einsum("ij,ij->i", L.take(self.i, axis=0), R.take(self.j, axis=0))
+        )
 
     def median(self, kappa: float, L: np.ndarray, R: np.ndarray) -> float:
         """The median of |u|, or the next one above."""
