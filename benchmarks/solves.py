@@ -1,9 +1,10 @@
 """A whole solve beside what its steps need: products made and needed, and where its time goes.
 
 A trial of accelerated IPDS needs one product with every matrix and its transpose, and one gradient of every f (with a
-covariance, or the matrix of a loss); a new multiplier or smoothing one more with every transpose; a support of a
-pursuit one with the transpose; a step of reweighted eigenvectors one product, and one of weighted rows with themselves;
-steps from selection to selection all that they make. Starts, scales, checks and finishes on a face make more.
+covariance, or the matrix of a loss); a new multiplier or smoothing one more with every transpose; a pursuit one with
+the transpose at its start and at every support; a step of reweighted eigenvectors one product, and one of weighted rows
+with themselves; steps from selection to selection all that they make. Starts, scales, checks and finishes on a face
+make more.
 A gradient counts once, whatever products are in it.
 CPU time on one thread, the least of several; the floor is that of the products needed, so that a ratio includes all
 else: proxes, passes over arrays, certificates, Python.
@@ -39,6 +40,7 @@ from ipds.functions import PhaseRetrieval
 from ipds.functions.covariance import Covariance
 from ipds.methods import reweighted, selections
 from ipds.methods.accelerated import method, search
+from ipds.methods.faces import method as faces
 from ipds.methods.faces import pursuit
 from ipds.operators import Matrix
 
@@ -61,6 +63,7 @@ PRODUCTS = (
 STEPS = (
     (search, "try_step"),
     (method, "begin"),
+    (faces, "pursued"),
     (pursuit, "Fit"),
     (reweighted, "weighted_gram"),
 )
@@ -123,7 +126,12 @@ def needed_by(found: dict[str, float], problem: Problem) -> int:
     smooth = sum(block.f is not None for block in problem.blocks)
     trials = found["try_step"] * (2 * matrices + smooth)
     return int(
-        trials + found["begin"] * matrices + found["Fit"] + 2 * found["weighted_gram"] + found["selected"]
+        trials
+        + found["begin"] * matrices
+        + found["pursued"]
+        + found["Fit"]
+        + 2 * found["weighted_gram"]
+        + found["selected"]
     )
 
 
@@ -158,9 +166,10 @@ INTRODUCTION = """## A whole solve and its floor
 Made by `python benchmarks/solves.py --write docs/performance_log.md` (`make bench-floor`); not edited by hand.
 
 `solve(problem, x0)` with default options. `needed`: one product with every matrix, one with its transpose and one
-gradient for every trial of the search, one with the transpose for every dual step and every support of a pursuit, two
-products for a step of reweighted eigenvectors, all that selections are priced by; `products`: those made, with starts,
-scales, checks and exact finishes on a face, a gradient counted once. `floor`: the time of the products needed alone.
+gradient for every trial of the search, one with the transpose for every dual step, for the start of a pursuit and for
+each of its supports, two products for a step of reweighted eigenvectors, all that selections are priced by; `products`:
+those made, with starts, scales, checks and exact finishes on a face, a gradient counted once. `floor`: the time of the
+products needed alone.
 CPU milliseconds on one thread, the least of several.
 """
 

@@ -48,7 +48,7 @@ def test_the_descent_from_the_start_is_shown_and_no_answer_before_the_choice():
 def test_from_the_choice_on_it_is_the_other_sign_where_that_is_lower():
     setup, carry, states = descent(-1.0, CHOICE + 30 - SHORT)
     assert carry.turned == 1
-    assert setup.turned.merit < setup.given.merit
+    assert setup.is_better_turned()
     problem, (right, _) = phase(0)
     before = [state for state in states if state.t < CHOICE]
     after = [state for state in states if state.t >= CHOICE]

@@ -29,6 +29,7 @@ from ipds.methods import AcceleratedIPDS
 from ipds.operators import DCT, Compose, FiniteDifference, Identity, Matrix, Reshape, Stack
 from ipds.presolve import Presolved, presolve
 from ipds.presolve.canonical import Canonical
+from ipds.presolve.slack import thin
 from ipds.theory.certificate import certificate, certify, subgradients
 
 M, N = 30, 12
@@ -335,6 +336,28 @@ def test_maps_stacked_by_the_user_stay_what_they_are():
     inner = Canonical(problem).problem
     assert isinstance(inner.blocks[0].f, LeastSquares)
     assert inner.blocks[0].f.G.matrix is stack.parts[0].matrix
+
+
+def test_what_is_in_canonical_form_is_not_made_again():
+    lasso = Problem(
+        [Block(f=LeastSquares(np.eye(3), np.ones(3)), A=-1.0, shape=3), Block(h=L1(1.0), shape=3)]
+    )
+    few = Problem(
+        [Block(h=Cardinality(1), A=np.ones((4, 3)), shape=3), Block(h=L1(1.0), shape=4)], b=np.ones(4)
+    )
+    turned = Problem([few.blocks[1], few.blocks[0]], b=few.b)
+    assert Canonical(few).problem is few
+    for other in (lasso, turned):  # f and h of one variable; another block last
+        assert Canonical(other).problem is not other
+
+
+def test_tall_dense_matrices_are_not_looked_at_as_a_whole(monkeypatch):
+    A, counted, count = Matrix(np.ones((5000, 10))), [], np.count_nonzero
+    monkeypatch.setattr(
+        np, "count_nonzero", lambda x, *a, **k: counted.append(np.size(x)) or count(x, *a, **k)
+    )
+    assert thin(A) is A
+    assert max(counted) < 1000
 
 
 def test_dense_matrices_with_few_entries_become_sparse():

@@ -16,6 +16,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.methods import AcceleratedIPDS
+from ipds.operators import Compose, Diagonal, Matrix
 from ipds.solving.inventing import downhill, drawn
 from ipds.solving.starting import starting_point
 
@@ -149,7 +150,10 @@ def test_other_draws_are_not_turned():
     turned = downhill(block, v)
     assert abs(turned[1]) > 10 * abs(turned[0])  # the second derivative at zero is -2 Σ z g gᵀ
     assert f(turned) < f(np.zeros(3))
-    draws = [drawn(Problem([block]), v, np.random.default_rng(s), lambda *_: True)[0] for s in (0, 1)]
+    draws = [
+        drawn(Problem([block]), v, np.random.default_rng(s).standard_normal, lambda *_: True)[0]
+        for s in (0, 1)
+    ]
     assert abs(draws[0] @ draws[1]) < 0.99 * np.linalg.norm(draws[0]) * np.linalg.norm(draws[1])
     concave = Block(f=Quadratic(-1.0), shape=3)  # falls for ever: as drawn
     assert downhill(concave, v) is v
@@ -172,3 +176,15 @@ def test_convex_functions_are_not_asked_where_they_are_flat():
     problem = Problem([Block(f=f, A=-1.0, shape=2), Block(h=L1(1.0), shape=2)])
     starting_point(problem, None, None, 0)
     assert calls == ["both"]
+
+
+def test_matrices_that_were_looked_at_when_they_were_made_are_not_multiplied(monkeypatch):
+    """A product with a start tells whether all entries of A are finite: of others it is taken still."""
+    products, apply = [], Matrix.apply
+    monkeypatch.setattr(Matrix, "apply", lambda self, x: products.append(self) or apply(self, x))
+    x0 = [np.ones(3), np.ones(2)]
+    for A, count in ((np.ones((2, 3)), 0), (Compose(Matrix(np.ones((2, 3))), Diagonal(np.ones(3))), 1)):
+        problem = Problem([Block(A=A, shape=3), Block(h=L1(1.0), shape=2)])
+        products.clear()
+        starting_point(problem, x0, None, None)
+        assert len(products) == count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from functools import cached_property
 from typing import Any
 
@@ -17,13 +18,15 @@ Powers = tuple[tuple[str, float], ...]
 
 def units(d: Any) -> float | np.ndarray:
     """d as a float, also where it is an array of equal entries, or as an array; ValueError unless all are positive."""
+    if type(d) is float and 0 < d < math.inf:
+        return d
     plain = np.asarray(to_numpy(d) if is_array(d) else d, dtype=float)
-    if not np.all(np.isfinite(plain)) or np.any(plain <= 0):
+    if not plain.size:
+        return plain
+    least, largest = float(plain.min()), float(plain.max())
+    if not 0 < least <= largest < math.inf:
         raise ValueError(f"rescaled: d must be finite and > 0, got {d!r}")
-    if plain.ndim == 0:
-        return float(plain)
-    same = plain.size > 0 and np.all(plain == plain.flat[0])
-    return float(plain.flat[0]) if same else plain
+    return least if least == largest else plain
 
 
 def one_unit(d: Any) -> float | None:

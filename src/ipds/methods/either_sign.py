@@ -27,8 +27,7 @@ class Descent(NamedTuple):
 
     setup: Any
     carry: Any
-    merit: float
-    """The objective plus what the residual is worth."""
+    state: State
 
 
 class Carry(NamedTuple):
@@ -63,9 +62,11 @@ class Setup:
 
     def _descent(self, x0: tuple[Array, ...]) -> Descent:
         setup, carry = self.method.init(self.problem, x0, self.z0)
-        carry, state = advance(self.method, setup, carry, SHORT)
-        found = merit(self.problem, state)
-        return Descent(setup, carry, found if np.isfinite(found) else np.inf)
+        return Descent(setup, *advance(self.method, setup, carry, SHORT))
+
+    def is_better_turned(self) -> bool:
+        """Whether the descent from the other sign has led lower."""
+        return merit(self.problem, self.turned.state) < merit(self.problem, self.given.state)
 
 
 class EitherSign(Method):
@@ -94,7 +95,7 @@ class EitherSign(Method):
         t, turned, inner = held.pop()
         if t + 1 < CHOICE:
             until = min(until, CHOICE - 1)
-        elif t + 1 == CHOICE and setup.turned.merit < setup.given.merit:
+        elif t + 1 == CHOICE and setup.is_better_turned():
             turned, inner = 1, setup.turned.carry
         own, before = setup.turned if turned else setup.given, inner.t
         inner, state = self.method.steps(own.setup, [inner], before + until - t)
@@ -134,6 +135,8 @@ def is_one_sided(problem: Problem) -> bool:
 
 
 def merit(problem: Problem, state: State) -> float:
-    """The objective at q plus |z|ᵀ|r| + β‖r‖²/2."""
+    """The objective at q plus |z|ᵀ|r| + β‖r‖²/2; ∞ where that is no number."""
     r = residual_of(problem, state)
-    return float(objective(problem, state)) + float(dot(abs(state.z), abs(r))) + state.beta / 2 * norm(r) ** 2
+    worth = float(dot(abs(state.z), abs(r))) + state.beta / 2 * norm(r) ** 2
+    found = float(objective(problem, state)) + worth
+    return found if np.isfinite(found) else np.inf

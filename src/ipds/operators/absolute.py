@@ -38,7 +38,7 @@ def absolute(op: Operator) -> Operator:
         return Scaled(absolute(op.inner), abs(op.scale))
     if isinstance(op, Matrix):
         small = op.matrix.shape[0] * op.matrix.shape[1] <= SMALL or not isinstance(op.matrix, np.ndarray)
-        return Matrix(abs(op.matrix)) if small else AbsoluteMatrix(op)
+        return Matrix.known(abs(op.matrix)) if small else AbsoluteMatrix(op)
     if isinstance(op, Diagonal):
         return Diagonal(abs(op.diagonal))
     if isinstance(op, RowMatrix):

@@ -93,6 +93,18 @@ class Matrix(Operator):
     """
 
     def __init__(self, matrix: Any):
+        self._hold(matrix)
+        if self.natural_shape() is not None:
+            self._require_finite()
+
+    @classmethod
+    def known(cls, matrix: Any) -> Matrix:
+        """The same of a matrix whose entries were looked at before: all are finite, and so are their squares."""
+        new = cls.__new__(cls)
+        new._hold(matrix)
+        return new
+
+    def _hold(self, matrix: Any) -> None:
         if scipy.sparse.issparse(matrix):
             matrix = scipy.sparse.csr_array(matrix)
         elif not is_array(matrix):
@@ -105,8 +117,6 @@ class Matrix(Operator):
         if is_numeric and not np.issubdtype(matrix.dtype, np.floating):
             matrix = matrix.astype(float)
         self.matrix = matrix
-        if is_numeric:
-            self._require_finite()
         # in large dense matrices the columns of a sparse x are worth picking out
         self._may_gather = type(matrix) is np.ndarray and matrix.size > 100_000
 
@@ -221,7 +231,7 @@ class Matrix(Operator):
     @property
     def T(self) -> Operator:
         """The transposed matrix."""
-        return Matrix(self.matrix.T)
+        return Matrix.known(self.matrix.T)
 
     def __repr__(self) -> str:
         kind = "sparse" if self._is_sparse else "dense"

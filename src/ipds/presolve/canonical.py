@@ -50,7 +50,16 @@ class Canonical:
         simplify(self._draft)
         leave_out_repeated(self._draft)
         self.notes = self._draft.notes
-        self.problem = self._draft.problem()
+        self.problem = stated if self.is_as_stated else self._draft.problem()
+
+    @property
+    def is_as_stated(self) -> bool:
+        """Whether the problem as stated is in canonical form."""
+        draft, last = self._draft, len(self.stated.blocks) - 1
+        if self.notes or draft.rest is not None or [slack.block for slack in draft.slacks] != [last]:
+            return False
+        (slack,), f = draft.slacks, self.stated.blocks[-1].f
+        return isinstance(slack, Multiple) and slack.c == 1.0 and f is None
 
     @property
     def is_trivial(self) -> bool:
@@ -58,14 +67,11 @@ class Canonical:
 
         Those that eliminate a block find it wherever it stands; problems that are not convex go to them.
         """
+        if self.is_as_stated:
+            return True
         if self.notes or self._draft.rest is not None or not self._draft.slacks:
             return False
-        (slack,) = self._draft.slacks
-        last = slack.block == len(self.stated.blocks) - 1
-        canonical = (
-            last and isinstance(slack, Multiple) and slack.c == 1.0 and self.stated.blocks[-1].f is None
-        )
-        return canonical or (slack.rows is None and not self._draft.convex)
+        return self._draft.slacks[0].rows is None and not self._draft.convex
 
     @property
     def report(self) -> list[str]:

@@ -256,7 +256,8 @@ def thin(A: Operator) -> Operator:
     if not (isinstance(A, Matrix) and type(A.matrix) is np.ndarray) or A.matrix.size < LARGE:
         return A
     rows, columns = A.matrix.shape
-    if np.count_nonzero(A.matrix[:: 1 + rows // 16]) > DENSE * A.matrix.size / 16:
+    some = A.matrix[:: 1 + rows // 16]
+    if np.count_nonzero(some) > DENSE * some.size:
         return A
     entries = np.count_nonzero(A.matrix)
     few = entries**2 < FILL * rows * columns**2  # k entries in each of m rows: k²m in AᵀA at most

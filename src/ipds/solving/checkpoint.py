@@ -15,6 +15,7 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,7 @@ class Journal:
 
     def __init__(self, seed: Any, settings: Checkpoint | None = None, fingerprint: Identity | None = None):
         """Where the file of the settings holds an earlier part of the solve with this fingerprint, it is found."""
-        self.entropy: Any = np.random.SeedSequence(seed).entropy
-        """The seed of the starting point, so that a start made again is the same."""
+        self._seed = seed
         self._settings, self._fingerprint = settings, fingerprint or {}
         self._ended: list[dict[str, Any]] = []
         self._noted: tuple[Run, Any, Point] | None = None
@@ -101,6 +101,11 @@ class Journal:
         self._written: tuple[int, int, Status | None] = (0, 0, None)
         self._warned = self._restored = False
         self._file = None if settings is None else self._open(settings)
+
+    @cached_property
+    def entropy(self) -> Any:
+        """The seed of the starting point, so that a start made again is the same."""
+        return np.random.SeedSequence(self._seed).entropy
 
     def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:
         """The run in the file, or else the fresh one."""

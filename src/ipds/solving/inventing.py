@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, all_finite, asarray, held_arrays, is_array, namespace, norm, on_device, zeros
+from .._arrays import (
+    Array,
+    Shape,
+    all_finite,
+    asarray,
+    held_arrays,
+    is_array,
+    namespace,
+    norm,
+    on_device,
+    zeros,
+)
 from ..distributed import Rows
 from ..operators import Matrix
 from ..problem import Block, Problem
@@ -64,16 +76,19 @@ def invented(
             return False  # where it is flat, a convex f is least
         return _flat(block, zero) and (not block.h.is_convex or _goes_down(block, zero))
 
-    rng = np.random.default_rng(
-        None if seed is None else [2, seed]
-    )  # not the numbers that data are drawn from
-    return drawn(problem, like, rng, at_random, centre, downhill)
+    @cache
+    def rng() -> np.random.Generator:
+        return np.random.default_rng(
+            None if seed is None else [2, seed]
+        )  # not the numbers that data are drawn from
+
+    return drawn(problem, like, lambda shape: rng().standard_normal(shape), at_random, centre, downhill)
 
 
 def drawn(
     problem: Problem,
     like: Array,
-    rng: np.random.Generator,
+    gaussian: Callable[[Shape], np.ndarray],
     at_random: Callable[[Block, Array], bool],
     centre: Callable[..., np.ndarray] = np.zeros,
     turned: Callable[[Block, Array], Array] | None = None,
@@ -86,7 +101,7 @@ def drawn(
         if centre is not np.zeros:
             v = asarray(centre(block.shape), own)
         elif at_random(block, v):
-            v = asarray(rng.standard_normal(block.shape) / math.sqrt(max(1, math.prod(block.shape))), own)
+            v = asarray(gaussian(block.shape) / math.sqrt(max(1, math.prod(block.shape))), own)
             v = v if turned is None else turned(block, v)
         if block.f is not None and block.f.domain is not None:
             v = block.f.domain.inside(v)

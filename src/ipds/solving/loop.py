@@ -44,7 +44,6 @@ def run_method(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Progress(options) as bar:
         x0, z0 = start.take()
         setup, carry = method.init(done.problem, *done.start(x0, z0, start.gives_multiplier))
-        parameters = method.parameters_of(setup)
         run = Run.begin(done.stated, x0, z0, method.may_smooth(setup))
         run, carry = log.resume(run, carry)
         advance = Advance(done.problem, method, setup, z0)
@@ -72,13 +71,13 @@ def run_method(
         except Exception as error:
             # of the caller's functions, operators or callback, of the disk or the cluster
             run.status = run.status or Status.FAILED
-            reached = result_of(done, method, run, parameters, options.tol, dtype)
+            reached = result_of(done, method, run, method.parameters_of(setup), options.tol, dtype)
             with_result(error, done.stated.answer(reached))
             log.failed(error)
             with looking(at_most(GRACE)):
                 log.keep(run)
             raise
-    return done.stated.answer(result_of(done, method, run, parameters, options.tol, dtype))
+    return done.stated.answer(result_of(done, method, run, method.parameters_of(setup), options.tol, dtype))
 
 
 @dataclass

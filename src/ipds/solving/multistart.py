@@ -84,7 +84,13 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     check_seed(seed)
     seeds = np.random.SeedSequence(seed).spawn(int(n))
     like = prototype(problem)
-    starts = [None, *(drawn(problem, like, np.random.default_rng(s), _may_be_nonconvex) for s in seeds[1:])]
+    starts = [
+        None,
+        *(
+            drawn(problem, like, np.random.default_rng(s).standard_normal, _may_be_nonconvex)
+            for s in seeds[1:]
+        ),
+    ]
     results = Parallel(n_jobs=n_jobs)(delayed(_solve)(problem, start, seed, options) for start in starts)
     # other processes answered for copies of the problem
     results = sorted(map(problem.answer, results), key=_rank)

@@ -6,6 +6,7 @@ import difflib
 import inspect
 import math
 import numbers
+import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,8 @@ def check_problem(problem: Any, rewritten: bool = False) -> None:
 
 def check_seed(seed: Any, name: str = "seed") -> None:
     """Refuse what NumPy cannot make random numbers of."""
+    if seed is None:
+        return
     try:
         np.random.SeedSequence(seed)
     except (TypeError, ValueError) as error:
@@ -145,8 +148,8 @@ def check_options(
 
 def convention(callback: Callback | None) -> Callback | None:
     """The callback as one that takes its argument by position: SciPy's may insist on the name."""
-    if callback is None:
-        return None
+    if callback is None or _is_plain(callback):
+        return callback
     try:
         parameter = inspect.signature(callback).parameters.get("intermediate_result")
     except (TypeError, ValueError):  # a callable without a signature takes it by position
@@ -154,3 +157,9 @@ def convention(callback: Callback | None) -> Callback | None:
     if parameter is None or parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
         return callback
     return lambda shown: callback(intermediate_result=shown)  # type: ignore[call-arg]
+
+
+def _is_plain(callback: Callback) -> bool:
+    """Whether it is a function without arguments that only their names can give, seen without its signature."""
+    plain = type(callback) is types.FunctionType and not hasattr(callback, "__wrapped__")
+    return plain and not callback.__code__.co_kwonlyargcount

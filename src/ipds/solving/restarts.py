@@ -137,7 +137,9 @@ def lowest_of(
         if len(search.lowest()) >= agreeing or search.over():
             break
         try:
-            start = drawn(problem, like, rng, _is_drawn, turned=lambda block, v: v * units[id(block)])
+            start = drawn(
+                problem, like, rng.standard_normal, _is_drawn, turned=lambda block, v: v * units[id(block)]
+            )
             start = kicked(problem, start, search.late) or start
         except (ValueError, ArithmeticError):
             continue
@@ -263,7 +265,7 @@ def best_of(
     for _ in range(count - len(found)):
         if search.over() or values.count(min(values, default=None)) >= AGREEING:
             break
-        start = drawn(problem, like, rng, _is_drawn, turned=_centred)
+        start = drawn(problem, like, rng.standard_normal, _is_drawn, turned=_centred)
         point = walked(problem, start, late)
         if point is None:
             search.attempt(exchanged(problem, start, late) or start)

@@ -149,7 +149,7 @@ def solve(
             limits = {"max_iter": steps, "tol": tol, "time_limit": left, "check_every": check_every}
             return solve(other, x, None, method, **limits, seed=seed, presolve=presolve)  # type: ignore[arg-type]
 
-        start = Start(problem, x0, z0, log.entropy)
+        start = Start(problem, x0, z0, log.entropy if x0 is None else seed)
         near = _near(done, start, options, log, begun) if chosen is None and settings is None else None
         count = starts_for(problem, chosen) if x0 is None and settings is None else 1
         searched = near is None and count > 1 and chosen is None and callback is None

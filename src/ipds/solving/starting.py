@@ -20,7 +20,7 @@ from .._arrays import (
     zeros,
 )
 from ..distributed import Rows
-from ..operators import Identity
+from ..operators import Identity, Matrix, Operator
 from ..problem import Block, Problem
 from .inventing import block_prototype, invented, prototype, prox_of
 
@@ -75,9 +75,14 @@ def _fitting(problem: Problem, x: tuple[Array, ...], made: bool = False) -> tupl
         if not made:
             prox_of(name, block, xi)
         _require_gradient(name, block, xi)
-        if not isinstance(op, Identity) and not all_finite(op.apply(xi)):
+        if not is_known_to_be_finite(op) and not all_finite(op.apply(xi)):
             raise ValueError(f"block {name!r}: A x0 is not finite, so A contains NaN or infinity")
     return x
+
+
+def is_known_to_be_finite(op: Operator) -> bool:
+    """Whether A was looked at when it was made: a number, or a matrix of NumPy or SciPy."""
+    return isinstance(op, Identity) or (isinstance(op, Matrix) and op.natural_shape() is not None)
 
 
 def _invented_inside(problem: Problem, like: Array, seed: int | None) -> tuple[Array, ...]:

@@ -74,8 +74,8 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         steep = [steepest(block, qi) for block, qi in zip(problem.blocks, q, strict=True)]
         sizes = tuple(map(absolute, problem.operators))
         exact = tuple([getattr(op, "exact", True) for op in sizes])
-        widths = [np.asarray(to_numpy(block.h.width(block.shape)), float) for block in problem.blocks]
-        bare = [not every or slope is None or not np.all(to_numpy(slope) > 0) for slope, every in steep]
+        widths = [_number_or_array(block.h.width(block.shape)) for block in problem.blocks]
+        bare = [not every or slope is None or not _every(slope > 0) for slope, every in steep]
         known[key] = Fixed(
             sizes,
             tuple(flat),
@@ -167,17 +167,26 @@ def _homogeneous(problem: Problem) -> Any:
     return True if every.all() else found if every.any() else False
 
 
-def _finite(width: np.ndarray, block: Block, q: Array) -> Any:
+def _number_or_array(x: Any) -> Any:
+    return x if type(x) is float else np.asarray(to_numpy(x), float)
+
+
+def _every(found: Any) -> bool:
+    """Whether a condition on a number, or on every entry of an array, holds."""
+    return found if type(found) is bool else bool(np.all(to_numpy(found)))
+
+
+def _finite(width: Any, block: Block, q: Array) -> Any:
     """The width of dom h in every entry, a number or an array like q; None where one is infinite."""
-    return uniform(width, block, q) if np.all(np.isfinite(width)) else None
+    return uniform(width, block, q) if _every(width < math.inf) else None
 
 
 def _room(
-    problem: Problem, sizes: Sequence[Operator], widths: Sequence[np.ndarray], q: Sequence[Array]
+    problem: Problem, sizes: Sequence[Operator], widths: Sequence[Any], q: Sequence[Array]
 ) -> Array | None:
     """How far apart the two sides of every row can be while all blocks stay in their sets."""
     pairs = zip(sizes, widths, strict=True)
-    if any(np.all(np.isinf(width)) and not isinstance(op, ZeroMap) for op, width in pairs):
+    if any(_every(width == math.inf) and not isinstance(op, ZeroMap) for op, width in pairs):
         return None
     total: Any = 0.0
     for block, op, width, qi in zip(problem.blocks, sizes, widths, q, strict=True):

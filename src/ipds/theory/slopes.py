@@ -72,23 +72,30 @@ def uniform(value: Any, block: Block, q: Array) -> Any:
 def steepest(block: Block, q: Array) -> tuple[Any, bool]:
     """The largest |slope| of h in every entry, bounds aside, None where none is known or all are 0; whether all are."""
     found = _steepest(block.h, block.shape)
+    if type(found) is float:
+        return (found if found > 0 else None), not math.isnan(found)
     known = np.where(np.isnan(found), 0.0, found)
     return (uniform(known, block, q) if np.any(known) else None), not np.any(np.isnan(found))
 
 
-def _steepest(h: Nonsmooth, shape: Shape) -> np.ndarray:
+def _steepest(h: Nonsmooth, shape: Shape) -> Any:
     """That of kinks and of norms of groups, also where they are stacked; NaN for entries of other functions.
 
     A single number where all entries are alike.
     """
     if isinstance(h, Stacked):
         return np.concatenate([np.broadcast_to(_steepest(part, own), own).ravel() for part, own in h.parts])
-    kinks, groups = h.kinks(shape), h.groups(shape)
+    kinks = h.kinks(shape)
     if kinks is not None:
+        if type(kinks.left) is type(kinks.right) is float:
+            return max(abs(kinks.left), abs(kinks.right))
         return np.asarray(np.maximum(abs(to_numpy(kinks.left)), abs(to_numpy(kinks.right))), float)
-    if groups is not None:
-        return np.append(groups.radius, 0.0)[groups.label].reshape(shape)
-    return np.array(math.nan)
+    groups = h.groups(shape)
+    if groups is None:
+        return math.nan
+    if groups.label.min() >= 0 and groups.radius.min() == groups.radius.max():
+        return float(groups.radius[0])
+    return np.append(groups.radius, 0.0)[groups.label].reshape(shape)
 
 
 def nearest(slopes: Slopes, q: Array, y: Array) -> Array:

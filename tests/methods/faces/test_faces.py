@@ -194,7 +194,7 @@ def test_the_solution_on_a_face_is_shown_long_before_it_is_held():
     setup, shown = replace(setup, pursues=False), []
     while not carry.holds:
         before, (carry, state) = carry, AUTO.step(setup, carry)
-        first = AUTO.first.step(setup.first, before.first)[1]
+        first = AUTO.first.step(setup.begun[0], before.first)[1]
         if state.due and not carry.holds:
             shown.append(state.t)
             support = state.q[0] != 0

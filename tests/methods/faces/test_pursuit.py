@@ -19,7 +19,7 @@ from ipds.operators import Compose, Matrix, Reshape
 from ipds.theory.certificate import certify
 from ipds.theory.objective import objective
 
-METHOD = OnFaces(AcceleratedIPDS())
+METHOD, SHARED = OnFaces(AcceleratedIPDS()), OnFaces(AcceleratedIPDS(), {})
 
 
 def drawn(seed, m=120, n=80, s=5, rho=0.0, noise=0.01, loss=None, units=None):
@@ -35,12 +35,12 @@ def drawn(seed, m=120, n=80, s=5, rho=0.0, noise=0.01, loss=None, units=None):
 
 
 def from_support(problem, support):
-    """The pursuit from a support, given as indices."""
+    """The pursuit from a point with ones on a support, given as indices."""
     n = problem.blocks[0].shape[0]
     x = np.zeros(n)
     x[list(support)] = 1.0
     u = problem.b - problem.operators[0].apply(x)
-    return pursued(problem, 0, problem.blocks[0].h.face(x), (x, u), column_norms(problem, 0))
+    return pursued(problem, 0, (x, u), column_norms(problem, 0))
 
 
 @pytest.mark.parametrize("loss", [L1(1.0), L1(7.0), Quantile(0.4)], ids=repr)
@@ -71,7 +71,7 @@ def test_groups_of_entries_come_and_go_together():
     start = np.zeros((30, 2))
     start[:3] = 1.0
     u = problem.b - A.apply(start)
-    fit = pursued(problem, 0, problem.blocks[0].h.face(start), (start, u), column_norms(problem, 0))
+    fit = pursued(problem, 0, (start, u), column_norms(problem, 0))
     label = np.broadcast_to(fit.restricted.faces[0].label, (30, 2))
     np.testing.assert_array_equal(label, x != 0)
 
@@ -90,13 +90,13 @@ def test_it_ends_at_the_lowest_fit_that_it_has_seen(monkeypatch):
 
 
 def test_where_the_time_is_over_it_ends_where_it_is():
-    """The first-order step that it follows stands."""
+    """Or a first-order step is made."""
     problem, _ = drawn(1)
     setup, carry = METHOD.init(problem, (np.zeros(80), np.zeros(120)), np.zeros(120))
     asked = itertools.count()
     with deadline(lambda: next(asked) > 0):
         one = from_support(problem, range(5))
-    assert np.flatnonzero(one.restricted.faces[0].label).tolist() == [0, 1, 2, 3, 4]
+    assert from_support(problem, range(5)).value < one.value
     with deadline(lambda: True):
         assert from_support(problem, range(5)) is None
         carry, state = METHOD.step(setup, carry)
@@ -115,13 +115,32 @@ def test_a_support_takes_one_product(monkeypatch):
     carry, state = METHOD.step(setup, carry)
     certify(problem, state)
     assert len(supports) in (2, 3)
-    # that of the first-order step, one for each support, and |A|ᵀ|z| of the certificate
+    # that of the start, one for each support, and |A|ᵀ|z| of the certificate
     assert len(products) == 1 + len(supports) + 1
     monkeypatch.undo()
     assert state.due
     assert not state.settled
     np.testing.assert_array_equal(state.q[0] != 0, truth != 0)
     np.testing.assert_array_equal(state.adjoints[0], problem.operators[0].adjoint(state.z))
+
+
+def test_first_order_steps_begin_after_it_and_end_where_they_did():
+    """Where nothing is saved; a carry that is has one structure from the first."""
+    problem, _ = drawn(1)
+    start = (np.zeros(80), np.zeros(120)), np.zeros(120)
+    saved, later = (list(itertools.islice(_states(method, problem, start), 6)) for method in (METHOD, SHARED))
+    assert saved[0][0].first.t == 0
+    assert later[0][0].first is None
+    for (one, state), (other, same) in zip(saved[1:], later[1:], strict=True):
+        assert (one.t, one.first.t) == (other.t, other.first.t) == (state.t, state.t)
+        np.testing.assert_array_equal(state.q[0], same.q[0])
+
+
+def _states(method, problem, start):
+    setup, carry = method.init(problem, *start)
+    while True:
+        carry, state = method.step(setup, carry)
+        yield carry, state
 
 
 def test_first_order_steps_that_find_the_same_support_settle_it():

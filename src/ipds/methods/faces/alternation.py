@@ -67,17 +67,25 @@ class Sample(NamedTuple):
     @classmethod
     def of(cls, data: np.ndarray, places: np.ndarray | None) -> Sample:
         """Entries of `data` by chance, the same ones every time; `places` of those observed, None where all are."""
-        draw = np.random.default_rng(0).integers(data.size if places is None else len(places), size=SAMPLE)
+        draw = _some(data.size if places is None else len(places))
         i, j = np.divmod(draw if places is None else places[draw], data.shape[1])
         return cls(i, j, data[i, j])
 
     def sizes(self, kappa: float, L: np.ndarray, R: np.ndarray) -> np.ndarray:
         """|u|."""
-        return np.abs(self.data - kappa * np.einsum("ij,ij->i", L[self.i], R[self.j]))
+        return np.abs(
+            self.data - kappa * np.einsum("ij,ij->i", L.take(self.i, axis=0), R.take(self.j, axis=0))
+        )
 
     def median(self, kappa: float, L: np.ndarray, R: np.ndarray) -> float:
         """The median of |u|, or the next one above."""
         return float(np.partition(self.sizes(kappa, L, R), SAMPLE // 2)[SAMPLE // 2])
+
+
+@lru_cache(maxsize=4)
+def _some(count: int) -> np.ndarray:
+    """Places among so many, by chance."""
+    return np.random.default_rng(0).integers(count, size=SAMPLE)
 
 
 def start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations, sample: Sample) -> FixedRank:

@@ -1,8 +1,8 @@
 """OnFaces: a first-order method, and once it has found the face of the solution, the solution on that face.
 
+    pursued      before all others, where all else is deviations: what is near the solution on the support that a
+                 pursuit from the start ends at is shown (`pursuit`)
     first        steps of the method it was given; every `LOOK` of them, h_i.face(x_i) of the nonconvex h_i
-    pursued      after the first step, where all else is deviations: what is near the solution on the support that a
-                 pursuit from there ends at is shown (`pursuit`)
     shown        at some early looks the solution on the face at hand, where exchanges find it and it is lower, at the
                  first of them what is near it: no answer yet, but long before there is one
     settled      unchanged at `PATIENCE` looks in a row:
@@ -68,7 +68,7 @@ class Carry(NamedTuple):
 
     t: int
     first: Any
-    """Of the first-order method."""
+    """Of the first-order method; None before it has begun, which is after a pursuit where nothing is saved."""
     labels: tuple[np.ndarray, ...]
     """Of the faces at the last look."""
     seen: int
@@ -91,14 +91,21 @@ class Setup:
     """What stays fixed during a run."""
 
     problem: Problem
-    first: Any
-    """Of the first-order method."""
+    method: Method
+    """The first-order one."""
+    start: tuple[tuple[Array, ...], Array]
+    """x0 and z0."""
     at: tuple[int, ...]
     """The blocks whose faces are looked at; none where the problem is not of the form that can be solved there."""
     pursues: bool
-    """Whether the first of them is the support that a pursuit begins with."""
+    """Whether a pursuit comes before all steps."""
     solved: Solved | None
     """Solutions on single faces, of this run and of earlier ones; None where each attempt begins anew."""
+
+    @cached_property
+    def begun(self) -> tuple[Any, Any]:
+        """(setup, carry) of the first-order method at its start."""
+        return self.method.init(self.problem, *self.start)
 
     @cached_property
     def norms(self) -> dict[int, np.ndarray]:
@@ -127,8 +134,7 @@ class OnFaces(Method):
         self.name = f"{first.name}, finished on its face"
 
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
-        """That of the first method, and what the looks compare."""
-        setup, carry = self.first.init(problem, x0, z0)
+        """What the looks compare, and the carry of the first method, unless a pursuit comes before it."""
         numeric = all(type(x) is np.ndarray and x.dtype == np.float64 for x in (*x0, z0))
         at = tuple(i for i, block in enumerate(problem.blocks) if _is_watched(block))
         if not (numeric and has_flat_faces(problem, len(x0) - 1)):
@@ -136,8 +142,10 @@ class OnFaces(Method):
         labels = tuple(np.zeros(problem.blocks[i].shape, np.int8) for i in at)
         room = tuple(np.zeros(x.shape) for x in x0) if at else ()
         z = np.zeros(z0.shape) if at else np.zeros(0)
-        own = Carry(carry.t, carry, labels, 0, PATIENCE, 0, room, math.inf, room, z)
-        return Setup(problem, setup, at, may_pursue(problem, at), self.solved), own
+        setup = Setup(problem, self.first, (x0, z0), at, may_pursue(problem, at), self.solved)
+        first = None if setup.pursues and self.known is not None else setup.begun[1]
+        t = 0 if first is None else first.t
+        return setup, Carry(t, first, labels, 0, PATIENCE, 0, room, math.inf, room, z)
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One step of the first method, and where the faces have settled the solution there."""
@@ -150,9 +158,13 @@ class OnFaces(Method):
             state = assembled(setup.problem, carry.t + 1, carry.x, carry.slopes, carry.z)
             assert state is not None
             return carry._replace(t=state.t), state
-        inner, look = [carry.first], 1 if setup.pursues and not carry.t else LOOK * (carry.t // LOOK + 1)
+        if setup.pursues and not carry.t:
+            carry, shown = _pursued(setup, carry)
+            if shown is not None:
+                return carry, shown
+        inner, look = [carry.first or setup.begun[1]], LOOK * (carry.t // LOOK + 1)
         carry = carry._replace(first=None)  # so that nobody else holds it while the steps run
-        first, state = self.first.steps(setup.first, inner, min(until, look) if setup.at else until)
+        first, state = self.first.steps(setup.begun[0], inner, min(until, look) if setup.at else until)
         t = first.t
         carry = carry._replace(t=t, first=first)
         if not setup.at or (t % LOOK and t > 1) or state.transient or not state.settled:
@@ -163,7 +175,7 @@ class OnFaces(Method):
             return carry._replace(seen=0), state
         empty = not any(face.dimension for face in faces.values())
         if t == 1 and not empty:
-            return _pursued(setup, carry, state, faces) if setup.pursues else (carry, state)
+            return carry, state
         if empty and carry.seen >= 0 and t < EARLY:
             return carry, replace(state, settled=False)
         if empty and carry.seen >= 0:  # all is 0, a minimum as soon as entries have a price: is one worth it?
@@ -197,11 +209,11 @@ class OnFaces(Method):
 
     def may_smooth(self, setup: Setup) -> bool:
         """Whether the first method may."""
-        return self.first.may_smooth(setup.first)
+        return not setup.pursues and self.first.may_smooth(setup.begun[0])
 
     def parameters_of(self, setup: Setup) -> Any:
         """Those of the first method."""
-        return self.first.parameters_of(setup.first)
+        return self.first.parameters_of(setup.begun[0])
 
 
 def _key(labels: Sequence[np.ndarray]) -> tuple[bytes, ...]:
@@ -219,14 +231,16 @@ def _shown(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinate
     return _lower(setup, carry, state, None if found is None else restricted.state(state.t, found))
 
 
-def _pursued(setup: Setup, carry: Carry, state: State, faces: dict[int, Coordinates]) -> tuple[Carry, State]:
-    """The carry, and in the place of the first state what a pursuit from its support ends at, where that is lower."""
-    ((i, face),) = faces.items()
-    fit = pursued(setup.problem, i, face, state.q, setup.norms[i]) if isinstance(face, Support) else None
-    if fit is None:
-        return carry, state
-    carry = carry._replace(labels=(fit.restricted.faces[i].label.astype(np.int8),), seen=PURSUED)
-    return _lower(setup, carry, state, fit.restricted.state(state.t, fit.found, {i: fit.pull}))
+def _pursued(setup: Setup, carry: Carry) -> tuple[Carry, State | None]:
+    """The carry, and what a pursuit from the start ends at, where that is lower."""
+    (i,) = setup.at
+    fit = pursued(setup.problem, i, setup.start[0], setup.norms[i])
+    solved = None if fit is None else fit.restricted.state(carry.t + 1, fit.found, {i: fit.pull})
+    if fit is None or solved is None:
+        return carry, None
+    labels = (fit.restricted.faces[i].label.astype(np.int8),)
+    carry = carry._replace(t=solved.t, labels=labels, seen=PURSUED, x=solved.x, lowest=fit.value)
+    return carry, replace(solved, settled=False, due=True)
 
 
 def _lower(setup: Setup, carry: Carry, state: State, solved: State | None) -> tuple[Carry, State]:

@@ -1,8 +1,8 @@
 """Pursuit of a support: what is fitted on it tells by its forces which support is next, until they tell the same.
 
-    y ← near argmin_y Σ max(left_k r_k, right_k r_k),   r = M y + c,   on the entries of a support
-    z ← the slopes of r,   τ = 2 SPREAD median|r| / mean(right - left)
-    support ← that of prox_h(‖A_j‖ x_j - τ A_jᵀz/‖A_j‖),   x = y on its support
+    z ← the slopes of r = M x + c,   τ = 2 SPREAD median|r| / mean(right - left)
+    support ← that of prox_h(‖A_j‖ x_j - τ A_jᵀz/‖A_j‖)
+    x ← near argmin_x Σ max(left_k r_k, right_k r_k) on the entries of that support
 
 τ/‖A_j‖² is the inverse of the curvature of the sum along entry j where residuals are normally distributed, so that the
 prox chooses among Newton steps of single entries, each in units in which all columns have one length. Ends where the
@@ -12,6 +12,7 @@ Foucart, Hard thresholding pursuit, SIAM J. Numer. Anal. 49 (2011).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from ..._arrays import Array
 from ...deadline import late
 from ...functions.faces import Support
+from ...functions.kinks import Kinks
 from ...problem import Problem
 from ...theory.state import State
 from .restricted import FEW, Restricted
@@ -28,6 +30,8 @@ SUPPORTS = 8
 ROUGHLY = 3
 """Reweighted least squares on the first of them, which is not the last as a rule; on the others as many as lead to
 within 1e-4 of a solution."""
+SPREAD = 1.86
+"""1/(2 φ(0) Φ⁻¹(¾)): the density of normally distributed residuals at 0 is 1/(2 SPREAD) over the median of |r|."""
 
 
 class Fit(NamedTuple):
@@ -48,26 +52,34 @@ def may_pursue(problem: Problem, at: tuple[int, ...]) -> bool:
     return len(at) == 1 and sets and not smooth and last.h.kinks(last.shape) is not None
 
 
-def pursued(problem: Problem, i: int, face: Support, x: tuple[Array, ...], norms: np.ndarray) -> Fit | None:
-    """The fit on the support where the pursuit ends, from that of block i at x; None where nothing can be fitted.
+def pursued(problem: Problem, i: int, x: tuple[Array, ...], norms: np.ndarray) -> Fit | None:
+    """The fit on the support of block i where the pursuit from x ends; None where no fit is lower than x.
 
     `norms` are the ‖A_i e_j‖. Where the time is over, it ends where it is.
     """
-    h, op, units, best = problem.blocks[i].h, problem.operators[i], np.where(norms > 0, norms, 1.0), None
+    block, last, op = problem.blocks[i], problem.blocks[-1], problem.operators[i]
+    h, units = block.h, np.where(norms > 0, norms, 1.0)
+    kinks, point = last.h.kinks(last.shape), problem.restore(x, at=len(x) - 1)
+    assert kinks is not None
+    assert point is not None
+    u, c = point[-1], problem.operators[-1].scale  # type: ignore[attr-defined]
+    lowest, best, label = float(last.h(u)), None, np.zeros(0)
+    pull = op.adjoint((np.where(u > kinks.place, kinks.right, kinks.left) * (-1 / c)).reshape(problem.shape))
     for _ in range(SUPPORTS):
-        if late():
+        face = h.face(h.prox(units * x[i] - spread(kinks, u) * pull / units, 1.0))
+        if not isinstance(face, Support) or np.array_equal(face.label, label) or late():
             break
-        restricted = Restricted(problem, {i: face})
+        restricted, label = Restricted(problem, {i: face}), face.label
         found = restricted.nearly(restricted.start(x), FEW if best else ROUGHLY)
-        if found is None:
-            return best
-        value = restricted.reached(found)
-        if best is not None and not value < best.value:
-            return best
-        best = Fit(restricted, found, op.adjoint(found.z), value)
-        x = (*x[:i], face.embed(found.q[i]), *x[i + 1 :])
-        following = h.face(h.prox(units * x[i] - restricted.spread(found) * best.pull / units, 1.0))
-        if not isinstance(following, Support) or np.array_equal(following.label, face.label):
-            return best
-        face = following
+        value = math.inf if found is None else restricted.reached(found)
+        if found is None or not value < lowest:
+            break
+        u, pull, lowest = found.q[-1], op.adjoint(found.z), value
+        best, x = Fit(restricted, found, pull, value), (*x[:i], face.embed(found.q[i]), *x[i + 1 :])
     return best
+
+
+def spread(kinks: Kinks, u: np.ndarray) -> float:
+    """τ: by how much ‖A_j‖² the residuals of a fit by deviations bend the objective, inverted."""
+    sizes, half = np.abs(np.ravel(u - kinks.place)), u.size // 2
+    return float(2 * SPREAD * np.partition(sizes, half)[half] / np.mean(kinks.right - kinks.left))

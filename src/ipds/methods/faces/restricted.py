@@ -43,8 +43,6 @@ ENOUGH = 1e-13
 
 FEW = 5
 """Reweighted least squares to within 1e-4 of a solution."""
-SPREAD = 1.86
-"""1/(2 φ(0) Φ⁻¹(¾)): the density of normally distributed residuals at 0 is 1/(2 SPREAD) over the median of |r|."""
 
 
 class Deviations(NamedTuple):
@@ -232,13 +230,6 @@ class Restricted:
         v = reweighted(d.M, d.c, d.left, d.right, _joined(y), steps)
         r = d.M @ v + d.c
         return self._at_deviations(y, Vertex(v, r, np.where(r > 0, d.right, d.left)))
-
-    def spread(self, found: State) -> float:
-        """τ of the pursuit: by how much ‖A_j‖² the residuals of a fit by deviations bend the objective, inverted."""
-        d = self._deviations
-        assert d is not None
-        sizes, half = np.abs(np.ravel(found.q[-1]) - d.place), len(d.c) // 2
-        return float(2 * SPREAD * np.partition(sizes, half)[half] / np.mean(d.right - d.left))
 
     def _at_deviations(self, y: tuple[Any, ...], found: Vertex) -> State:
         """The State at a point with its residuals and their slopes, in blocks of the shapes of y."""

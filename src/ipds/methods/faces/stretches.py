@@ -71,6 +71,8 @@ class InIncrements:
 
 def in_increments(problem: Problem) -> InIncrements | None:
     """The problem in increments of its blocks with few jumps; None where there is none, or one that is too large."""
+    if not any(type(block.h) is Jumps for block in problem.blocks):
+        return None
     blocks, at = [], []
     for i, (block, op) in enumerate(zip(problem.blocks, problem.operators, strict=True)):
         f, h, A = block.f, block.h, op
@@ -83,7 +85,7 @@ def in_increments(problem: Problem) -> InIncrements | None:
             f, h, A = _summed(f, n), Increments(h.lam, n), Matrix(_summed_columns(dense))
             at.append(i)
         blocks.append(Block(f=f, h=h, A=A, shape=block.shape, name=problem.names[i]))
-    return InIncrements(problem, tuple(at), Problem(blocks, problem.b)) if at else None
+    return InIncrements(problem, tuple(at), Problem(blocks, problem.b))
 
 
 def has_stretches(problem: Problem, last: int) -> bool:
