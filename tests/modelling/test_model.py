@@ -26,6 +26,7 @@ from ipds.functions import (
     SecondOrderCone,
     Simplex,
     SmoothSum,
+    SquaredHinge,
     Stiefel,
     Sum,
     Weighted,
@@ -66,7 +67,6 @@ def blocks(*model):
         (0.5 * sum_squares(G @ x - y), LeastSquares),
         (2.0 * sum_squares(G @ x - y), Weighted),
         (-sum_squares(x), Weighted),
-        (huber(G @ x - y, 0.3), HuberLoss),
         (logistic(-np.sign(y) * (G @ x)), Logistic),
         (quad_form(x, G.T @ G), Quadratic),
         (y @ (G @ x), Linear),
@@ -78,6 +78,17 @@ def test_smooth_terms_are_the_f_of_their_variable(objective, kind):
     f, h, _ = blocks(objective + norm1(x) + norm2(x))["x"]
     assert isinstance(f, kind)
     assert type(h).__name__ == "Zero"
+
+
+def test_losses_that_are_linear_far_out_are_rows_of_convex_models_of_moderate_size():
+    for loss in (huber(G @ x - y, 0.3), SquaredHinge()(G @ x)):
+        assert blocks(loss, [x >= 0])["x"][0] is None
+        assert blocks(loss + Cardinality(2)(x))["x"][0] is not None
+        assert blocks(loss - sum_squares(x))["x"][0] is not None
+    large = Variable(20_000, name="x")
+    tall = FiniteDifference() @ large
+    assert isinstance(blocks(huber(tall), [large >= 0])["x"][0], HuberLoss)
+    assert blocks(huber(2 * large - 1), [large >= 0, large.sum() == 1])["x"][0] is None
 
 
 def test_one_convex_term_keeps_its_own_shape_and_matrix():
