@@ -11,7 +11,9 @@ from ipds.functions import (
     L0,
     L1,
     Box,
+    CappedSimplex,
     Cardinality,
+    ElasticNet,
     HuberLoss,
     IsotropicTotalVariation,
     Jumps,
@@ -29,6 +31,7 @@ from ipds.functions import (
     SquaredHinge,
     Stiefel,
     Sum,
+    TotalVariation1D,
     Weighted,
     Zero,
     smooth,
@@ -89,6 +92,23 @@ def test_losses_that_are_linear_far_out_are_rows_of_convex_models_of_moderate_si
     tall = FiniteDifference() @ large
     assert isinstance(blocks(huber(tall), [large >= 0])["x"][0], HuberLoss)
     assert blocks(huber(2 * large - 1), [large >= 0, large.sum() == 1])["x"][0] is None
+
+
+def test_convex_terms_of_several_kinds_are_taken_apart():
+    parts = blocks(norm1(G @ x - y) + 2 * ElasticNet(1.0, 3.0)(x))
+    assert isinstance(parts["x"][0], Weighted)  # the squares
+    assert [type(h).__name__ for h, _ in parts["u"][1].parts] == ["L1", "L1"]
+    for h, kind in ((Simplex(2.0), "NonNegative"), (CappedSimplex(2.0, 0.5), "Box")):
+        rows = blocks(sum_squares(x) + h(G @ x))["u"][1]
+        assert [type(own).__name__ for own, _ in rows.parts] == [kind, "Box"]
+        assert type(blocks(norm1(G @ x - y) + h(x))["x"][1]) is type(h)  # a variable's own stays
+    assert "ElasticNet" in repr(blocks(ElasticNet()(x) + Cardinality(2)(x) + norm1(G @ x))["x"][1])
+    signal = TotalVariation1D(2.0)(G @ x)
+    found = blocks(sum_squares(x) + signal)["u"]
+    assert isinstance(found[1], L1)
+    assert solve(minimize(sum_squares(x - 1) + signal), tol=1e-6).fun == pytest.approx(
+        solve(minimize(sum_squares(x - 1) + 2 * norm1(diff(G @ x))), tol=1e-6).fun
+    )
 
 
 def test_one_convex_term_keeps_its_own_shape_and_matrix():

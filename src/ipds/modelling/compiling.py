@@ -32,7 +32,7 @@ from .assembling import (
     smooth_of,
 )
 from .bounds import box_of, multiple_of_variable
-from .combining import joint, precomposed, rewritten, rows_set, times, zero_set
+from .combining import joint, parts_of, precomposed, rewritten, rows_set, times, zero_set
 from .consistency import require_solvable
 from .constants import block_constant, block_shape
 from .constraints import Constraint
@@ -80,7 +80,8 @@ class _Draft:
     def place_terms(self, terms: Sequence[Term]) -> None:
         """Smooth terms first, then what is not convex, then sets, then the other convex ones."""
         nonsmooth, convex = [], all(map(_is_convex, terms))
-        for term in terms:
+        parts = [part for term in terms for part in parts_of(term)]
+        for term in parts if convex else terms:
             if term.is_concave and term.weight > 0:
                 raise ValueError(refusals.concave(term))
             if term.coefficient == 0.0:
