@@ -184,9 +184,9 @@ STATEMENTS = [
         transfer_violation,
     ),
     Statement("trend, season and outliers", seasons, seasonal, seasonal_oracle, seasonal_value),
-    Statement("Huber and elastic net, raw wine", bottles, huber_net, huber_net_oracle, huber_net_value),
+    Statement("wine with a Huber loss, raw", bottles, huber_net, huber_net_oracle, huber_net_value),
     Statement(
-        "Poisson, half of the counts 0",
+        "few counts, half of them 0",
         few_counts,
         counts,
         counts_oracle,
