@@ -3,6 +3,7 @@
 from .cones import STATEMENTS as CONES
 from .fits import STATEMENTS as FITS
 from .matrices import STATEMENTS as MATRICES
+from .mixed import STATEMENTS as MIXED
 from .nonconvex import STATEMENTS as NONCONVEX
 from .ordinary import STATEMENTS as ORDINARY
 from .programs import STATEMENTS as PROGRAMS
@@ -20,6 +21,7 @@ ALL: list[Statement] = [
     *MATRICES,
     *ORDINARY,
     *CONES,
+    *MIXED,
     *NONCONVEX,
 ]
 

@@ -304,3 +304,20 @@ def test_values_are_bounded_only_where_they_cost_extra_and_exist_everywhere():
     assert not smooth(square, slope).bounds_values
     assert not smooth(square, slope, 1.0, quadratic=True).bounds_values
     assert not smooth(square, slope, 1.0, value_and_grad=lambda x: (square(x), slope(x))).bounds_values
+
+
+@needs_jax
+def test_gradients_by_jax_are_compiled_once():
+    jnp = importlib.import_module("jax.numpy")
+    seen = []
+
+    def fun(x):
+        seen.append(x)
+        return jnp.sum(jnp.sqrt(1 + x**2))
+
+    f = smooth(fun)
+    for k in range(30):
+        x = np.arange(4.0) + k
+        np.testing.assert_allclose(f.grad(x), x / np.sqrt(1 + x**2), rtol=1e-12)
+        np.testing.assert_allclose(f.curvature(x, x), x / (1 + x**2) ** 1.5, rtol=1e-12)
+    assert len(seen) <= 5

@@ -11,7 +11,9 @@ from ipds.functions import (
     L0,
     L1,
     Box,
+    CappedSimplex,
     Cardinality,
+    ElasticNet,
     HuberLoss,
     IsotropicTotalVariation,
     Jumps,
@@ -26,8 +28,10 @@ from ipds.functions import (
     SecondOrderCone,
     Simplex,
     SmoothSum,
+    SquaredHinge,
     Stiefel,
     Sum,
+    TotalVariation1D,
     Weighted,
     Zero,
     smooth,
@@ -66,7 +70,6 @@ def blocks(*model):
         (0.5 * sum_squares(G @ x - y), LeastSquares),
         (2.0 * sum_squares(G @ x - y), Weighted),
         (-sum_squares(x), Weighted),
-        (huber(G @ x - y, 0.3), HuberLoss),
         (logistic(-np.sign(y) * (G @ x)), Logistic),
         (quad_form(x, G.T @ G), Quadratic),
         (y @ (G @ x), Linear),
@@ -78,6 +81,34 @@ def test_smooth_terms_are_the_f_of_their_variable(objective, kind):
     f, h, _ = blocks(objective + norm1(x) + norm2(x))["x"]
     assert isinstance(f, kind)
     assert type(h).__name__ == "Zero"
+
+
+def test_losses_that_are_linear_far_out_are_rows_of_convex_models_of_moderate_size():
+    for loss in (huber(G @ x - y, 0.3), SquaredHinge()(G @ x)):
+        assert blocks(loss, [x >= 0])["x"][0] is None
+        assert blocks(loss + Cardinality(2)(x))["x"][0] is not None
+        assert blocks(loss - sum_squares(x))["x"][0] is not None
+    large = Variable(20_000, name="x")
+    tall = FiniteDifference() @ large
+    assert isinstance(blocks(huber(tall), [large >= 0])["x"][0], HuberLoss)
+    assert blocks(huber(2 * large - 1), [large >= 0, large.sum() == 1])["x"][0] is None
+
+
+def test_convex_terms_of_several_kinds_are_taken_apart():
+    parts = blocks(norm1(G @ x - y) + 2 * ElasticNet(1.0, 3.0)(x))
+    assert isinstance(parts["x"][0], Weighted)  # the squares
+    assert [type(h).__name__ for h, _ in parts["u"][1].parts] == ["L1", "L1"]
+    for h, kind in ((Simplex(2.0), "NonNegative"), (CappedSimplex(2.0, 0.5), "Box")):
+        rows = blocks(sum_squares(x) + h(G @ x))["u"][1]
+        assert [type(own).__name__ for own, _ in rows.parts] == [kind, "Box"]
+        assert type(blocks(norm1(G @ x - y) + h(x))["x"][1]) is type(h)  # a variable's own stays
+    assert "ElasticNet" in repr(blocks(ElasticNet()(x) + Cardinality(2)(x) + norm1(G @ x))["x"][1])
+    signal = TotalVariation1D(2.0)(G @ x)
+    found = blocks(sum_squares(x) + signal)["u"]
+    assert isinstance(found[1], L1)
+    assert solve(minimize(sum_squares(x - 1) + signal), tol=1e-6).fun == pytest.approx(
+        solve(minimize(sum_squares(x - 1) + 2 * norm1(diff(G @ x))), tol=1e-6).fun
+    )
 
 
 def test_one_convex_term_keeps_its_own_shape_and_matrix():

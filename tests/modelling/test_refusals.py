@@ -7,7 +7,7 @@ import scipy.sparse.linalg as spl
 import ipds
 from ipds import Variable, minimize, solve
 from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Rank
-from ipds.modelling import entropy, kl_div, log_det, norm1, norm2, quad_form, sum_squares, term
+from ipds.modelling import diff, entropy, kl_div, log_det, norm1, norm2, quad_form, sum_squares, term
 from ipds.operators import FiniteDifference
 
 v = Variable(6, name="v")
@@ -35,6 +35,7 @@ REFUSED = [
     (lambda: A * v, ValueError, ["`array(4, 6) * v`", "(6,)", "array(4, 6) @ v"]),
     (lambda: spl.aslinearoperator(np.ones((4, 5))) @ v, ValueError, ["@ v`", "(4, 5)", "(6,)"]),
     (lambda: FiniteDifference(axis=1) @ v, ValueError, ["FiniteDifference(axis=1) @ v", "(6,)"]),
+    (lambda: diff(v, 2), ValueError, ["diff(diff(e))", "no axis 2"]),
     (lambda: v + np.ones(5), ValueError, ["`v + array(5)`", "(6,)", "(5,)"]),
     (lambda: v + np.ones((6, 1)), ValueError, ["(6, 6)", ".reshape"]),
     (lambda: v + np.array([np.nan] * 6), ValueError, ["finite"]),

@@ -1,6 +1,8 @@
-"""Those statements of the zoo as models that have cones, logarithms and networks."""
+"""Those statements of the zoo as models that have cones, logarithms and networks, and those of mixed terms."""
 
 from __future__ import annotations
+
+from zoo_models_mixed import MIXED
 
 from ipds import Variable, minimize
 from ipds.functions import PSD, L2Ball, NegativeLog
@@ -45,4 +47,5 @@ CONES = {
     "mixtures": mixtures,
     "twelve bounded thrusts": thrusts,
     "cheapest flow": flow,
+    **MIXED,
 }

@@ -31,7 +31,7 @@ from ipds.operators import (
     Wavelet,
     ZeroMap,
 )
-from ipds.operators.absolute import absolute
+from ipds.operators.absolute import absolute, is_exact
 from problems import matrix_of
 
 rng = np.random.default_rng(7)
@@ -171,6 +171,29 @@ def test_sizes_of_gradients_are_exact(shape):
     x = np.abs(np.random.default_rng(0).standard_normal(shape)) + 1.0
     found = absolute(gradient).apply(x)
     np.testing.assert_allclose(found.ravel(), abs(gradient.as_matrix(shape)) @ x.ravel())
+
+
+@pytest.mark.parametrize(
+    ("op", "shape"),
+    [
+        (TwoSided(-1.0, N), (2, 6)),
+        (TwoSided(M, SPARSE.T), (6, 6)),
+        (Kronecker(M, N), (18,)),
+        (Kronecker(M, N), (6, 3)),
+        (SumOver((4, 5), axis=1), (4, 5)),
+        (FlatStack([Identity(), -1.0 * TwoSided(1.0, np.array([[1.0, -1.0], [2.0, -3.0]]))], (3, 2)), (3, 2)),
+    ],
+)
+def test_absolute_values_of_products_and_sums(op, shape):
+    found = absolute(op)
+    assert is_exact(found)
+    np.testing.assert_allclose(matrix_of(found, shape), abs(matrix_of(op, shape)), atol=1e-14)
+
+
+def test_what_is_made_of_estimates_is_one():
+    assert is_exact(absolute(FlatStack([Identity(), FiniteDifference()], 6)))
+    assert not is_exact(absolute(FlatStack([Identity(), Matrix(M) @ DCT()], 6)))
+    assert not is_exact(absolute(TwoSided(DCT(), 1.0) + Identity()))
 
 
 @pytest.mark.parametrize("shape", [(40,), (40, 3)])

@@ -6,7 +6,6 @@ import pytest
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import L1, ElasticNet, LeastSquares, Quadratic
 from ipds.modelling import norm1, sum_squares
-from ipds.presolve import presolve
 
 RNG = np.random.default_rng(8)
 G, Y = RNG.standard_normal((30, 6)), RNG.standard_normal(30)
@@ -66,7 +65,6 @@ def test_beside_inequalities_it_is_a_penalty_and_a_square():
     limits = [C @ x <= 0.1, x >= -0.2]
     whole = minimize(0.5 * sum_squares(G @ x - Y) + ElasticNet(0.7, 2.0)(x), limits)
     parts = minimize(0.5 * sum_squares(G @ x - Y) + 0.7 * norm1(x) + sum_squares(x), limits)
-    assert "became a smooth term" in presolve(whole).report
     first, second = whole.solve(tol=1e-8), parts.solve(tol=1e-8)
     assert first.success
     assert first.fun == pytest.approx(second.fun, rel=1e-8)

@@ -12,6 +12,7 @@ from ipds.functions import (
     Box,
     Cardinality,
     LeastSquares,
+    Logistic,
     NonzeroColumns,
     NonzeroRows,
     RowCardinality,
@@ -140,3 +141,15 @@ def test_a_penalty_that_is_too_small_is_named():
     for weight, small in ((1e-9, True), (0.1, False)):
         problem = minimize(sum_squares(x - y) + sum_squares(x) + L0(weight)(x))
         assert ("too small to matter" in solve(problem).message) == small
+
+
+def test_an_answer_that_grew_until_the_objective_was_zero():
+    y = np.sign(Z @ [1.0, 2.0, -1.0])
+    far, there = (1e12 * np.array([1.0, 2.0, -1.0]),), (np.array([1.0, 2.0, -1.0]),)
+    separable = Problem([Block(f=Logistic(Z, y), shape=3)])
+    assert separable.objective(far) == 0.0
+    remark = remarks.certified(separable, far, 0.0, 5)[-1]
+    assert "a plane separates" in remark
+    assert not remarks.certified(separable, there, float(separable.objective(there)), 5)
+    nothing = Problem([Block(h=Box(0.0, np.inf), A=np.array([[1.0, -2.0, 0.0]]), shape=3)], b=np.zeros(1))
+    assert not remarks.certified(nothing, (np.array([2.0, 1.0, 0.0]),), 0.0, 5)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import PIECE, Array, is_traced, magnitude, namespace, scalar, to_numpy
+from .._arrays import PIECE, Array, Shape, is_traced, magnitude, namespace, scalar, to_numpy
 from ._arguments import bound
 from .base import Nonsmooth
+from .kinks import Kinks
 from .scalar import fit, own_step
 
 
@@ -50,6 +51,11 @@ class Entrywise(Nonsmooth):
 
     def largest_bend(self) -> float | None:
         """sup φ'', None where there is none."""
+        return None
+
+    def straight(self, shape: Shape) -> tuple[np.ndarray, Kinks] | None:
+        """(where, kinks): the entries of a flat block at which φ_i is linear inside its domain, and what it is there;
+        None where there are none."""
         return None
 
     def __call__(self, x: Array) -> float:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, at_least, namespace, truth
+from .._arrays import Array, Shape, at_least, namespace, to_numpy, truth
 from ._arguments import weight
 from .base import Domain
 from .entrywise import Entrywise
+from .kinks import Kinks
 from .omega import logarithm, omega
 from .scalar import fit
 
@@ -159,6 +160,12 @@ class Poisson(Entrywise):
 
     def bend(self, x: Array) -> Array:
         return fit(self.lam, x) * fit(self.y, x) / (x * x)
+
+    def straight(self, shape: Shape) -> tuple[np.ndarray, Kinks] | None:
+        """Counts of 0: λ e x for x ≥ 0."""
+        where = np.flatnonzero(np.broadcast_to(to_numpy(self.lam * self.y) == 0, shape))
+        slope = np.ravel(np.broadcast_to(to_numpy(self.lam * self.exposure), shape))[where]
+        return (where, Kinks(slope, slope, 0.0, 0.0)) if where.size else None
 
 
 class KLDivergence(Poisson):

@@ -12,6 +12,7 @@ import array_api_compat
 import numpy as np
 
 from .._arrays import Array, dot, is_traced, precision, scalar, to_numpy
+from .._arrays.compiling import pure
 from .adapters import returned_number
 from .base import Smooth
 
@@ -154,12 +155,18 @@ class _Automatic(Smooth):
         """∇²f(x) d, by differentiating the slope ⟨∇f(x), d⟩ once more."""
         library, given = self._backend(x)
         along = d if given is x else to_numpy(d).astype(given.dtype)
-        product = (_torch_product if library == "torch" else _jax_product)(self.fun, given, along)
+        if library == "torch":
+            product = _torch_product(self.fun, given, along)
+        else:
+            product = _jax_product(self, given, along)
         return product if given is x else array_api_compat.array_namespace(x).asarray(product)
 
     def _differentiate(self, x: Array, need_grad: bool) -> tuple[float, Array]:
         library, given = self._backend(x)
-        value, gradient = (_torch if library == "torch" else _jax)(self.fun, given, need_grad)
+        if library == "torch":
+            value, gradient = _torch(self.fun, given, need_grad)
+        else:
+            value, gradient = _jax(self, given, need_grad)
         if need_grad and given is not x and not isinstance(x, np.ndarray):
             gradient = array_api_compat.array_namespace(x).asarray(gradient)
         return value, gradient
@@ -173,22 +180,22 @@ class _Automatic(Smooth):
         given = to_numpy(x)
         given = given if np.issubdtype(given.dtype, np.floating) else given.astype(float)
         if self._numpy_backend is None:
-            self._numpy_backend = _working_backend(self.fun, given)
+            self._numpy_backend = _working_backend(self, given)
         return self._numpy_backend, given
 
 
-def _working_backend(fun: Callable[[Array], Any], x: np.ndarray) -> str:
-    """The first library that is installed and takes `fun` at x; the first of them where none does."""
+def _working_backend(f: _Automatic, x: np.ndarray) -> str:
+    """The first library that is installed and takes f at x; the first of them where none does."""
     installed = [name for name in _BACKENDS if importlib.util.find_spec(name) is not None]
     if not installed:
         raise ImportError(
             "smooth: without `grad` the gradient needs PyTorch or JAX; "
             "install one (pip install 'ipds-admm[torch]' or 'ipds-admm[jax]') or pass grad="
         )
-    if len(installed) == 1 or _takes_tensors(fun, x):
+    if len(installed) == 1 or _takes_tensors(f.fun, x):
         return installed[0]
     try:
-        _jax(fun, x, True)
+        _jax(f, x, True)
     except Exception:  # of the caller's function: what PyTorch says of it is said
         return installed[0]
     return "jax"
@@ -248,28 +255,36 @@ def _torch_product(fun: Callable[[Array], Any], x: Array, d: Array) -> Array:
     return product.numpy() if plain else product
 
 
-def _jax_product(fun: Callable[[Array], Any], x: Array, d: Array) -> Array:
-    """∇²f(x) d."""
+def _jax_product(f: _Automatic, x: Array, d: Array) -> Array:
+    """∇²f(x) d, compiled where x is NumPy's: thousands of products may be asked for."""
     jax = importlib.import_module("jax")
     if not isinstance(x, np.ndarray):
-        return jax.jvp(jax.grad(fun), (x,), (d,))[1]
+        return _second(f, x, d)
     with _float64(jax):
-        arguments = (jax.numpy.asarray(x),), (jax.numpy.asarray(d),)
-        return np.array(jax.jvp(jax.grad(fun), *arguments)[1])
+        variable = jax.numpy.asarray(x)
+        return np.array(pure(_second, f, variable, jax.numpy.asarray(d), like=variable))
 
 
-def _jax(fun: Callable[[Array], Any], x: Array, need_grad: bool) -> tuple[float, Array]:
+def _second(f: _Automatic, x: Array, d: Array) -> Array:
+    jax = importlib.import_module("jax")
+    return jax.jvp(jax.grad(f.fun), (x,), (d,))[1]
+
+
+def _jax(f: _Automatic, x: Array, need_grad: bool) -> tuple[float, Array]:
+    """The value and the gradient, which is compiled where x is NumPy's."""
     jax = importlib.import_module("jax")
     if not isinstance(x, np.ndarray):
-        if not need_grad:
-            return scalar(fun(x)), None
-        return jax.value_and_grad(fun)(x)
+        return _first(f, x) if need_grad else (scalar(f.fun(x)), None)
     with _float64(jax):
         variable = jax.numpy.asarray(x)
         if not need_grad:
-            return float(fun(variable)), None
-        value, gradient = jax.value_and_grad(fun)(variable)
+            return float(f.fun(variable)), None
+        value, gradient = pure(_first, f, variable, like=variable)
         return float(value), np.array(gradient)
+
+
+def _first(f: _Automatic, x: Array) -> tuple[Any, Array]:
+    return importlib.import_module("jax").value_and_grad(f.fun)(x)
 
 
 def _float64(jax: Any) -> Any:

@@ -14,20 +14,28 @@ from ..functions import (
     L2,
     L21,
     Box,
+    CappedSimplex,
+    ElasticNet,
     IsotropicTotalVariation,
     Jumps,
     Linf,
+    NonNegative,
     Nonsmooth,
     Nuclear,
     Precomposed,
     Scaled,
+    Simplex,
     Sum,
+    SumSquares,
     TotalVariation1D,
 )
 from ..operators import Gradient
+from .bounds import multiple_of_variable
 from .constants import plain
 from .constraints import Constraint
 from .expressions import Expression
+from .joining import diff
+from .terms import Term
 
 _PROPORTIONAL = (L0, Jumps, L1, L2, L21, Linf, Nuclear, TotalVariation1D, IsotropicTotalVariation)
 """Functions λ·g with λ in `lam`: their multiples are of the same kind."""
@@ -51,14 +59,31 @@ def rewritten(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
     """The same term with a better prox, where there is one; else (h, e).
 
     (Jumps, x) for L0 of the differences of a variable x along its first axis: no equation is needed. The norms of the
-    rows of a gradient for isotropic total variation: these have a formula.
+    rows of a gradient for isotropic total variation, absolute differences for that of signals: these have a formula.
     """
     if type(h) is IsotropicTotalVariation and e.ndim == 2:
         return L21(h.lam), Gradient(e.shape) @ e
+    if type(h) is TotalVariation1D and e.ndim and e.shape[0] > 1:
+        return L1(h.lam), diff(e)
     if type(h) is not L0 or not plain(h.lam) or len(e.maps) != 1 or np.any(to_numpy(np.asarray(e.constant))):
         return h, e
     ((x, map_),) = e.maps.items()
     return (Jumps(h.lam), x) if map_.is_difference else (h, e)
+
+
+def parts_of(term: Term) -> list[Term]:
+    """A convex term as several, where each of them has kinks, bounds or squares and the whole has none to show: an
+    elastic net, and the sum and the bounds of a simplex that is not a variable's."""
+    h, e = term.function, term.expression
+    made: list[tuple[Nonsmooth, Expression]]
+    if isinstance(h, ElasticNet):
+        made = [(L1(h.lam), e), (SumSquares(0.5 * h.l2), e)]
+    elif isinstance(h, Simplex | CappedSimplex) and multiple_of_variable(e) is None:
+        bounds = Box(0.0, h.cap) if isinstance(h, CappedSimplex) else NonNegative()
+        made = [(bounds, e), (zero_set(), e.sum() - h.radius)]
+    else:
+        return [term]
+    return [term.weight * Term(own, argument, term.name) for own, argument in made]
 
 
 def joint(held: Nonsmooth | None, h: Nonsmooth) -> Nonsmooth | None:

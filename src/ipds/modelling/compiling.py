@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from .._arrays import Shape, to_numpy
-from ..functions import Linear, Nonsmooth, Stacked, Zero
+from ..functions import Huber, Linear, Nonsmooth, SquaredHinge, Stacked, Zero
 from ..problem import Block
 from . import refusals
 from .assembling import (
@@ -32,7 +32,7 @@ from .assembling import (
     smooth_of,
 )
 from .bounds import box_of, multiple_of_variable
-from .combining import joint, precomposed, rewritten, rows_set, times, zero_set
+from .combining import joint, parts_of, precomposed, rewritten, rows_set, times, zero_set
 from .consistency import require_solvable
 from .constants import block_constant, block_shape
 from .constraints import Constraint
@@ -40,6 +40,9 @@ from .expressions import Expression, Variable
 from .faces import as_smooth_of, is_smooth
 from .parts import Compiled, Holding, Place, Row
 from .terms import Objective, Term
+
+ON_GRAPH = 100_000
+"""Entries of a map up to which losses that are linear far out are rows: first-order steps on an f take less beyond."""
 
 
 def compile_model(objective: Objective, constraints: Sequence[Constraint]) -> Compiled:
@@ -76,15 +79,16 @@ class _Draft:
 
     def place_terms(self, terms: Sequence[Term]) -> None:
         """Smooth terms first, then what is not convex, then sets, then the other convex ones."""
-        nonsmooth = []
-        for term in terms:
+        nonsmooth, convex = [], all(map(_is_convex, terms))
+        parts = [part for term in terms for part in parts_of(term)]
+        for term in parts if convex else terms:
             if term.is_concave and term.weight > 0:
                 raise ValueError(refusals.concave(term))
             if term.coefficient == 0.0:
                 continue
             if not term.expression.variables:
                 self.constant += _value(term)
-            elif is_smooth(term.function):
+            elif is_smooth(term.function) and not (convex and _is_on_graph(term)):
                 self._place_smooth(term)
             else:
                 nonsmooth.append(term)
@@ -252,6 +256,20 @@ class _Draft:
         """The objective's constant, for the first variable with a smooth term, or the first of all."""
         owner = next((v for v, holding in self.holdings.items() if holding.smooth), self.variables[0])
         return self.constant if variable is owner else 0.0
+
+
+def _is_convex(term: Term) -> bool:
+    """Whether a term is known to be convex."""
+    return bool(term.function.is_convex) and term.coefficient >= 0
+
+
+def _is_on_graph(term: Term) -> bool:
+    """Whether Newton steps are to keep to the graph of a term's gradient: it is linear beyond some point, and as an f
+    that bends nowhere it would send them far off."""
+    e = term.expression
+    here = all(map_.operator.rows is None for map_ in e.maps.values())  # and not on workers
+    entries = e.size if multiple_of_variable(e) is not None else e.size * sum(v.size for v in e.variables)
+    return isinstance(term.function, Huber | SquaredHinge) and here and entries <= ON_GRAPH
 
 
 def _urgency(term: Term) -> int:

@@ -23,6 +23,10 @@ def diff(expression: Expression, axis: int = 0) -> Expression:
     (4, 2)
     """
     e = require_expression("diff", expression)
+    if isinstance(axis, int) and axis >= max(e.ndim, 2):
+        raise ValueError(
+            f"diff: `{e}`, of shape {e.shape}, has no axis {axis}; second differences are diff(diff(e)), and so on"
+        )
     require_axis(e, axis)
     if e.shape[axis] < 2:
         raise ValueError(f"diff: axis {axis} of `{e}`, of shape {e.shape}, has one entry and no differences")

@@ -8,15 +8,19 @@ import numpy as np
 
 from .._arrays import Array, Shape, asarray
 from ..distributed import Rows
+from .arranging import Permute, SumOver
 from .base import Compose, Operator, Scaled, Sum, Transpose
 from .differences import FiniteDifference
 from .gradient import Gradient
 from .maps import GATHER, Diagonal, Identity, Matrix
+from .products import Kronecker, TwoSided
 from .rows import RowMatrix
 from .sampling import Grouping, Sampling
 from .stacking import FlatStack, Reshape, Segment, Stack, ZeroMap
 from .transforms import Convolution
 
+ONES = Sampling | Grouping | Permute | SumOver | Reshape | Segment | ZeroMap
+"""Maps whose entries are 0 and 1."""
 SMALL = 1_000_000
 """Entries of a dense matrix of which a copy is kept: to make a larger one takes as long as ten products in pieces."""
 PIECE = 65_536
@@ -26,8 +30,9 @@ PIECE = 65_536
 def absolute(op: Operator) -> Operator:
     """|A| for arrays with entries ≥ 0: exact where the entries of A are known, else an estimate by random signs.
 
-    Exact for numbers, matrices, diagonals, samplings, differences and convolutions, and for stacks of them. For a
-    composition |A||B| ≥ |A B|, for a sum Σ|A_k|: still what is added up before anything cancels.
+    Exact for numbers, matrices, diagonals, samplings, sums over axes, differences, convolutions and Kronecker products,
+    and for stacks of them. For a composition |A||B| ≥ |A B|, for a sum Σ|A_k|: still what is added up before anything
+    cancels.
 
     >>> absolute(Matrix([[1.0, -1.0]])).apply(np.array([2.0, 2.0]))
     array([4.])
@@ -43,10 +48,16 @@ def absolute(op: Operator) -> Operator:
         return Diagonal(abs(op.diagonal))
     if isinstance(op, RowMatrix):
         return AbsoluteRows(op)
-    if isinstance(op, Sampling | Grouping | Reshape | Segment | ZeroMap):  # entries 0 and 1
+    if isinstance(op, ONES):
         return op
     if isinstance(op, Convolution):
         return Convolution(abs(op.kernel), op.mode)
+    if isinstance(op, TwoSided):
+        left, across = absolute(op.left), absolute(op.right.T)
+        if not isinstance(op, Kronecker):
+            return TwoSided(left, across.T)
+        if isinstance(left, Matrix) and isinstance(across, Matrix):  # their sizes say what a vector is
+            return Kronecker(left, across)
     if isinstance(op, Compose):
         return Compose(absolute(op.left), absolute(op.right))
     if isinstance(op, Sum):
@@ -60,6 +71,19 @@ def absolute(op: Operator) -> Operator:
     if isinstance(op, FiniteDifference):
         return BySigns(op, forward=True, backward=True)
     return BySigns(op, forward=isinstance(op, Gradient))
+
+
+def is_exact(op: Operator) -> bool:
+    """Whether a map that `absolute` has made is exact, and so are all that it is made of."""
+    if isinstance(op, BySigns):
+        return op.exact
+    if isinstance(op, Compose | TwoSided):
+        return is_exact(op.left) and is_exact(op.right)
+    if isinstance(op, Scaled | Transpose):
+        return is_exact(op.inner)
+    if isinstance(op, Sum):
+        return all(map(is_exact, op.terms))
+    return all(map(is_exact, op.parts)) if isinstance(op, Stack | FlatStack) else True
 
 
 class _Sizes(Operator):

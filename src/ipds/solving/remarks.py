@@ -22,6 +22,10 @@ LONG = 100
 """Iterations after which a limit is no longer why a convex problem is not solved."""
 FALLS = 1e-2
 """By what share of itself the objective falls where twice the answer counts as lower."""
+UNHELD = (
+    "nothing holds the variables back, as in a logistic regression of data that a plane separates; add a penalty such "
+    "as 1e-3 * sum_squares(x), or bounds"
+)
 UNSOLVED = (Status.STALLED, Status.PENALTY_CEILING, Status.MAX_ITER, Status.TIME_LIMIT)
 
 
@@ -43,7 +47,22 @@ def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> lis
             remarks.append(
                 f"h of block {name!r} is {price / total:.0e} of the objective: too small to matter"
             )
-    return [*remarks, *idle(problem)]
+    return [*remarks, *_overgrown(problem, x, fun), *idle(problem)]
+
+
+def _overgrown(problem: Problem, x: Sequence[Array], fun: float) -> list[str]:
+    """That an objective which is not 0 at 0 is 0 at a thousandth of the answer already: rounding has made it so."""
+    if fun != 0.0 or not _may_be_scaled(problem, x):
+        return []
+    near, zero = (float(problem.objective([c * xi for xi in x])) for c in (1 / 1024, 0.0))
+    return (
+        [f"the objective is 0 at a thousandth of the answer as well: {UNHELD}"] if near == 0.0 < zero else []
+    )
+
+
+def _may_be_scaled(problem: Problem, x: Sequence[Array]) -> bool:
+    """Whether multiples of x meet the equation as well, b being 0, and the problem is convex."""
+    return all(type(xi) is np.ndarray for xi in x) and not np.any(problem.b) and is_convex(problem)
 
 
 def growing(problem: Problem, x: Sequence[Array], status: Status, nit: int) -> list[str]:
@@ -51,16 +70,14 @@ def growing(problem: Problem, x: Sequence[Array], status: Status, nit: int) -> l
 
     Logistic regression of data that a plane separates, say: the coefficients grow for ever.
     """
-    plain = all(type(xi) is np.ndarray for xi in x) and not np.any(problem.b)  # then 2x is feasible, too
     early = nit < LONG and status not in (Status.STALLED, Status.STALLED_FEASIBLE, Status.PENALTY_CEILING)
-    if early or status not in (*UNSOLVED, Status.STALLED_FEASIBLE) or not (plain and is_convex(problem)):
+    if early or status not in (*UNSOLVED, Status.STALLED_FEASIBLE) or not _may_be_scaled(problem, x):
         return []
     here, beyond = (float(problem.objective([c * xi for xi in x])) for c in (1.0, 2.0))
     if not beyond < here - FALLS * abs(here):
         return []
     return [
-        f"twice the answer would be lower still ({here:.3g}, {beyond:.3g}): nothing holds the variables back, as in a "
-        "logistic regression of data that a plane separates; add a penalty such as 1e-3 * sum_squares(x), or bounds"
+        f"twice the answer would be lower still ({here:.3g}, {beyond:.3g}): {UNHELD}",
     ]
 
 

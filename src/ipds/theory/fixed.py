@@ -13,7 +13,7 @@ import scipy
 from .._arrays import Array, asarray, is_array, namespace, to_numpy, zeros
 from ..functions import Linear, Smooth, Weighted
 from ..operators import Identity, Matrix, Operator, ZeroMap
-from ..operators.absolute import SMALL, absolute
+from ..operators.absolute import SMALL, absolute, is_exact
 from ..problem import Block, Problem
 from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
@@ -73,7 +73,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         slopes = tuple([slopes_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
         steep = [steepest(block, qi) for block, qi in zip(problem.blocks, q, strict=True)]
         sizes = tuple(map(absolute, problem.operators))
-        exact = tuple([getattr(op, "exact", True) for op in sizes])
+        exact = tuple(map(is_exact, sizes))
         widths = [_number_or_array(block.h.width(block.shape)) for block in problem.blocks]
         bare = [not every or slope is None or not _every(slope > 0) for slope, every in steep]
         known[key] = Fixed(

@@ -5,7 +5,18 @@ from __future__ import annotations
 import math
 
 from .._arrays import Shape
-from ..functions import PSD, L2Ball, LogDet, Nonsmooth, Nuclear, Precomposed, SecondOrderCone, Stacked
+from ..functions import (
+    PSD,
+    Huber,
+    L2Ball,
+    LogDet,
+    Nonsmooth,
+    Nuclear,
+    Precomposed,
+    Scaled,
+    SecondOrderCone,
+    Stacked,
+)
 from ..functions.entrywise import Entrywise
 from ..operators import Identity
 from ..problem import Problem
@@ -71,13 +82,13 @@ def is_interior(h: Nonsmooth, shape: Shape) -> bool:
 
 def has_barrier(h: Nonsmooth, shape: Shape) -> bool:
     """Whether h is a loss that is smooth where it is finite, or a cone or ball with a barrier."""
-    while isinstance(h, Precomposed) and type(h.a) is float:
+    while isinstance(h, Scaled) or (isinstance(h, Precomposed) and type(h.a) is float):
         h = h.h
     if isinstance(h, LogDet | PSD | Nuclear):
         return len(shape) == 2 and max(shape) <= SIDE
     if isinstance(h, Entrywise):
         return h.is_differentiable
-    return isinstance(h, SecondOrderCone) or (isinstance(h, L2Ball) and h.radius > 0)
+    return isinstance(h, Huber | SecondOrderCone) or (isinstance(h, L2Ball) and h.radius > 0)
 
 
 def idle(problem: Problem) -> list[str]:

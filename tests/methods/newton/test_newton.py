@@ -25,7 +25,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.methods import NewtonALM
-from ipds.modelling import huber
+from ipds.modelling import huber, logistic, sum_squares
 from ipds.operators import Matrix, Reshape
 
 
@@ -287,3 +287,14 @@ def test_constraints_are_met_beside_many_rows_of_data():
     result = solve(minimize(huber(G @ w + b - y, 1.0), [w.sum() == 1, w >= 0]))
     assert result.success
     assert abs(result.value(w).sum() - 1) < 2e-5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equations_alone_under_a_curved_function(seed):
+    """There are no products to leave a gap, and steps go on while forces are left: 60 and 2,550 steps were taken."""
+    y = np.sign(np.sin(np.arange(40) / 6) + 0.3 * np.random.default_rng(seed).standard_normal(40))
+    x, w = Variable((40, 2), name="x"), Variable((39, 2), name="w")
+    moved = x[:-1] @ np.array([[1.0, 0.0], [1.0, 1.0]]) + w
+    result = solve(minimize(logistic(-y * x[:, 0]) + 2 * sum_squares(w), [x[1:] == moved]), tol=1e-6)
+    assert result.success
+    assert result.nit <= 10

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..._arrays import Shape
-from ...functions import PSD, L2Ball, LogDet, Nonsmooth, Nuclear, Precomposed
+from ...functions import PSD, Huber, L2Ball, LogDet, Nonsmooth, Nuclear, Precomposed, Scaled
 from ...functions.entrywise import Entrywise
 from ...theory.structure import has_barrier
 from .graphs import Determinant, Loss
@@ -91,27 +91,31 @@ def known_barriers(pieces: Sequence[Piece], size: int) -> list[Barrier] | None:
 
 
 def _barrier(piece: Piece) -> Barrier:
-    (h, a, shift), rows = _inner(piece.h, piece.shape), piece.rows
+    (h, c, a, shift), rows = _inner(piece.h, piece.shape), piece.rows
     own, k = replace(piece, rows=slice(0, math.prod(piece.shape))), a / piece.scale
-    if isinstance(h, Entrywise):
+    if isinstance(h, Entrywise | Huber):
         return Loss(own, rows)
     if isinstance(h, LogDet):
-        return Determinant(own, rows, h.lam, k, shift)
+        return Determinant(own, rows, c * h.lam, k, shift)
     if isinstance(h, PSD):
         return Matrices(rows, piece.shape, k, shift)
     if isinstance(h, Nuclear):
-        return SingularValues(rows, piece.shape, h.lam, k, shift)
+        return SingularValues(rows, piece.shape, c * h.lam, k, shift)
     if isinstance(h, L2Ball):
         return Ball(rows, h.radius, k, shift)
     return Cones(rows, piece.shape, k, shift)
 
 
-def _inner(h: Nonsmooth, shape: Shape) -> tuple[Nonsmooth, float, np.ndarray]:
-    """(g, a, shift) with h(u) = g(a u + shift)."""
-    a, shift = 1.0, np.zeros(shape)
-    while isinstance(h, Precomposed) and type(h.a) is float:
-        a, shift, h = a * h.a, shift * h.a + h.shift, h.h
-    return h, a, shift.ravel()
+def _inner(h: Nonsmooth, shape: Shape) -> tuple[Nonsmooth, float, float, np.ndarray]:
+    """(g, c, a, shift) with h(u) = c g(a u + shift)."""
+    c, a, shift = 1.0, 1.0, np.zeros(shape)
+    while True:
+        if isinstance(h, Scaled):
+            c, h = c * h.c, h.h
+        elif isinstance(h, Precomposed) and type(h.a) is float:
+            a, shift, h = a * h.a, shift * h.a + h.shift, h.h
+        else:
+            return h, c, a, shift.ravel()
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,11 @@ import scipy
 
 from ..._arrays import Array, Shape, is_array, on_device, scaled_matrix, to_numpy
 from ...errors import AssumptionError
-from ...functions import Composed, Kinks, Linear, Nonsmooth, Stacked, Zero
+from ...functions import Composed, Kinks, Linear, Nonsmooth, Scaled, Stacked, Zero
+from ...functions.entrywise import Entrywise
+from ...functions.recognising import PiecewiseLinear
 from ...operators import Identity, Reshape
+from ...presolve.restrict import restricted
 from ...problem import Problem
 from .algebra import Rows
 from .inside import Inside, inside
@@ -109,9 +112,8 @@ class Form:
 class _Row:
     """Pieces of H while they are collected: a function, its shape, its rows among the sources."""
 
-    def __init__(self, h: Nonsmooth, shape: Shape, begin: int, like: Array):
-        self.h, self.shape, self.like = h, shape, like
-        self.rows = np.arange(begin, begin + math.prod(shape))
+    def __init__(self, h: Nonsmooth, shape: Shape, rows: np.ndarray, like: Array):
+        self.h, self.shape, self.rows, self.like = h, shape, rows, like
         kinks = h.kinks(shape)
         self.kinks = None if kinks is None else Kinks(*(np.ravel(x) for x in kinks.filled(shape)))
         self.groups = h.groups(shape) if kinks is None else None
@@ -181,9 +183,27 @@ def require_convex(problem: Problem) -> None:
 
 def _pieces(h: Nonsmooth, shape: Shape, begin: int, like: Array) -> list[_Row]:
     if not isinstance(h, Stacked):
-        return [_Row(h, shape, begin, like)]
+        rows = np.arange(begin, begin + math.prod(shape))
+        return _apart(h, shape, rows, like) or [_Row(h, shape, rows, like)]
     places = zip(h.parts, h.slices, strict=True)
     return [row for (own, at), place in places for row in _pieces(own, at, begin + place.start, like)]
+
+
+def _apart(h: Nonsmooth, shape: Shape, rows: np.ndarray, like: Array) -> list[_Row] | None:
+    """A loss in two pieces where some of its entries are linear up to a bound: at it they have no gradient to keep to.
+    None for others."""
+    c = 1.0
+    while isinstance(h, Scaled):
+        c, h = c * h.c, h.h
+    found = h.straight(shape) if isinstance(h, Entrywise) and type(like) is np.ndarray else None
+    if found is None:
+        return None
+    where, kinks = found
+    keep = np.setdiff1d(np.arange(len(rows)), where)
+    rest = restricted(h, shape, keep)
+    assert rest is not None
+    bent = [_Row(Scaled(rest, c), keep.shape, rows[keep], like)] if keep.size else []
+    return [*bent, _Row(PiecewiseLinear(kinks.times(c)), where.shape, rows[where], like)]
 
 
 def _scaled(

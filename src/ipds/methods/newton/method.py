@@ -263,6 +263,8 @@ class NewtonALM(Method):
         gap = interior.products(point, room) / _energy(setup.slope, gradient, v, u, y)
         if setup.has_barriers:  # they need not leave any product
             gap = max(gap, interior.equation(v, point))
+        elif not interior.pairs:  # nor do equations alone
+            gap = left
         if not (math.isfinite(left + gap) and length >= SHORTEST):
             return self._to_semismooth(setup, carry)
         stalled = 0 if left < carry.left or gap < carry.gap else carry.stalled + 1
