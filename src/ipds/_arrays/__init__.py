@@ -53,7 +53,7 @@ from .namespaces import (
     zeros,
 )
 from .real import require_dense, require_real, require_unmasked
-from .sparse import diagonal_matrix, picking, row_squares, scaled_matrix, sums_of_squares, transposed
+from .sparse import by_rows, diagonal_matrix, picking, row_squares, scaled_matrix, sums_of_squares, transposed
 from .threads import threads_for, threads_for_data
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "at_least",
     "at_most",
     "between",
+    "by_rows",
     "choose",
     "diagonal_matrix",
     "divide_in_place",

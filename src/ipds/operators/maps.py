@@ -15,6 +15,7 @@ from .._arrays import (
     Shape,
     all_finite,
     asarray,
+    by_rows,
     diagonal_matrix,
     is_array,
     namespace,
@@ -94,7 +95,7 @@ class Matrix(Operator):
 
     def __init__(self, matrix: Any):
         if scipy.sparse.issparse(matrix):
-            matrix = scipy.sparse.csr_array(matrix)
+            matrix = by_rows(matrix)
         elif not is_array(matrix):
             matrix = np.asarray(matrix)
         require_real("Matrix: the matrix", matrix)
