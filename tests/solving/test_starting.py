@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ipds import Block, Problem, solve
+from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L1,
     Affine,
@@ -12,10 +12,12 @@ from ipds.functions import (
     Logistic,
     PhaseRetrieval,
     Quadratic,
+    Rank,
     Simplex,
     smooth,
 )
 from ipds.methods import AcceleratedIPDS
+from ipds.modelling import concatenate, sum_squares
 from ipds.solving.inventing import downhill, drawn
 from ipds.solving.starting import starting_point
 
@@ -172,3 +174,35 @@ def test_convex_functions_are_not_asked_where_they_are_flat():
     problem = Problem([Block(f=f, A=-1.0, shape=2), Block(h=L1(1.0), shape=2)])
     starting_point(problem, None, None, 0)
     assert calls == ["both"]
+
+
+def test_starts_move_what_a_function_of_several_variables_is_made_of():
+    """W H ≈ Y as a function of (W, H): the copy that f is a function of was drawn, and then made of zeros."""
+    rng = np.random.default_rng(0)
+    Y, W, H = rng.random((6, 2)) @ rng.random((2, 5)), Variable((6, 2)), Variable((2, 5))
+
+    def parts(v):
+        return v[:12].reshape(6, 2), v[12:].reshape(2, 5)
+
+    def value(v):
+        w, h = parts(v)
+        return 0.5 * float(np.sum((w @ h - Y) ** 2))
+
+    def gradient(v):
+        w, h = parts(v)
+        return np.concatenate([((w @ h - Y) @ h.T).ravel(), (w.T @ (w @ h - Y)).ravel()])
+
+    fit = smooth(value, grad=gradient)(concatenate([W.reshape(12), H.reshape(10)]))
+    result = solve(minimize(fit, [W >= 0, H >= 0]), seed=0)
+    assert result.success
+    assert np.allclose(result.value(W) @ result.value(H), Y, atol=1e-2)
+
+
+def test_many_short_starts_follow_one_that_fails():
+    """A first start and others that are given as long may all creep along one valley: 5 times the least value."""
+    rng = np.random.default_rng([1, 2218])
+    Y = rng.standard_normal((12, 2)) @ rng.standard_normal((2, 10)) + 0.1 * rng.standard_normal((12, 10))
+    known, X = rng.random((12, 10)) < 0.7, Variable((12, 10))
+    result = solve(minimize(0.5 * sum_squares(X[known] - Y[known]) + Rank(2)(X)), seed=0)
+    assert result.success
+    assert result.fun <= 0.1725

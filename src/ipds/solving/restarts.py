@@ -46,6 +46,8 @@ LONG = 1000
 """Iterations after which a failure is one."""
 LONGER, SHORT = 1, 300
 """Iterations of a further start at most, in units of those of the first, and where that is less."""
+HOPEFUL = 500
+"""The same where the first start failed: others that do so take as long, and those that do not take less."""
 ALL, ENOUGH = 3, 1500
 """The same for all further starts together."""
 AGREEING = 3
@@ -115,7 +117,7 @@ def lowest_of(
     units of the entries of `first`, and changed in single entries (`kicks`); so is the best of all, at last.
     """
     nit = first.nit if first.success else LONG
-    most, left = max(LONGER * nit, SHORT), max(ALL * nit, ENOUGH)
+    most, left = max(LONGER * nit, SHORT) if first.success else HOPEFUL, max(ALL * nit, ENOUGH)
     search = Search(problem, [first], again, Stopwatch(first.seconds, limit), most, left)
     if first.status in STOPPED or search.over():
         return first
