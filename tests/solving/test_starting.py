@@ -206,3 +206,16 @@ def test_many_short_starts_follow_one_that_fails():
     result = solve(minimize(0.5 * sum_squares(X[known] - Y[known]) + Rank(2)(X)), seed=0)
     assert result.success
     assert result.fun <= 0.1725
+
+
+def test_starts_have_the_units_of_the_columns_of_a_function_of_residuals():
+    """All but a few points lie far from any line through drawn numbers of one size: there the loss is flat."""
+    rng = np.random.default_rng([2, 1070])
+    G = np.c_[np.ones(30), rng.uniform(0, 10, 30)]
+    y = G @ [2.0, 0.5] + 0.3 * rng.standard_normal(30)
+    others = rng.choice(30, 12, replace=False)
+    y[others] = rng.uniform(-10, 20, 12)
+    loss = smooth(lambda r: float(np.sum(1 - np.exp(-r * r / 2))), grad=lambda r: r * np.exp(-r * r / 2))
+    x, w = Variable(2), Variable(2)
+    plain, raw = minimize(loss(G @ x - y)), minimize(loss((G * [1e-3, 1e3]) @ w - y))
+    assert solve(raw, seed=0).fun == pytest.approx(solve(plain, seed=0).fun, rel=1e-6)

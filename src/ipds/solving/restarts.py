@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array
-from ..functions import Binary
+from ..functions import Binary, Sum
 from ..methods.faces.swaps import column_norms
+from ..operators import Operator
 from ..problem import Block, Problem
 from ..theory.fixed import is_convex
 from .corners import lowest_corner
@@ -133,7 +134,7 @@ def lowest_of(
             search.attempt(_faded(search, answer))
     like, rng = prototype(problem), np.random.default_rng([1, 0 if seed is None else seed])
     units = {id(block): units_of(problem, i, first.x[i]) for i, block in enumerate(problem.blocks)}
-    smooth = all(block.h.is_convex or block.h.is_manifold for block in problem.blocks)
+    smooth = all(block.h.is_convex or _is_round(block.h) for block in problem.blocks)
     agreeing = AGREEING + smooth  # no moves of entries help there
     for _ in range(count - len(search.found)):
         if len(search.lowest()) >= agreeing or search.over():
@@ -163,6 +164,11 @@ def _faded(search: Search, answer: Result) -> Sequence[Array]:
     return answer.x
 
 
+def _is_round(h: Any) -> bool:
+    """Whether h is a manifold, or what a set or a penalty leaves of one."""
+    return h.is_manifold or (isinstance(h, Sum) and (_is_round(h.penalty) or _is_round(h.constraint)))
+
+
 def _is_drawn(block: Block, zero: Array) -> bool:
     return not block.h.is_convex or block.f is not None
 
@@ -174,6 +180,8 @@ def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
         return 1.0
     squares = column_norms(problem, i) ** 2
     bend = f.hessian(x) if f is not None and x.size <= BENT else None
+    if isinstance(bend, Operator):  # known by its products
+        bend = np.array([np.ravel(bend.apply(e.reshape(x.shape))) for e in np.eye(x.size)])
     if isinstance(bend, np.ndarray):
         squares = squares + np.abs(np.diag(bend) if bend.ndim == 2 else bend).reshape(x.shape)
     scale = np.sqrt(np.where(squares > 0, squares, 1.0))
