@@ -218,3 +218,12 @@ def test_a_prox_that_jumps_over_the_answer_is_taken_with_shorter_steps():
     result = solve(Problem([Block(A=G, shape=5), Block(h=Amplitude(b), A=-1.0, shape=30)]), seed=0)
     assert result.success
     assert result.fun <= Amplitude(b)(G @ truth)
+
+
+def test_corners_are_looked_at_before_a_run_of_many_iterations():
+    rng = np.random.default_rng(0)
+    A = np.vstack([np.ones(7), rng.uniform(1, 5, (2, 7))])
+    b, x = A @ np.abs(rng.standard_normal(7)), Variable(7)
+    result = solve(minimize(LHalf(4.0)(x) + rng.uniform(0, 2, 7) @ x, [x >= 0, A @ x == b]), seed=0)
+    assert result.success
+    assert result.nit <= restarts.SOON

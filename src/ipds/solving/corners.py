@@ -117,7 +117,7 @@ def lowest_corner(
     >>> lowest_corner(problem, (np.zeros(3),), lambda: False).x[0].round(12)
     array([0., 1., 0.])
     """
-    ground = _ground(problem, x)
+    ground = ground_of(problem, x)
     if ground is None:
         return None
     w = np.concatenate([np.ravel(xi) for xi in x])
@@ -176,7 +176,7 @@ class Ground(NamedTuple):
         return left, value
 
 
-def _ground(problem: Problem, x: Sequence[np.ndarray]) -> Ground | None:
+def ground_of(problem: Problem, x: Sequence[np.ndarray]) -> Ground | None:
     """F where it has the form above."""
     sizes = [math.prod(block.shape) for block in problem.blocks]
     if problem.unconstrained or sum(sizes) > ENTRIES:

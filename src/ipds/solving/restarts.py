@@ -28,7 +28,7 @@ from ..methods.faces.swaps import column_norms
 from ..operators import Operator
 from ..problem import Block, Problem
 from ..theory.fixed import is_convex
-from .corners import lowest_corner
+from .corners import ground_of, lowest_corner
 from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
 from .inventing import drawn, prototype
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 LONG = 1000
 """Iterations after which a failure is one."""
+SOON = 300
+"""Iterations after which corners are looked at, where minima are corners: steps under an equation may not get there."""
 LONGER, SHORT = 1, 300
 """Iterations of a further start at most, in units of those of the first, and where that is less."""
 HOPEFUL = 500
@@ -76,6 +78,14 @@ def from_convex(problem: Problem, first: Result, again: Again) -> Result:
         return first
     search.attempt(answer.x)
     return search.answer()
+
+
+def has_corners(problem: Problem) -> bool:
+    """Whether minima are corners, no h being known by its value alone."""
+    if type(prototype(problem)) is not np.ndarray:
+        return False
+    ground = ground_of(problem, [np.zeros(block.shape) for block in problem.blocks])
+    return ground is not None and not ground.by_value
 
 
 def at_corner(
