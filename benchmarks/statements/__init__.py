@@ -1,6 +1,7 @@
 """Problems as modellers write them: what the zoo solves and checks."""
 
 from .cones import STATEMENTS as CONES
+from .counted import STATEMENTS as COUNTED
 from .fits import STATEMENTS as FITS
 from .matrices import STATEMENTS as MATRICES
 from .mixed import STATEMENTS as MIXED
@@ -23,6 +24,7 @@ ALL: list[Statement] = [
     *CONES,
     *MIXED,
     *NONCONVEX,
+    *COUNTED,
 ]
 
 __all__ = ["ALL", "Statement"]

@@ -33,6 +33,7 @@ from ._arrays import (
 )
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
+from .functions.multiples import simplified
 from .operators import Identity, Operator, ZeroMap, as_operator, from_linear_operator
 from .operators.adapters import UserOperator
 
@@ -83,7 +84,7 @@ class Block:
         label = f"block {self.name!r}" if self.name else "block"
         object.__setattr__(self, "shape", _as_shape(self.shape, label))
         object.__setattr__(self, "f", as_smooth(self.f, label))
-        object.__setattr__(self, "h", as_nonsmooth(self.h, label))
+        object.__setattr__(self, "h", simplified(as_nonsmooth(self.h, label)))
         if isinstance(self.A, type):
             raise TypeError(
                 f"{label}: A is the class {self.A.__name__}; pass an object, e.g. {self.A.__name__}(...)"

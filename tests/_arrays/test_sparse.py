@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from ipds._arrays import diagonal_matrix, picking, scaled_matrix, sums_of_squares, transposed
 from ipds._arrays.sparse import SHORT
+from ipds.operators import Matrix
 
 
 def test_picking_and_diagonals():
@@ -27,6 +28,21 @@ def test_scaled_matrix(kind, left, right):
     wanted = np.diag(e if left else np.ones(4)) @ A @ np.diag(d if right else np.ones(3))
     assert np.allclose(found.toarray() if sp.issparse(found) else found, wanted)
     assert np.array_equal(A, kind(A).toarray() if sp.issparse(kind(A)) else A)
+
+
+def test_entries_out_of_order_are_put_in_order_in_copies():
+    """SciPy sorts in place: a matrix that shared its columns with a scaled one would be another one from then on."""
+    A = sp.csr_array((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
+    wanted, operator, scaled = A.toarray(), Matrix(A), scaled_matrix(np.array([2.0]), A, None)
+    for sorted_first in (operator.matrix, scaled):
+        sorted_first.sort_indices()
+        assert np.array_equal(A.toarray(), wanted)
+        assert np.array_equal(A.indices, [2, 0, 1])
+        assert np.array_equal(scaled.toarray(), 2 * wanted)
+        assert np.array_equal(operator.apply(np.eye(3)), wanted)
+    twice = sp.csr_array((np.ones(2), np.zeros(2, int), np.array([0, 2])), shape=(1, 1))
+    assert np.array_equal(scaled_matrix(np.array([3.0]), twice, None).data, [6.0])
+    assert twice.nnz == 2
 
 
 @pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array])

@@ -9,7 +9,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from ipds import Block, Problem, solve
+from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L0,
     L1,
@@ -18,6 +18,7 @@ from ipds.functions import (
     MCP,
     CappedL1,
     Huber,
+    LHalf,
     Linf,
     LogSum,
     MoreauEnvelope,
@@ -40,6 +41,7 @@ from ipds.functions import (
     check_gradient,
     check_prox,
 )
+from ipds.modelling import diff, sum_squares
 
 ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
 FRAME = 3.0 * ROTATION[:2]
@@ -254,3 +256,27 @@ def test_check_gradient_catches_mistakes() -> None:
         check_gradient(_WrongGradient(2.001), (3,))
     with pytest.raises(AssertionError, match="more than lipschitz"):
         check_gradient(_WrongGradient(2.0), (3,))
+
+
+@pytest.mark.parametrize(
+    "h", [L0(0.7), LHalf(0.7), CappedL1(0.7, 0.4), LogSum(0.7, 0.3), MCP(0.7, 1.5)], ids=repr
+)
+def test_multiples_are_of_the_same_kind(h):
+    own, scaled = Block(h=Scaled(h, 2.5), shape=6).h, Scaled(h, 2.5)
+    assert type(own) is type(h)
+    x = np.linspace(-2, 2, 6)
+    assert own(x) == pytest.approx(scaled(x), rel=1e-12)
+    for step in (1e-2, 1.0, 1e2):
+        np.testing.assert_allclose(own.prox(x, step), scaled.prox(x, step), rtol=1e-12)
+
+
+def test_a_multiple_in_a_model_is_solved_to_the_end_on_its_face():
+    """Zeros of u = D x were zeros up to the tolerance in D x, and √1e-5 of an entry is 3e-3 of the objective."""
+    y, x, t = np.array([0.1, -0.3, 0.2, 2.8, 3.1, 3.0]), Variable(6), Variable(6)
+    jumps = 2 * LHalf(1.0)(diff(x))
+    assert (
+        np.count_nonzero(np.abs(np.diff(solve(minimize(0.5 * sum_squares(x - y) + jumps)).value(x))) > 1e-12)
+        == 1
+    )
+    few = minimize(0.5 * sum_squares(t - y) + LHalf(1.0)(4 * t))
+    assert few.blocks[0].h.lam == pytest.approx(2.0)

@@ -1,12 +1,24 @@
-"""Statements of benchmarks/statements/ordinary.py and some of nonconvex.py as models, and what all models share."""
+"""Statements of ordinary.py and counted.py and some of nonconvex.py as models, and what all models share."""
 
 from __future__ import annotations
 
 import numpy as np
+from benchmarks.statements.counted import factors_fit
 from benchmarks.statements.ordinary import Absolute
 
 from ipds import Variable, minimize
-from ipds.functions import L0, Binary, CappedL1, LHalf, Linf, LogSum, SecondOrderCone, Simplex, smooth
+from ipds.functions import (
+    L0,
+    Binary,
+    CappedL1,
+    Cardinality,
+    LHalf,
+    Linf,
+    LogSum,
+    SecondOrderCone,
+    Simplex,
+    smooth,
+)
 from ipds.modelling import concatenate, log_det, norm1, sum_squares, term
 
 
@@ -91,7 +103,33 @@ def commitment(d):
     return minimize(d.each @ p + d.on @ y + Binary()(y), rows), p, y
 
 
+def few_within_budget(d):
+    x = vector(d)
+    fit = 0.5 * sum_squares((d.G * d.unit) @ x - d.y)
+    return minimize(fit + Cardinality(3)(x), [x >= 0, d.unit @ x <= 2]), x
+
+
+def counted_within_bounds(d):
+    x = vector(d)
+    fit = 0.5 * sum_squares((d.G * d.unit) @ x - d.y)
+    return minimize(fit + L0(4.0)(x), [d.unit * x >= -1, d.unit * x <= 1]), x
+
+
+def of_products(d):
+    x = vector(d)
+    return minimize(term(d.h, d.G @ x)), x
+
+
+def nonnegative_factors(d):
+    W, H = Variable(12, name="W"), Variable(10, name="H")
+    return minimize(factors_fit(d.Y)(concatenate([W, H])), [W >= 0, H >= 0]), W, H
+
+
 FURTHER = {
+    "few entries, budget, units 1e±3": few_within_budget,
+    "L0 of a copy, bounds, units 1e±3": counted_within_bounds,
+    "fewest on the wrong side": of_products,
+    "nonnegative factors": nonnegative_factors,
     "LogSum under an equation": log_sum_equation,
     "LHalf under an equation": half_equation,
     "L0, nonnegative": counted_nonnegative,

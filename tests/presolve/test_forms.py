@@ -8,12 +8,14 @@ from ipds import Block, Problem, solve
 from ipds.functions import (
     L0,
     L1,
+    Box,
     Cardinality,
     LeastSquares,
     Linear,
     Logistic,
     NonNegative,
     Quadratic,
+    Sum,
     Weighted,
 )
 
@@ -68,3 +70,18 @@ def test_the_unit_of_the_objective_changes_nothing(name, power):
     for x, w in zip(one.x, other.x, strict=True):
         np.testing.assert_allclose(w, x, rtol=1e-9 if exact else 1e-5, atol=1e-12 * np.abs(x).max())
     assert other.fun / unit == pytest.approx(one.fun, rel=1e-9)
+
+
+def test_a_count_that_is_split_off_in_raw_units_has_the_same_answer():
+    """f stayed with the copy that has bounds: columns kept their units, and no support was solved to the end."""
+    rng = np.random.default_rng(1)
+    G = rng.standard_normal((30, 9)) + 0.6 * rng.standard_normal((30, 1))
+    y, unit = G @ (3 * rng.standard_normal(9)) + rng.standard_normal(30), 10.0 ** rng.uniform(-3, 3, 9)
+    f, bounds = LeastSquares(G * unit, y), Box(-2 / unit, 1.5 / unit)
+    joint = solve(Problem([Block(f=f, h=Sum(L0(4.0), bounds), shape=9)]), seed=0)
+    split = solve(
+        Problem([Block(f=f, h=bounds, shape=9), Block(h=L0(4.0), A=-1.0, shape=9)], b=np.zeros(9)), seed=0
+    )
+    assert joint.success
+    assert split.success
+    assert split.fun == pytest.approx(joint.fun, rel=1e-6)

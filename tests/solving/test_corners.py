@@ -7,7 +7,7 @@ import pytest
 
 import ipds.solving.restarts as restarts
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L0, MCP, Box, CappedL1, LHalf, LogSum, Quadratic, Sum
+from ipds.functions import L0, MCP, Box, CappedL1, LHalf, LogSum, Nonsmooth, Quadratic, Sum
 from ipds.modelling import norm1, sum_squares, term
 from ipds.solving.corners import lowest_corner
 from ipds.solving.restarts import at_corner
@@ -176,3 +176,54 @@ def test_own_functions_are_not_asked_more_often_than_a_search_looks_at_points():
     h.calls = 0
     at_corner(problem, first, lambda *_: first, 1e-4, None, 0)
     assert TRIALS / 2 < h.calls <= TRIALS + 1000
+
+
+class SubclassErrors(Errors, Nonsmooth):
+    """The same of a class of this library."""
+
+
+def test_a_subclass_of_the_callers_is_as_much_his_own_as_any_object():
+    """Lines that part labelled points, with the fewest on the wrong side."""
+    rng = np.random.default_rng(3)
+    points = rng.standard_normal((16, 2))
+    G = np.where(points @ [1.0, 0.7] + 0.6 * rng.standard_normal(16) > 0, 1.0, -1.0)[:, None] * points
+    result = solve(Problem([Block(A=G, shape=2), Block(h=SubclassErrors(), A=-1.0, shape=16)]), seed=0)
+    turned = [
+        sign * np.array([-g[1], g[0]]) + side * 1e-7 * g for g in G for sign in (1, -1) for side in (1, -1)
+    ]
+    assert result.success
+    assert result.fun == min(np.sum(G @ w <= 0) for w in turned)
+
+
+class Amplitude(Nonsmooth):
+    """½ Σ (|x_i| - b_i)²."""
+
+    def __init__(self, b):
+        self.b = b
+
+    def __call__(self, x):
+        return 0.5 * float(np.sum((np.abs(x) - self.b) ** 2))
+
+    def prox(self, v, step):
+        return np.where(v >= 0, 1.0, -1.0) * (np.abs(v) + step * self.b) / (1 + step)
+
+
+def test_a_prox_that_jumps_over_the_answer_is_taken_with_shorter_steps():
+    """|Gx| ≈ b with one product near 0: a prox with a long step leaves out all numbers around 0."""
+    rng = np.random.default_rng(0)
+    G, truth = rng.standard_normal((30, 5)), rng.standard_normal(5)
+    G[0] -= (G[0] @ truth - 0.01) / (truth @ truth) * truth
+    b = np.abs(G @ truth)
+    b[0] = 0.2
+    result = solve(Problem([Block(A=G, shape=5), Block(h=Amplitude(b), A=-1.0, shape=30)]), seed=0)
+    assert result.success
+    assert result.fun <= Amplitude(b)(G @ truth)
+
+
+def test_corners_are_looked_at_before_a_run_of_many_iterations():
+    rng = np.random.default_rng(0)
+    A = np.vstack([np.ones(7), rng.uniform(1, 5, (2, 7))])
+    b, x = A @ np.abs(rng.standard_normal(7)), Variable(7)
+    result = solve(minimize(LHalf(4.0)(x) + rng.uniform(0, 2, 7) @ x, [x >= 0, A @ x == b]), seed=0)
+    assert result.success
+    assert result.nit <= restarts.SOON

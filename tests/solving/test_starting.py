@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ipds import Block, Problem, solve
+from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L1,
     Affine,
@@ -12,10 +12,12 @@ from ipds.functions import (
     Logistic,
     PhaseRetrieval,
     Quadratic,
+    Rank,
     Simplex,
     smooth,
 )
 from ipds.methods import AcceleratedIPDS
+from ipds.modelling import concatenate, sum_squares
 from ipds.operators import Compose, Diagonal, Matrix
 from ipds.solving.inventing import downhill, drawn
 from ipds.solving.starting import starting_point
@@ -188,3 +190,48 @@ def test_matrices_that_were_looked_at_when_they_were_made_are_not_multiplied(mon
         products.clear()
         starting_point(problem, x0, None, None)
         assert len(products) == count
+
+
+def test_starts_move_what_a_function_of_several_variables_is_made_of():
+    """W H ≈ Y as a function of (W, H): the copy that f is a function of was drawn, and then made of zeros."""
+    rng = np.random.default_rng(0)
+    Y, W, H = rng.random((6, 2)) @ rng.random((2, 5)), Variable((6, 2)), Variable((2, 5))
+
+    def parts(v):
+        return v[:12].reshape(6, 2), v[12:].reshape(2, 5)
+
+    def value(v):
+        w, h = parts(v)
+        return 0.5 * float(np.sum((w @ h - Y) ** 2))
+
+    def gradient(v):
+        w, h = parts(v)
+        return np.concatenate([((w @ h - Y) @ h.T).ravel(), (w.T @ (w @ h - Y)).ravel()])
+
+    fit = smooth(value, grad=gradient)(concatenate([W.reshape(12), H.reshape(10)]))
+    result = solve(minimize(fit, [W >= 0, H >= 0]), seed=0)
+    assert result.success
+    assert np.allclose(result.value(W) @ result.value(H), Y, atol=1e-2)
+
+
+def test_many_short_starts_follow_one_that_fails():
+    """A first start and others that are given as long may all creep along one valley: 5 times the least value."""
+    rng = np.random.default_rng([1, 2218])
+    Y = rng.standard_normal((12, 2)) @ rng.standard_normal((2, 10)) + 0.1 * rng.standard_normal((12, 10))
+    known, X = rng.random((12, 10)) < 0.7, Variable((12, 10))
+    result = solve(minimize(0.5 * sum_squares(X[known] - Y[known]) + Rank(2)(X)), seed=0)
+    assert result.success
+    assert result.fun <= 0.1725
+
+
+def test_starts_have_the_units_of_the_columns_of_a_function_of_residuals():
+    """All but a few points lie far from any line through drawn numbers of one size: there the loss is flat."""
+    rng = np.random.default_rng([2, 1070])
+    G = np.c_[np.ones(30), rng.uniform(0, 10, 30)]
+    y = G @ [2.0, 0.5] + 0.3 * rng.standard_normal(30)
+    others = rng.choice(30, 12, replace=False)
+    y[others] = rng.uniform(-10, 20, 12)
+    loss = smooth(lambda r: float(np.sum(1 - np.exp(-r * r / 2))), grad=lambda r: r * np.exp(-r * r / 2))
+    x, w = Variable(2), Variable(2)
+    plain, raw = minimize(loss(G @ x - y)), minimize(loss((G * [1e-3, 1e3]) @ w - y))
+    assert solve(raw, seed=0).fun == pytest.approx(solve(plain, seed=0).fun, rel=1e-6)

@@ -54,6 +54,7 @@ from .namespaces import (
 )
 from .real import require_dense, require_real, require_unmasked
 from .sparse import (
+    by_rows,
     diagonal_matrix,
     picking,
     products_with,
@@ -79,6 +80,7 @@ __all__ = [
     "at_least",
     "at_most",
     "between",
+    "by_rows",
     "choose",
     "diagonal_matrix",
     "divide_in_place",

@@ -29,6 +29,19 @@ def diagonal_matrix(values: np.ndarray) -> Any:
     return picking(np.arange(len(values)), len(values), values)
 
 
+def by_rows(matrix: Any) -> Any:
+    """A sparse matrix by rows, each with its entries in order and one for a column; a copy where they are not.
+
+    SciPy puts entries in order in place as soon as it has a use for that. A matrix that shares its columns with another
+    one, but not its values, would be another one from then on.
+    """
+    rows = scipy.sparse.csr_array(matrix)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
 def scaled_matrix(left: Any, matrix: Any, right: Any) -> Any:
     """diag(left) · matrix · diag(right), dense or sparse as the matrix is; None stands for ones.
 
@@ -38,7 +51,7 @@ def scaled_matrix(left: Any, matrix: Any, right: Any) -> Any:
     if not scipy.sparse.issparse(matrix):
         matrix = matrix if left is None else left[:, None] * matrix
         return matrix if right is None else matrix * right
-    rows = scipy.sparse.csr_array(matrix)
+    rows = by_rows(matrix)
     data = rows.data if left is None else np.repeat(left, np.diff(rows.indptr)) * rows.data
     data = data if right is None else data * right[rows.indices]
     return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)

@@ -9,8 +9,8 @@
   `affine`;
 - smooth functions: `losses`, `quadratic`, `pca`, `phase`, losses with a prox as f in `differentiable`, and `smooth`
   in `wrap`;
-- new ones from old ones: `calculus`, `separable`, `composed`, and `sums`, which asks `joint` for the rules of
-  `joint_entrywise` and `joint_sets`;
+- new ones from old ones: `calculus`, `multiples`, `separable`, `composed`, and `sums`, which asks `joint` for the
+  rules of `joint_entrywise` and `joint_sets`;
 - second-order information: `jacobians`, `hessians`; what is decided at a point of a nonconvex h: `faces`,
   `fixed_rank`, `rank_manifold`; what interior-point steps and proofs ask: `kinks`, `far`; other units: `rescaling`;
 - numerical tools of several functions: `levels`, `omega`, `truncation`, `covariance`, and for distributed rows

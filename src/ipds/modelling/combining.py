@@ -1,4 +1,4 @@
-"""Functions from functions: multiples, shifts, sums with an exact prox, and the sets of constraints."""
+"""Functions from functions: shifts, sums with an exact prox, and the sets of constraints."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ from .._arrays import to_numpy
 from ..functions import (
     L0,
     L1,
-    L2,
     L21,
     Box,
     CappedSimplex,
     ElasticNet,
     IsotropicTotalVariation,
     Jumps,
-    Linf,
     NonNegative,
     Nonsmooth,
-    Nuclear,
     Precomposed,
-    Scaled,
     Simplex,
     Sum,
     SumSquares,
@@ -37,22 +33,13 @@ from .expressions import Expression
 from .joining import diff
 from .terms import Term
 
-_PROPORTIONAL = (L0, Jumps, L1, L2, L21, Linf, Nuclear, TotalVariation1D, IsotropicTotalVariation)
-"""Functions λ·g with λ in `lam`: their multiples are of the same kind."""
-
-
-def times(h: Nonsmooth, c: float) -> Nonsmooth:
-    """c·h, of the same kind as h where there is one; c > 0."""
-    if c == 1.0 or h.is_set:
-        return h
-    if type(h) in _PROPORTIONAL:
-        return type(h)(c * h.lam)  # type: ignore[attr-defined,call-arg]
-    return Scaled(h, c)
-
 
 def precomposed(h: Nonsmooth, a: float, c: Any) -> Nonsmooth:
-    """x ↦ h(a x + c)."""
-    return h if a == 1.0 and plain(c) and c == 0.0 else Precomposed(h, a, c)
+    """x ↦ h(a x + c); of the kind of an h that is not convex where there is one, as the kind says where minima are."""
+    if not (plain(c) and c == 0.0):
+        return Precomposed(h, a, c)
+    same = h if a == 1.0 else h.rescaled(a) if a > 0 and not h.is_convex else None
+    return Precomposed(h, a, c) if same is None else same
 
 
 def rewritten(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:

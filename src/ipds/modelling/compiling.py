@@ -20,6 +20,7 @@ import numpy as np
 
 from .._arrays import Shape, to_numpy
 from ..functions import Huber, Linear, Nonsmooth, SquaredHinge, Stacked, Zero
+from ..functions.multiples import times
 from ..problem import Block
 from . import refusals
 from .assembling import (
@@ -32,7 +33,7 @@ from .assembling import (
     smooth_of,
 )
 from .bounds import box_of, multiple_of_variable
-from .combining import joint, parts_of, precomposed, rewritten, rows_set, times, zero_set
+from .combining import joint, parts_of, precomposed, rewritten, rows_set, zero_set
 from .consistency import require_solvable
 from .constants import block_constant, block_shape
 from .constraints import Constraint

@@ -15,6 +15,7 @@ from .._arrays import (
     Shape,
     all_finite,
     asarray,
+    by_rows,
     diagonal_matrix,
     is_array,
     namespace,
@@ -106,7 +107,7 @@ class Matrix(Operator):
 
     def _hold(self, matrix: Any) -> None:
         if scipy.sparse.issparse(matrix):
-            matrix = scipy.sparse.csr_array(matrix)
+            matrix = by_rows(matrix)
         elif not is_array(matrix):
             matrix = np.asarray(matrix)
         require_real("Matrix: the matrix", matrix)

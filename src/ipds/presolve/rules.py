@@ -211,7 +211,8 @@ def _product(C: Operator, N: Operator) -> Operator:
 def smooth_to_variables(draft: Draft) -> None:
     """f_k(u_k) = f_k(c - Σ N v) becomes a term of its variable; of the joint one, where several have a part.
 
-    Where something is not convex, only if the rows then vanish: the method that takes such problems does it itself.
+    Where something is not convex, only if the rows then vanish, or u is a copy of a variable whose h has faces with
+    free entries, which are solved where f is: the method that takes other such problems does it itself.
     """
     for group in draft.groups:
         if group.f is None:
@@ -219,12 +220,15 @@ def smooth_to_variables(draft: Draft) -> None:
         if not group.terms:
             group.f = None  # u = c is fixed
             continue
-        vanishes = isinstance(group.h, Zero) or (len(group.terms) == 1 and _host(group) is not None)
+        copied = _copied(group)
+        moves = isinstance(group.h, Zero) or (
+            copied is not None and (isinstance(copied[0].h, Zero) or copied[0].h.has_faces)
+        )
         if len(group.terms) > 1:
             if not draft.convex or not draft.is_numpy:
                 continue
             join(draft, list(group.terms))
-        elif not vanishes and not draft.convex:
+        elif not moves and not draft.convex:
             continue
         ((variable, N),) = group.terms.items()
         variable.smooth.append(composed(group.f, N, group.c))
@@ -324,14 +328,19 @@ def _hosted(found: Recovery, host: FromHost) -> Recovery:
     return replace(found, inner=_hosted(found.inner, host)) if isinstance(found, Rewritten) else host
 
 
-def _host(group: Group) -> tuple[Variable, float] | None:
-    """(v, a) where the rows are u + a v = c for one variable without h, so that h_k could be its h."""
+def _copied(group: Group) -> tuple[Variable, float] | None:
+    """(v, a) where the rows are u + a v = c for one variable."""
     if len(group.terms) != 1:
         return None
     ((variable, N),) = group.terms.items()
     a = multiple(N)
-    same = variable.shape == group.shape
-    return (variable, a) if a and same and isinstance(variable.h, Zero) else None
+    return (variable, a) if a and variable.shape == group.shape else None
+
+
+def _host(group: Group) -> tuple[Variable, float] | None:
+    """The same for a variable without h, so that h_k could be its h."""
+    found = _copied(group)
+    return found if found is not None and isinstance(found[0].h, Zero) else None
 
 
 # ---------------------------------------------------------------- what says nothing

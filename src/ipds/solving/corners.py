@@ -21,8 +21,8 @@ import numpy as np
 import scipy
 
 from ..functions import L0, Nonsmooth, Sum, Zero
-from ..functions.adapters import UserNonsmooth
 from ..functions.kinks import Kinks
+from ..functions.recognising import own_of_user
 from ..functions.scalar import ScalarPenalty
 from ..problem import Problem, split_blocks
 
@@ -117,7 +117,7 @@ def lowest_corner(
     >>> lowest_corner(problem, (np.zeros(3),), lambda: False).x[0].round(12)
     array([0., 1., 0.])
     """
-    ground = _ground(problem, x)
+    ground = ground_of(problem, x)
     if ground is None:
         return None
     w = np.concatenate([np.ravel(xi) for xi in x])
@@ -176,14 +176,12 @@ class Ground(NamedTuple):
         return left, value
 
 
-def _ground(problem: Problem, x: Sequence[np.ndarray]) -> Ground | None:
+def ground_of(problem: Problem, x: Sequence[np.ndarray]) -> Ground | None:
     """F where it has the form above."""
     sizes = [math.prod(block.shape) for block in problem.blocks]
     if problem.unconstrained or sum(sizes) > ENTRIES:
         return None
-    own = any(
-        isinstance(block.h, UserNonsmooth) for block in problem.blocks
-    )  # corners are starts then, and no more
+    own = any(own_of_user(block.h) for block in problem.blocks)  # corners are starts then, and no more
     costs, matrices, slopes, bends, constant = [], [], [], [], 0.0
     for block, op, xi in zip(problem.blocks, problem.operators, x, strict=True):
         A: Any = op.as_matrix(block.shape)
@@ -226,7 +224,7 @@ def _cost(h: Nonsmooth, shape: tuple[int, ...]) -> Cost | None:
     for part in (h.penalty, h.constraint) if isinstance(h, Sum) and not h.is_convex else (h,):
         if isinstance(part, ScalarPenalty) and part.has_faces and not part.is_convex and penalty is None:
             penalty = part
-        elif isinstance(part, UserNonsmooth) and not part.is_set and not part.is_convex:
+        elif own_of_user(part) and not part.is_set and not part.is_convex:
             own = part
         elif not isinstance(part, Zero):
             kinks = part.kinks(shape)

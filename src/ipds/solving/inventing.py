@@ -93,14 +93,18 @@ def drawn(
     centre: Callable[..., np.ndarray] = np.zeros,
     turned: Callable[[Block, Array], Array] | None = None,
 ) -> tuple[Array, ...]:
-    """Every block at the prox of its centre, or of a Gaussian, `turned`, where `at_random`; one is solved for."""
-    x = []
+    """Every block at the prox of its centre, or of a Gaussian, `turned`, where `at_random`; one is solved for.
+
+    Where that is one at random, the others are what it is made of, and are drawn in its place.
+    """
+    x, solved = [], None if problem.unconstrained else problem.restorable
+    made = solved is not None and at_random(problem.blocks[solved], zeros(problem.blocks[solved].shape, like))
     for i, (name, block) in enumerate(zip(problem.names, problem.blocks, strict=True)):
         own = block_prototype(problem, i, like)
         v = zeros(block.shape, own)
         if centre is not np.zeros:
             v = asarray(centre(block.shape), own)
-        elif at_random(block, v):
+        elif (made and block.f is None) or at_random(block, v):
             v = asarray(gaussian(block.shape) / math.sqrt(max(1, math.prod(block.shape))), own)
             v = v if turned is None else turned(block, v)
         if block.f is not None and block.f.domain is not None:

@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array
-from ..functions import Binary
+from ..functions import Binary, Sum
 from ..methods.faces.swaps import column_norms
+from ..operators import Operator
 from ..problem import Block, Problem
 from ..theory.fixed import is_convex
-from .corners import lowest_corner
+from .corners import ground_of, lowest_corner
 from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
 from .inventing import drawn, prototype
@@ -44,8 +45,12 @@ if TYPE_CHECKING:
 
 LONG = 1000
 """Iterations after which a failure is one."""
+SOON = 300
+"""Iterations after which corners are looked at, where minima are corners: steps under an equation may not get there."""
 LONGER, SHORT = 1, 300
 """Iterations of a further start at most, in units of those of the first, and where that is less."""
+HOPEFUL = 500
+"""The same where the first start failed: others that do so take as long, and those that do not take less."""
 ALL, ENOUGH = 3, 1500
 """The same for all further starts together."""
 AGREEING = 3
@@ -73,6 +78,14 @@ def from_convex(problem: Problem, first: Result, again: Again) -> Result:
         return first
     search.attempt(answer.x)
     return search.answer()
+
+
+def has_corners(problem: Problem) -> bool:
+    """Whether minima are corners, no h being known by its value alone."""
+    if type(prototype(problem)) is not np.ndarray:
+        return False
+    ground = ground_of(problem, [np.zeros(block.shape) for block in problem.blocks])
+    return ground is not None and not ground.by_value
 
 
 def at_corner(
@@ -115,7 +128,7 @@ def lowest_of(
     units of the entries of `first`, and changed in single entries (`kicks`); so is the best of all, at last.
     """
     nit = first.nit if first.success else LONG
-    most, left = max(LONGER * nit, SHORT), max(ALL * nit, ENOUGH)
+    most, left = max(LONGER * nit, SHORT) if first.success else HOPEFUL, max(ALL * nit, ENOUGH)
     search = Search(problem, [first], again, Stopwatch(first.seconds, limit), most, left)
     if first.status in STOPPED or search.over():
         return first
@@ -131,7 +144,7 @@ def lowest_of(
             search.attempt(_faded(search, answer))
     like, rng = prototype(problem), np.random.default_rng([1, 0 if seed is None else seed])
     units = {id(block): units_of(problem, i, first.x[i]) for i, block in enumerate(problem.blocks)}
-    smooth = all(block.h.is_convex or block.h.is_manifold for block in problem.blocks)
+    smooth = all(block.h.is_convex or _is_round(block.h) for block in problem.blocks)
     agreeing = AGREEING + smooth  # no moves of entries help there
     for _ in range(count - len(search.found)):
         if len(search.lowest()) >= agreeing or search.over():
@@ -163,6 +176,11 @@ def _faded(search: Search, answer: Result) -> Sequence[Array]:
     return answer.x
 
 
+def _is_round(h: Any) -> bool:
+    """Whether h is a manifold, or what a set or a penalty leaves of one."""
+    return h.is_manifold or (isinstance(h, Sum) and (_is_round(h.penalty) or _is_round(h.constraint)))
+
+
 def _is_drawn(block: Block, zero: Array) -> bool:
     return not block.h.is_convex or block.f is not None
 
@@ -174,6 +192,8 @@ def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
         return 1.0
     squares = column_norms(problem, i) ** 2
     bend = f.hessian(x) if f is not None and x.size <= BENT else None
+    if isinstance(bend, Operator):  # known by its products
+        bend = np.array([np.ravel(bend.apply(e.reshape(x.shape))) for e in np.eye(x.size)])
     if isinstance(bend, np.ndarray):
         squares = squares + np.abs(np.diag(bend) if bend.ndim == 2 else bend).reshape(x.shape)
     scale = np.sqrt(np.where(squares > 0, squares, 1.0))

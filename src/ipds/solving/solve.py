@@ -7,6 +7,7 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -30,7 +31,7 @@ from .lock import locked
 from .loop import run_method
 from .minima import CHEAP, STARTS, has_many_minima, starts_for
 from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
-from .restarts import LONG, at_corner, best_of, by_program, from_convex, lowest_of
+from .restarts import LONG, SOON, at_corner, best_of, by_program, from_convex, has_corners, lowest_of
 from .run import FINAL
 from .starting import Start, require_room, starting_point
 from .stopping import Stopwatch
@@ -157,6 +158,13 @@ def solve(
             near, proved = by_program(problem, again, tol, begun.seconds(), time_limit)
             if near is not None and proved:
                 return near
+        plain = x0 is None and settings is None and chosen is None and callback is None
+        if near is None and count == 1 and plain and max_iter > SOON and has_corners(problem):
+            near = run(start, replace(options, max_iter=SOON), log, begun)
+            result, lowest = at_corner(problem, near, again, tol, time_limit, seed)
+            if lowest:
+                return result
+            near = near if near.success else None  # or else once more, for as long as it takes
         result = near or run(start, options, log, begun)
         if x0 is not None or settings is not None:
             return result

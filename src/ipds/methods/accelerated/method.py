@@ -14,6 +14,7 @@ from ..._arrays import Array, fetch, magnitude, norm, precision
 from ..._arrays.compiling import pure
 from ...deadline import late
 from ...errors import AssumptionError
+from ...functions.recognising import own_of_user
 from ...problem import Block, Problem
 from ...theory.state import State
 from ...theory.structure import eliminable
@@ -70,6 +71,9 @@ LAG, HASTE = 0.8, 100
 SHARPEN, CEILING = 1.1, 1e9
 """Growth of β in the dual steps of an annealing; β at most in units of the first: where that is not enough, the
 constraint cannot be met."""
+JUMPING = 50
+"""Dual steps without a smaller residual after which β grows where a caller's own prox may jump: with steps that are too
+long it leaves out points between which it jumps, and minima among them."""
 TIGHTER, TIGHTEST = 0.7, 5000
 """Factor of the tolerance from dual step to dual step; its end, in units of precision·‖∇Φ‖ at the start."""
 
@@ -92,6 +96,8 @@ class Setup:
     """The first penalty."""
     lengths: tuple[float, float]
     """Between which every search starts that does not go on with another."""
+    lenient: int = LENIENT
+    """Dual steps in a row without a smaller residual after which it grows."""
     stretch: float = 1.0
     """Factor of the steps between dual steps after one that leaves stationarity behind."""
 
@@ -215,6 +221,9 @@ class AcceleratedIPDS(Method):
             far=math.inf if gentle else SHARP_FAR,
             beta0=beta,
             lengths=span(alpha),
+            lenient=JUMPING
+            if any(own_of_user(block.h) and not block.h.is_convex for block in R.blocks)
+            else LENIENT,
             stretch=self.stretch,
         )
         carry = Carry(
@@ -364,7 +373,7 @@ def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: fl
     )
     smaller = norms.residual <= max(LAG * stage.lowest, rounding)
     held = 0 if smaller else stage.held + 1
-    lags = lags or held > LENIENT
+    lags = lags or held > setup.lenient
     growth = setup.growth if lags or norms.residual > setup.far * norms.size else 1.0
     if setup.schedule.is_transient(stage):
         growth = SHARPEN
