@@ -65,6 +65,9 @@ ROUNDING = 4e-15
 NONE_LEFT = 1e-24
 """A relative gap that is none at all: interior-point steps end there. The residual of stationarity is rounding long
 before, but products of zeros with what holds them may be small while one of the factors is not."""
+FALLING = 0.5
+"""Part of the forces that a step under equations alone may leave, so that others follow: where there is no solution it
+leaves nearly all of them, and they would lead ever farther."""
 WAITS = 50
 """Steps for which such a point waits before the semismooth ones take over: proofs that there is no solution are tried
 there first, and semismooth steps find the directions of others."""
@@ -263,7 +266,7 @@ class NewtonALM(Method):
         gap = interior.products(point, room) / _energy(setup.slope, gradient, v, u, y)
         if setup.has_barriers:  # they need not leave any product
             gap = max(gap, interior.equation(v, point))
-        elif not interior.pairs:  # nor do equations alone
+        elif not interior.pairs and left <= FALLING * carry.left:  # nor do equations alone
             gap = left
         if not (math.isfinite(left + gap) and length >= SHORTEST):
             return self._to_semismooth(setup, carry)
