@@ -111,7 +111,7 @@ def samples(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
         "b.mat": [task("mat", keys=["S"]), task("mat")],
         "a.mtx": [task("mtx")],
         "b.mtx": [task("mtx")],
-        "a.parquet": [task("parquet", wants_target=True, target="y")],
+        "a.parquet": [task("parquet", wants_target=True, target="y", drop=())],
         "a.png": [task("picture")],
         "a.gif": [task("picture")],
         "a.ckpt": [resume],
@@ -224,7 +224,7 @@ def hostile(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
         ".svm": task("libsvm"),
         ".csv": task("csv"),
         ".mtx": task("mtx"),
-        ".parquet": task("parquet", wants_target=True, target="y"),
+        ".parquet": task("parquet", wants_target=True, target="y", drop=()),
         ".png": task("picture"),
     }
     kinds = {name: next(s for s in Path(name).suffixes if s in special) for name in files}

@@ -307,7 +307,8 @@ def _corner_near(ground: Ground, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """A basis of entries that are far from their places, and the corner; None where a free entry is left over."""
     away = np.min(np.abs(ground.places - w[:, None]), axis=1)
     rank, units = len(ground.A), np.linalg.norm(ground.A, axis=0)
-    weight = np.where(np.isfinite(away), away * units + ROUNDED * np.max(np.abs(w), initial=1.0) * units, 0.0)
+    bounded, least = np.isfinite(away), ROUNDED * np.max(np.abs(w), initial=1.0)
+    weight = np.where(bounded, np.where(bounded, away, 0.0) + least, 0.0) * units
     weight = np.where(np.isfinite(away), weight, 1e3 * np.max(weight, initial=1.0))
     order = scipy.linalg.qr(ground.A / np.where(units > 0, units, 1.0) * weight, mode="r", pivoting=True)[1]
     basis, others = order[:rank], order[rank:]

@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.errors import AssumptionError
-from ipds.functions import L1, MCP, LeastSquares, Zero
+from ipds.functions import L1, MCP, HuberLoss, LeastSquares, Zero
 from ipds.methods.faces import GivenFace
 from ipds.modelling import huber, logistic, norm1, quantile, sum_squares
 
@@ -26,7 +26,7 @@ MODELS = {
     "elastic net": lambda x, w: 0.5 * sum_squares(G @ x - Y) + 80 * w * norm1(x) + 5 * sum_squares(x),
     "weights": lambda x, w: 0.5 * sum_squares(G @ x - Y) + L1(80 * w * np.linspace(0.5, 1.5, 25))(x),
     "sparse": lambda x, w: 0.5 * sum_squares(scipy.sparse.csr_array(G) @ x - Y) + 80 * w * norm1(x),
-    "huber": lambda x, w: huber(G @ x - Y) + 40 * w * norm1(x),
+    "huber": lambda x, w: HuberLoss(G, Y)(x) + 40 * w * norm1(x),
     "logistic": lambda x, w: logistic(np.sign(Y)[:, None] * G @ x) + 15 * w * norm1(x),
     "quantile": lambda x, w: quantile(G @ x - Y, 0.3) + 8 * w * norm1(x),
 }
@@ -49,6 +49,18 @@ def test_a_path_is_followed_on_its_faces_and_ends_where_cold_solves_do(name):
             assert warm.nit == 1
             assert warm.certificate.relative < 1e-9
     assert found >= 10
+
+
+def test_a_path_of_losses_that_are_rows_is_followed_by_newton_steps():
+    x = Variable(25, name="x")
+    path = np.geomspace(0.6, 0.02, 12)
+    warm = minimize(huber(G @ x - Y) + 40 * path[0] * norm1(x)).solve()
+    for w in path[1:]:
+        problem = minimize(huber(G @ x - Y) + 40 * w * norm1(x))
+        warm = problem.solve(warm_start=warm)
+        assert warm.success
+        assert warm.nit <= 3
+        assert warm.fun == pytest.approx(problem.solve(tol=1e-8).fun, rel=1e-6)
 
 
 def test_correlated_columns_change_their_places_one_by_one():
