@@ -227,3 +227,16 @@ def test_corners_are_looked_at_before_a_run_of_many_iterations():
     result = solve(minimize(LHalf(4.0)(x) + rng.uniform(0, 2, 7) @ x, [x >= 0, A @ x == b]), seed=0)
     assert result.success
     assert result.nit <= restarts.SOON
+
+
+def test_convex_problems_are_not_walked_over(monkeypatch):
+    """Linear programs have corners, too; Newton steps find the lowest in a hundredth of the time."""
+
+    def walk(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("ipds.solving.restarts.lowest_corner", walk)
+    rng = np.random.default_rng(3)
+    G, y = rng.standard_normal((40, 5)), rng.standard_normal(40)
+    fit = Problem([Block(A=-G, shape=5), Block(h=L1(1.0), shape=40)], b=-y)
+    assert solve(fit, seed=0).success

@@ -158,13 +158,17 @@ def solve(
             near, proved = by_program(problem, again, tol, begun.seconds(), time_limit)
             if near is not None and proved:
                 return near
+        convex = is_convex(done.problem)  # an h may be known to be convex by its prox alone
         plain = x0 is None and settings is None and chosen is None and callback is None
-        if near is None and count == 1 and plain and max_iter > SOON and has_corners(problem):
+        soon = near is None and count == 1 and plain and not convex and max_iter > SOON
+        walked = soon and has_corners(problem)
+        if walked:
             near = run(start, replace(options, max_iter=SOON), log, begun)
-            result, lowest = at_corner(problem, near, again, tol, time_limit, seed)
+            near, lowest = at_corner(problem, near, again, tol, time_limit, seed)
             if lowest:
-                return result
+                return near
             near = near if near.success else None  # or else once more, for as long as it takes
+            walked = near is not None
         result = near or run(start, options, log, begun)
         if x0 is not None or settings is not None:
             return result
@@ -172,10 +176,9 @@ def solve(
             return best_of(problem, result, count, again, tol, time_limit, seed, searched)
         if chosen is not None or result.status is Status.TIME_LIMIT:
             return result
-        one_run = callback is not None  # followed
-        one_run = one_run or (result.status is Status.MAX_ITER and result.nit < LONG)  # a short limit
-        one_run = one_run or is_convex(done.problem)  # an h may be known to be convex by its prox alone
-        if not one_run:
+        short = result.status is Status.MAX_ITER and result.nit < LONG
+        one_run = callback is not None or convex or short
+        if not one_run and not walked:
             result, lowest = at_corner(problem, result, again, tol, time_limit, seed)
             if lowest:
                 return result
