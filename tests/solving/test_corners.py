@@ -7,7 +7,7 @@ import pytest
 
 import ipds.solving.restarts as restarts
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L0, MCP, Box, CappedL1, LHalf, LogSum, Nonsmooth, Quadratic, Sum
+from ipds.functions import L0, L1, MCP, Box, CappedL1, LHalf, LogSum, Nonsmooth, Quadratic, Sum
 from ipds.modelling import norm1, sum_squares, term
 from ipds.solving.corners import lowest_corner
 from ipds.solving.restarts import at_corner
