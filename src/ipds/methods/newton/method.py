@@ -60,6 +60,8 @@ PATIENCE = 12
 STIFF = 1e-5
 """ε of steps on a face, in its units, where f is quadratic and the face is known, or such steps were not enough:
 energies of second and third differences bend by less than a part of 1e-10 in some directions."""
+FIRM = 1e4
+"""β in its own units for equations alone that such an ε leaves unmet."""
 ROUNDING = 4e-15
 """Relative residuals below which a further step on predicted faces would only move by rounding."""
 NONE_LEFT = 1e-24
@@ -203,9 +205,13 @@ class NewtonALM(Method):
         goal = max(min(ARRIVED, FURTHER * carry.left), ROUNDING)
         found = None
         if carry.left > ROUNDING:
-            stiff = _is_linear(setup) or (math.isfinite(carry.left) and form.smooth.is_quadratic)
-            curvature = (setup.curvature or beta) * (STIFF if stiff else 1.0)
-            found = returning.settle(form, setup.system, carry.v, carry.y, beta, curvature, goal)
+            alone, curvature = _is_linear(setup), setup.curvature or beta
+            stiff = alone or (math.isfinite(carry.left) and form.smooth.is_quadratic)
+            trust = returning.ALONE if alone else returning.GIVEN
+            for weight, part in [(1.0, STIFF if stiff else 1.0), *([(FIRM, 1.0)] if alone else [])]:
+                found = found or returning.settle(
+                    form, setup.system, carry.v, carry.y, weight * beta, part * curvature, goal, trust
+                )
         if found is None and (carry.taken or math.isfinite(carry.gap)):
             return self._interior(setup, carry._replace(phase=INTERIOR, v=carry.centre))
         if found is None:

@@ -52,6 +52,8 @@ class Trust(NamedTuple):
 
 GIVEN = Trust(math.inf, 1.0, 4, 10)
 """For a multiplier that was given: the right face is not found by descent, and residuals may grow at first."""
+ALONE = Trust(math.inf, 0.5, 0, 10)
+"""Where there is but one face, and f is quadratic: every step is the last one, but for rounding."""
 FOUND = Trust(0.1, 0.3, 0, 4)
 """For interior points, which predict the face ever better: a wrong one shows at once, by residuals near 1."""
 
