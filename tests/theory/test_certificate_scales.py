@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
-from ipds.functions import L1, Box, Huber, LeastSquares, Quadratic
+from ipds.functions import L1, Box, Huber, LeastSquares, NonNegative, Quadratic
 from ipds.theory.certificate import _forces_at, certificate, certify
 from ipds.theory.entries import Product
 from ipds.theory.fixed import fixed_of
@@ -138,3 +138,13 @@ def test_rounding_does_not_depend_on_the_units_of_entries():
         bounds.append(balance_of(forces, larger, Energy(1.0, 0.0), rounding_of(forces)))
     assert bounds[0].work == pytest.approx(bounds[1].work, rel=1e-6)
     assert bounds[0].error == pytest.approx(bounds[1].error, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e12, 1e16])
+def test_blocks_that_grow_where_the_equation_does_not_see_it_make_no_row_hold(size):
+    """x - y = 1 and x - y = 2 with x, y ≥ 0 and nothing to minimise: x = y = 1e16 is as far from both as x = y = 1."""
+    A, b, x = np.array([[1.0, -1.0], [1.0, -1.0]]), np.array([1.0, 2.0]), np.full(2, size)
+    problem = Problem([Block(h=NonNegative(), A=A, shape=2)], b)
+    state = State(1, (x,), x, np.zeros(2), 1.0, 0.0, (None,), ((x, 1.0),))
+    assert certify(problem, state).rows > 0.5
+    assert not solve(problem).success

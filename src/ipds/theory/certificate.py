@@ -31,6 +31,7 @@ from .entries import (
     forward_product,
     has_price,
     is_one_piece,
+    largest,
     over,
     pieces,
     plus,
@@ -53,6 +54,10 @@ from .sizes import (
 )
 from .slopes import nearest, slopes_of
 from .state import State, measured, product_of, residual_of
+
+GROWN = 1e6
+"""What rows add up to at most, in units of the largest |b|, where nothing is minimised: blocks of more than that have
+grown along directions that the equation does not see."""
 
 
 @dataclass(frozen=True)
@@ -294,7 +299,7 @@ def _rows(
 ) -> Array:
     """R = Σ|A_i||q_i| + |b|, where b is 0 Σ|A_i| X_i with the sizes X_i of entries; at most the room of sets.
 
-    |b| alone where nothing is minimised.
+    |b| alone where nothing is minimised, and what rounding leaves of blocks that b asks for.
     """
     zero, rows = fixed.homogeneous, None
 
@@ -308,7 +313,8 @@ def _rows(
             sizes = (abs(piece) for (piece,) in pieces(b)) if is_array(b) else None
             rows = add_in_place(plain, abs(b)) if sizes is None else plus(plain, 1.0, sizes, b)
         else:  # nothing keeps the blocks from growing until any residual looks small beside them
-            rows = namespace(plain).maximum(abs(problem.b) + 0.0 * plain, NOISE * plain)
+            xp, b = namespace(plain), abs(problem.b) + 0.0 * plain
+            rows = xp.maximum(b, NOISE * xp.minimum(plain, GROWN * largest(b)))
 
     def lifted(i: int) -> Iterator[Array]:
         if not fixed.priced[i]:
