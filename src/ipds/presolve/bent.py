@@ -12,8 +12,8 @@ import numpy as np
 from .._arrays import Shape, to_numpy
 from ..functions import L1, ElasticNet, Nonsmooth, Quadratic, Stacked
 from ..operators import Diagonal
-from .draft import Draft, Group, Variable, total
-from .recovery import FromBent, FromGroup, FromVariable
+from .draft import Draft, Variable, owner_of, total
+from .recovery import FromBent
 
 
 def squares_to_smooth(draft: Draft) -> None:
@@ -21,14 +21,8 @@ def squares_to_smooth(draft: Draft) -> None:
     if not draft.convex or not draft.is_numpy:
         return
     for i, found in enumerate(draft.blocks):
-        if isinstance(found, FromVariable):
-            owner: Variable | Group = found.variable
-        elif isinstance(found, FromGroup):
-            owner = found.group
-        else:
-            continue
-        bend = _bend(owner.h, owner.shape)
-        if not bend.any():
+        owner = owner_of(found)
+        if owner is None or not (bend := _bend(owner.h, owner.shape)).any():
             continue
         square = Quadratic(Diagonal(bend))
         if isinstance(owner, Variable):

@@ -137,6 +137,13 @@ def _stacked_smooth(groups: list[Group], size: int) -> Smooth | None:
     return total(terms)
 
 
+def owner_of(found: Recovery) -> Variable | Group | None:
+    """What a block is, and whose h was its own; None where something was rewritten already."""
+    if isinstance(found, FromVariable):
+        return found.variable
+    return found.group if isinstance(found, FromGroup) else None
+
+
 def read(problem: Problem) -> Draft:
     """The draft that says what `problem` says."""
     chosen = slacks(problem)

@@ -17,8 +17,8 @@ import scipy
 from ..functions import Box, Linear, Linf, Nonsmooth, Stacked, Zero
 from ..operators import Matrix
 from ..theory.structure import is_described
-from .draft import Draft, Group, Variable
-from .recovery import FromGroup, FromLevel, FromVariable, Recovery
+from .draft import Draft, Group, Variable, owner_of
+from .recovery import FromLevel, FromVariable, Recovery
 from .slack import as_map
 
 MOST = 10**6
@@ -55,12 +55,12 @@ def largest_to_rows(draft: Draft) -> None:
 
 
 def _owner(draft: Draft, found: Recovery) -> Variable | Group | None:
-    """Whose h is that of a block: its rows, or the variable that it is, or is a part of; None where it has moved."""
-    if isinstance(found, FromGroup):
-        return found.group if found.group in draft.groups and found.group.f is None else None
-    if isinstance(found, FromVariable):
-        return found.variable if found.variable in draft.variables and not found.free else None
-    return None
+    """Whose h is that of a block; None where it has moved, or has an f beside it that has not."""
+    owner = owner_of(found)
+    if isinstance(owner, Group):
+        return owner if owner in draft.groups and owner.f is None else None
+    free = isinstance(found, FromVariable) and found.free
+    return owner if owner in draft.variables and not free else None
 
 
 def _is_of(found: Recovery, place: slice) -> bool:

@@ -56,7 +56,7 @@ from ..operators import Sum as SumOfMaps
 from ..theory.structure import is_interior
 from .bent import squares_to_smooth
 from .compose import composed
-from .draft import Draft, Group, Variable
+from .draft import Draft, Group, Variable, owner_of
 from .largest import largest_to_rows
 from .recovery import FromGroup, FromHost, FromRows, FromVariable, Recovery, Rewritten, innermost
 from .slack import as_map, is_nothing, multiple
@@ -103,14 +103,9 @@ def sets_to_rows(draft: Draft) -> None:
     """
     explicit = _is_explicit(draft)
     for i, found in enumerate(draft.blocks):
-        if isinstance(found, FromVariable):
-            owner: Variable | Group = found.variable
-        elif isinstance(found, FromGroup):
-            owner = found.group
-        else:
-            continue
-        rows = _as_rows(owner.h, owner.shape)
-        if rows is None or not draft.convex or (_is_of_simplexes(owner.h) and not explicit):
+        owner = owner_of(found)
+        rows = None if owner is None else _as_rows(owner.h, owner.shape)
+        if owner is None or rows is None or not draft.convex or (_is_of_simplexes(owner.h) and not explicit):
             continue
         of = "sum" if _is_simplex(owner.h) else "sums" if _is_of_simplexes(owner.h) else "set"
         C, right, h, left = rows
