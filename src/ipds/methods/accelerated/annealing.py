@@ -6,10 +6,9 @@ A run goes from stage to stage; within one, Φ stays the same. Most stages end w
   cold. Runs in which h_j outweighs f begin with one, `HOT`, in which h_j is smoothed by `h.soften`: it finds in 20
   iterations what took 60 without, and lower objectives.
 - *Annealing.* Where a smooth f competes with h_j over a nonconvex set, and dual steps have not settled it in `patience`
-  iterations, the run starts again with a strong smoothing (μ large, z = 0), cools, which finds better basins, and
-  sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them. Cycles begin at the best
-  point so far and cool slowly. On manifolds they cool in two or three stages, long enough to settle most of each, and
-  begin also at random points, and midway between a result and the best point before.
+  iterations, the run starts again with a strong smoothing (μ large, z = 0), cools slowly, which finds better basins,
+  and sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them. Cycles begin at the best
+  point so far; on manifolds also at random ones, and midway between a result and the best point before.
 - *Weights.* Where f_i is far from convex, h_i counts ω_i times at first, and less from stage to stage.
 """
 
@@ -76,9 +75,8 @@ DEEP, HIGH, WARM, MILD = (
     Cycle(0.5, 0.92, 20),
 )
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
-BRIEF, LONGER = Cycle(0.6, 0.5, 100, 0.25), Cycle(0.8, 0.375, 150, 0.25)
-ANEW, MIDWAY = Cycle(1.0, 0.5, 200, 0.2, Begin.ANEW), BRIEF._replace(begin=Begin.MIDWAY)
-MEETINGS = (BRIEF, LONGER, *(ANEW, MIDWAY, MIDWAY) * 5)
+ANEW, MIDWAY = Cycle(2.0, 0.92, 30, begin=Begin.ANEW), Cycle(1.0, 0.88, 25, begin=Begin.MIDWAY)
+MEETINGS = (MILD, WARM, *(ANEW, MIDWAY, MIDWAY) * 3)
 EFFORTS = {
     "fast": Effort(1.05, math.inf, math.inf, math.inf, ()),
     "balanced": Effort(1.05, 200, 100, 60, CYCLES, MEETINGS),
