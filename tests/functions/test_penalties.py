@@ -352,3 +352,10 @@ def test_nuclear_norm_of_a_diverged_iterate() -> None:
         x = np.array([[1.0, bad], [0.0, 2.0]])
         assert np.all(np.isnan(Nuclear(1.0).prox(x, 1.0)))
         assert math.isnan(Nuclear(1.0)(x))
+
+
+def test_an_elastic_net_with_squares_in_some_entries_recedes_in_the_others():
+    h = ElasticNet(0.1, np.array([0.0, 1.0, 0.0]))
+    assert h.recession(np.ones(3)) == np.inf
+    assert h.recession(np.array([1.0, 0.0, -1.0])) == pytest.approx(0.2)
+    assert ElasticNet(0.1, 0.0).recession(np.ones(3)) == pytest.approx(0.3)

@@ -114,8 +114,9 @@ class ElasticNet(ScalarPenalty):
         return d
 
     def recession(self, d: Array) -> float:
-        """∞ but for d = 0, and for l2 = 0."""
-        return super().recession(d) if self.l2 else L1(self.lam)(d)
+        """λ|d| where μ = 0; where it is not, ∞ but for d = 0."""
+        bent = np.broadcast_to(to_numpy(self.l2), d.shape) > 0
+        return math.inf if np.any(to_numpy(d)[bent] != 0) else L1(self.lam)(d)
 
     def _prox(self, xp: Any, v: Array, lam: float | Array, step: float) -> Array:
         u = soft(xp, v, lam * step)

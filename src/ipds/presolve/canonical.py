@@ -25,7 +25,6 @@ from .draft import Group, read
 from .equations import leave_out_repeated
 from .recovery import (
     Found,
-    FromBent,
     FromGroup,
     FromLevel,
     FromRows,
@@ -211,8 +210,7 @@ class Canonical:
             rows = draft.rest[1]
             return z0 if rows is None else z0.reshape(-1)[rows]
         if i is not None:
-            pull, f, found = operators[i].adjoint(z0), blocks[i].f, draft.blocks[i]
-            pull = pull + found.bend * x0[i] if isinstance(found, FromBent) else pull
+            pull, f = operators[i].adjoint(z0), blocks[i].f
             return pull if f is None or group.f is not None else pull + f.grad(x0[i])
         k, recovery = next(
             (k, own) for k, found in enumerate(draft.blocks) for own in layers(found) if own.group is group

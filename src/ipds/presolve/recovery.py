@@ -129,8 +129,9 @@ class FromLevel(Recovery):
         assert v is not None
         rows, z = view.groups[self.group]
         (high, low), (above, below) = rows.q.reshape(2, -1), z.reshape(2, -1)
-        # u by its rows: where u_i = t = 0 both of them hold it, without what rounding leaves of a variable
-        near, s = (0.5 * (high - low)).reshape(self.shape), (below - above).reshape(self.shape)
+        near, s = q.reshape(-1)[self.place].reshape(self.shape), (below - above).reshape(self.shape)
+        if not (high.any() or low.any()):  # u = t = 0, and what is left of a variable is rounding
+            near = np.zeros(self.shape)
         # rounding in u is that of what adds up to it, c beside others, and δ in an entry of u makes δ/step of s: with
         # c/λ for the step that weighs, times c, as much as it changes λ max|u_i| by
         large, total = np.abs(self.group.c).max(initial=0.0), np.abs(s).sum()
@@ -167,33 +168,15 @@ class FromRows(Recovery):
         return Found(h.prox(v, step), (v, step))
 
 
-@dataclass(frozen=True, eq=False)
-class FromBent(Recovery):
-    """The square ½⟨x, μx⟩ in its h became a smooth term: μq is added to the s found without it."""
-
-    inner: Recovery
-    bend: Array
-
-    def find(self, view: View, h: Nonsmooth) -> Found:
-        q, (v, step) = self.inner.find(view, h)
-        assert v is not None
-        return Found(q, (v + step * (self.bend * q), step))
-
-
-Rewritten = FromRows | FromLevel | FromBent
-"""Blocks whose function has become something else, around what they are."""
-
-
 def layers(found: Recovery) -> Iterator[FromRows | FromLevel]:
     """The rewritings of a block's function as rows, the last one first."""
-    while isinstance(found, Rewritten):
-        if not isinstance(found, FromBent):
-            yield found
+    while isinstance(found, FromRows | FromLevel):
+        yield found
         found = found.inner
 
 
 def innermost(found: Recovery) -> Recovery:
     """What a block is, whatever has become of its function."""
-    while isinstance(found, Rewritten):
+    while isinstance(found, FromRows | FromLevel):
         found = found.inner
     return found

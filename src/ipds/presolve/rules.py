@@ -1,6 +1,6 @@
 """Rules that simplify a draft; each says what it did in `draft.notes`, and keeps every block recoverable.
 
-The order matters: squares leave h (`bent`), sets become rows, smooth terms move to the variables, then convex h do,
+The order matters: sets become rows, smooth terms move to the variables, then convex h do,
 largest entries become rows (`largest`), and what is empty is dropped.
 """
 
@@ -54,11 +54,10 @@ from ..operators import (
 )
 from ..operators import Sum as SumOfMaps
 from ..theory.structure import is_interior
-from .bent import squares_to_smooth
 from .compose import composed
 from .draft import Draft, Group, Variable, owner_of
 from .largest import largest_to_rows
-from .recovery import FromGroup, FromHost, FromRows, FromVariable, Recovery, Rewritten, innermost
+from .recovery import FromGroup, FromHost, FromLevel, FromRows, FromVariable, Recovery, innermost
 from .slack import as_map, is_nothing, multiple
 from .thin import thin_smooth
 
@@ -71,7 +70,6 @@ MANY = 1000
 def simplify(draft: Draft) -> None:
     """Apply all rules."""
     thin_losses(draft)
-    squares_to_smooth(draft)
     sets_to_rows(draft)
     smooth_to_variables(draft)
     nonsmooth_to_variables(draft)
@@ -264,7 +262,7 @@ def join(draft: Draft, members: list[Variable]) -> None:
     def found(recovery: Any) -> Any:
         if isinstance(recovery, FromVariable) and recovery.variable in places:
             return FromVariable(joint, places[recovery.variable], recovery.variable.shape, recovery.free)
-        return replace(recovery, inner=found(recovery.inner)) if isinstance(recovery, Rewritten) else recovery
+        return replace(recovery, inner=found(recovery.inner)) if isinstance(recovery, FromRows) else recovery
 
     draft.blocks[:] = map(found, draft.blocks)
     at = draft.variables.index(members[0])
@@ -320,7 +318,9 @@ def _positions(draft: Draft, group: Group) -> Iterator[int]:
 
 def _hosted(found: Recovery, host: FromHost) -> Recovery:
     """The same rewritings of a block that is now its host's."""
-    return replace(found, inner=_hosted(found.inner, host)) if isinstance(found, Rewritten) else host
+    return (
+        replace(found, inner=_hosted(found.inner, host)) if isinstance(found, FromRows | FromLevel) else host
+    )
 
 
 def _copied(group: Group) -> tuple[Variable, float] | None:
