@@ -42,7 +42,7 @@ LARGE = (
 """Statements that would take most of the time."""
 TRIED: dict[str, tuple[Any, ...]] = {
     "method.ROUNDS": (1, 3),
-    "rounds.SWEEPS": (10, 60),
+    "rounds.SWEEPS": ((10,), (30,), (20, 20, 20)),
     "rounds.PROXIMAL": (1e-4, 1e-8),
     "method.CENTRE": (1e-3, 0.1),
     "method.PATIENCE": (4,),

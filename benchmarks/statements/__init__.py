@@ -1,5 +1,6 @@
 """Problems as modellers write them: what the zoo solves and checks."""
 
+from .blocks import STATEMENTS as BLOCKS
 from .cones import STATEMENTS as CONES
 from .counted import STATEMENTS as COUNTED
 from .fits import STATEMENTS as FITS
@@ -11,7 +12,7 @@ from .programs import STATEMENTS as PROGRAMS
 from .regression import STATEMENTS as REGRESSION
 from .shares import STATEMENTS as SHARES
 from .signals import STATEMENTS as SIGNALS
-from .statement import Statement
+from .statement import Answer, Data, Statement, least
 
 ALL: list[Statement] = [
     *REGRESSION,
@@ -22,9 +23,10 @@ ALL: list[Statement] = [
     *MATRICES,
     *ORDINARY,
     *CONES,
+    *BLOCKS,
     *MIXED,
     *NONCONVEX,
     *COUNTED,
 ]
 
-__all__ = ["ALL", "Statement"]
+__all__ = ["ALL", "Answer", "Data", "Statement", "least"]

@@ -12,7 +12,7 @@ from ipds import Problem, Variable, minimize
 from ipds.functions import PSD, L2Ball, NegativeLog, RowSimplex
 from ipds.modelling import nuclear, sum_squares
 
-from .statement import Data, Statement, below, cvx, linear_program, off
+from .statement import Answer, Data, Statement, below, cvx, linear_program, off
 
 
 def graph(seed: int) -> Data:
@@ -26,7 +26,7 @@ def largest_cut(d: Data) -> Problem:
     return minimize(-(d.L * X).sum() + PSD()(X), [X[d.i, d.i] == 1])
 
 
-def largest_cut_oracle(d: Data) -> tuple[float, float]:
+def largest_cut_oracle(d: Data) -> Answer:
     X = cp.Variable((8, 8), symmetric=True)
     return cvx(-cp.sum(cp.multiply(d.L, X)), [X >> 0, cp.diag(X) == 1])
 
@@ -48,7 +48,7 @@ def least_nuclear(d: Data) -> Problem:
     return minimize(nuclear(X), [d.A @ X.reshape((30,)) == d.b])
 
 
-def least_nuclear_oracle(d: Data) -> tuple[float, float]:
+def least_nuclear_oracle(d: Data) -> Answer:
     X = cp.Variable((6, 5))
     return cvx(cp.normNuc(X), [d.A @ cp.vec(X, order="C") == d.b])
 
@@ -63,7 +63,7 @@ def growth(d: Data) -> Problem:
     return minimize(NegativeLog()(d.R @ x), [x >= 0, x.sum() == 1])
 
 
-def growth_oracle(d: Data) -> tuple[float, float]:
+def growth_oracle(d: Data) -> Answer:
     x = cp.Variable(10)
     return cvx(-cp.sum(cp.log(d.R @ x)), [x >= 0, cp.sum(x) == 1])
 
@@ -80,7 +80,7 @@ def unmixed(d: Data) -> Problem:
     return minimize(sum_squares(X @ d.A.T - d.Y) + RowSimplex()(X))
 
 
-def unmixed_oracle(d: Data) -> tuple[float, float]:
+def unmixed_oracle(d: Data) -> Answer:
     X = cp.Variable((10, 4))
     return cvx(cp.sum_squares(X @ d.A.T - d.Y), [X >= 0, cp.sum(X, axis=1) == 1])
 
@@ -98,7 +98,7 @@ def thrust(d: Data) -> Problem:
     return minimize(cost, [X[0] == d.x0, X[1:] == X[:-1] @ d.A.T + U @ d.B.T])
 
 
-def thrust_oracle(d: Data) -> tuple[float, float]:
+def thrust_oracle(d: Data) -> Answer:
     X, U = cp.Variable((13, 4)), cp.Variable((12, 2))
     rows = [X[0] == d.x0, X[1:] == X[:-1] @ d.A.T + U @ d.B.T, cp.norm(U, 2, axis=1) <= 1]
     return cvx(cp.sum_squares(X) + 0.1 * cp.sum_squares(U), rows)
@@ -125,7 +125,7 @@ def flow(d: Data) -> Problem:
     return minimize(d.c @ x, [d.A @ x == d.b, x >= 0, x <= d.cap])
 
 
-def flow_oracle(d: Data) -> tuple[float, float]:
+def flow_oracle(d: Data) -> Answer:
     return linear_program(d.c, A_eq=d.A, b_eq=d.b, bounds=np.stack([0 * d.cap, d.cap], axis=1))
 
 

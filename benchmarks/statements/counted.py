@@ -11,7 +11,7 @@ import scipy
 from ipds import Block, Problem
 from ipds.functions import L0, Box, Cardinality, LeastSquares, NonNegative, Nonsmooth, Sum, smooth
 
-from .statement import Data, Statement, below, timed
+from .statement import Answer, Data, Statement, below, timed
 
 
 def columns(seed: int) -> Data:
@@ -29,7 +29,7 @@ def budget(d: Data) -> Problem:
     return Problem([few, Block(h=NonNegative(), shape=1)], b=np.array([2.0]))
 
 
-def budget_oracle(d: Data) -> tuple[float, float]:
+def budget_oracle(d: Data) -> Answer:
     """All 84 supports, with a slack for the budget, which is a heavy row."""
 
     def best() -> float:
@@ -58,7 +58,7 @@ def counted_split(d: Data) -> Problem:
     return Problem([x, Block(h=L0(4.0), A=-1.0, shape=9)], b=np.zeros(9))
 
 
-def counted_split_oracle(d: Data) -> tuple[float, float]:
+def counted_split_oracle(d: Data) -> Answer:
     """Least squares between bounds on all 512 supports."""
 
     def best() -> float:
@@ -86,7 +86,7 @@ def labelled(seed: int) -> Data:
     return Data(G=y[:, None] * points, h=Wrong())
 
 
-def wrong_oracle(d: Data) -> tuple[float, float]:
+def wrong_oracle(d: Data) -> Answer:
     """Lines next to those through a point."""
 
     def best() -> float:
@@ -133,7 +133,7 @@ def factors(d: Data) -> Problem:
     return Problem([W, H, Block(f=factors_fit(d.Y), A=-1.0, shape=22)], b=np.zeros(22))
 
 
-def factors_oracle(d: Data) -> tuple[float, float]:
+def factors_oracle(d: Data) -> Answer:
     """The best of 20 starts of L-BFGS between bounds."""
 
     def best() -> float:

@@ -19,7 +19,7 @@ from ipds.functions import (
 )
 
 from .regression import planted
-from .statement import Data, Statement, below, cvx, off
+from .statement import Answer, Data, Statement, below, cvx, off
 
 
 def dantzig(d: Data) -> Problem:
@@ -28,7 +28,7 @@ def dantzig(d: Data) -> Problem:
     return Problem([Block(h=L1(1.0), A=-gram, shape=n), Block(h=Box(-d.lam, d.lam), shape=n)], b=-right)
 
 
-def dantzig_oracle(d: Data) -> tuple[float, float]:
+def dantzig_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     return cvx(cp.norm1(x), [cp.norm_inf(d.G.T @ d.G @ x - d.G.T @ d.y) <= d.lam])
 
@@ -47,7 +47,7 @@ def pursuit(d: Data) -> Problem:
     return Problem([Block(h=L1(1.0), A=d.G, shape=d.G.shape[1])], b=d.y)
 
 
-def pursuit_oracle(d: Data) -> tuple[float, float]:
+def pursuit_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     return cvx(cp.norm1(x), [d.G @ x == d.y])
 
@@ -60,7 +60,7 @@ def root_lasso(d: Data) -> Problem:
     return Problem([Block(h=L1(1.0), A=-d.G, shape=d.G.shape[1]), Block(h=L2(4.0), shape=len(d.y))], b=-d.y)
 
 
-def root_lasso_oracle(d: Data) -> tuple[float, float]:
+def root_lasso_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     return cvx(cp.norm1(x) + 4 * cp.norm2(d.G @ x - d.y))
 
@@ -73,7 +73,7 @@ def chebyshev(d: Data) -> Problem:
     return Problem([Block(A=-d.G, shape=d.G.shape[1]), Block(h=Linf(1.0), shape=len(d.y))], b=-d.y)
 
 
-def chebyshev_oracle(d: Data) -> tuple[float, float]:
+def chebyshev_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     return cvx(cp.norm_inf(d.G @ x - d.y))
 
@@ -92,7 +92,7 @@ def poisson(d: Data) -> Problem:
     return Problem([Block(h=NonNegative(), A=-d.K, shape=60), Block(h=Poisson(d.y), shape=120)], b=1e-3)
 
 
-def poisson_oracle(d: Data) -> tuple[float, float]:
+def poisson_oracle(d: Data) -> Answer:
     x = cp.Variable(60)
     u = d.K @ x + 1e-3
     return cvx(cp.sum(u) - d.y @ cp.log(u), [x >= 0])
@@ -112,7 +112,7 @@ def sum_to_one(d: Data) -> Problem:
     return Problem([Block(f=LeastSquares(d.G, d.y), A=np.ones((1, 50)), shape=50)], b=np.ones(1))
 
 
-def sum_to_one_oracle(d: Data) -> tuple[float, float]:
+def sum_to_one_oracle(d: Data) -> Answer:
     x = cp.Variable(50)
     return cvx(0.5 * cp.sum_squares(d.G @ x - d.y), [cp.sum(x) == 1])
 

@@ -11,7 +11,7 @@ from ipds import Block, Problem
 from ipds.functions import L1, L21, PSD, Affine, LeastSquares, Linear, LogDet, Nuclear, Quadratic
 from ipds.operators import Sampling
 
-from .statement import Data, Statement, cvx, off
+from .statement import Answer, Data, Statement, cvx, off
 
 
 def low_rank(seed: int, n: int, r: int = 2) -> Data:
@@ -28,7 +28,7 @@ def completion(d: Data) -> Problem:
     return Problem([Block(f=f, h=Nuclear(1.0), shape=(d.n, d.n))])
 
 
-def completion_oracle(d: Data) -> tuple[float, float]:
+def completion_oracle(d: Data) -> Answer:
     X = cp.Variable((d.n, d.n))
     fit = cp.sum_squares(cp.multiply(d.known, X - d.X))
     return cvx(0.5 * fit + cp.normNuc(X))
@@ -44,7 +44,7 @@ def pursuit(d: Data) -> Problem:
     return Problem([Block(h=Nuclear(1.0), shape=shape), Block(h=L1(lam), shape=shape)], b=d.gross)
 
 
-def pursuit_oracle(d: Data) -> tuple[float, float]:
+def pursuit_oracle(d: Data) -> Answer:
     L = cp.Variable((d.n, d.n))
     return cvx(cp.normNuc(L) + cp.sum(cp.abs(d.gross - L)) / np.sqrt(d.n))
 
@@ -72,10 +72,10 @@ def correlation(d: Data) -> Problem:
     return Problem([Block(f=Quadratic(1.0, -d.C), h=PSD(), A=A, shape=(12, 12))], b=1.0)
 
 
-def correlation_oracle(d: Data) -> tuple[float, float]:
+def correlation_oracle(d: Data) -> Answer:
     X = cp.Variable((12, 12), PSD=True)
-    value, seconds = cvx(0.5 * cp.sum_squares(X - d.C), [cp.diag(X) == 1])
-    return value - 0.5 * float(np.sum(d.C**2)), seconds
+    answer = cvx(0.5 * cp.sum_squares(X - d.C), [cp.diag(X) == 1])
+    return answer.beside(-0.5 * float(np.sum(d.C**2)))
 
 
 def correlation_value(d: Data, x: Any) -> float:
@@ -96,7 +96,7 @@ def multitask(d: Data) -> Problem:
     )
 
 
-def multitask_oracle(d: Data) -> tuple[float, float]:
+def multitask_oracle(d: Data) -> Answer:
     B = cp.Variable((30, 5))
     return cvx(0.5 * cp.sum_squares(d.G @ B - d.Y) + 10 * cp.sum(cp.norm(B, axis=1)))
 
@@ -111,7 +111,7 @@ def reduced_rank(d: Data) -> Problem:
     )
 
 
-def reduced_rank_oracle(d: Data) -> tuple[float, float]:
+def reduced_rank_oracle(d: Data) -> Answer:
     B = cp.Variable((30, 5))
     return cvx(0.5 * cp.sum_squares(d.G @ B - d.Y) + 8 * cp.normNuc(B))
 
@@ -133,7 +133,7 @@ def graphical(d: Data) -> Problem:
     return Problem([Block(h=LogDet(), A=-1.0, shape=shape), Block(f=Linear(d.S), h=L1(d.lam), shape=shape)])
 
 
-def graphical_oracle(d: Data) -> tuple[float, float]:
+def graphical_oracle(d: Data) -> Answer:
     X = cp.Variable((8, 8), symmetric=True)
     return cvx(cp.trace(d.S @ X) - cp.log_det(X) + d.lam * cp.sum(cp.abs(X)))
 
@@ -157,10 +157,10 @@ def columns_sum_to_zero(d: Data) -> Problem:
     )
 
 
-def columns_oracle(d: Data) -> tuple[float, float]:
+def columns_oracle(d: Data) -> Answer:
     X = cp.Variable((10, 8))
-    value, seconds = cvx(0.5 * cp.sum_squares(X - d.Y) + 0.2 * cp.sum(cp.abs(X)), [cp.sum(X, axis=0) == 0])
-    return value - 0.5 * float(np.sum(d.Y**2)), seconds
+    answer = cvx(0.5 * cp.sum_squares(X - d.Y) + 0.2 * cp.sum(cp.abs(X)), [cp.sum(X, axis=0) == 0])
+    return answer.beside(-0.5 * float(np.sum(d.Y**2)))
 
 
 STATEMENTS = [

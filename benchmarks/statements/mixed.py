@@ -12,7 +12,7 @@ from ipds import Problem, Variable, minimize
 from ipds.functions import CappedSimplex, ElasticNet, Linf, Poisson
 from ipds.modelling import diff, huber, logistic, norm1, sum_squares
 
-from .statement import Data, Statement, below, cvx, off
+from .statement import Answer, Data, Statement, below, cvx, off
 
 
 def transfers(seed: int) -> Data:
@@ -26,7 +26,7 @@ def transfer(d: Data) -> Problem:
     return minimize(sum_squares(u), [x[0] == d.x0, x[1:] == x[:-1] @ d.A.T + u @ d.B, x[60] == [0.0, 0.0]])
 
 
-def transfer_oracle(d: Data) -> tuple[float, float]:
+def transfer_oracle(d: Data) -> Answer:
     u, x = cp.Variable((60, 1)), cp.Variable((61, 2))
     return cvx(cp.sum_squares(u), [x[0] == d.x0, x[1:] == x[:-1] @ d.A.T + u @ d.B, x[60] == 0])
 
@@ -50,7 +50,7 @@ def seasonal(d: Data) -> Problem:
     return minimize(fit + 10 * norm1(diff(diff(s))) + 0.5 * norm1(o), [q.sum() == 0])
 
 
-def seasonal_oracle(d: Data) -> tuple[float, float]:
+def seasonal_oracle(d: Data) -> Answer:
     s, q, o = cp.Variable(120), cp.Variable(12), cp.Variable(120)
     fit = 0.5 * cp.sum_squares(d.y - s - d.E @ q - o)
     return cvx(fit + 10 * cp.norm1(cp.diff(s, 2)) + 0.5 * cp.norm1(o), [cp.sum(q) == 0])
@@ -74,7 +74,7 @@ def huber_net(d: Data) -> Problem:
     return minimize(huber(d.X @ w + b - d.y, 0.3) + ElasticNet(0.5, 0.2)(w), [w >= -0.5, w <= 0.5])
 
 
-def huber_net_oracle(d: Data) -> tuple[float, float]:
+def huber_net_oracle(d: Data) -> Answer:
     w, b = cp.Variable(13), cp.Variable()
     loss = 0.5 * cp.sum(cp.huber(d.X @ w + b - d.y, 0.3))
     return cvx(loss + 0.5 * cp.norm1(w) + 0.1 * cp.sum_squares(w), [cp.abs(w) <= 0.5])
@@ -99,7 +99,7 @@ def counts(d: Data) -> Problem:
     return minimize(Poisson(d.y)(d.A @ x), [x >= 0])
 
 
-def counts_oracle(d: Data) -> tuple[float, float]:
+def counts_oracle(d: Data) -> Answer:
     x, seen = cp.Variable(60), d.y > 0
     return cvx(cp.sum(d.A @ x) - d.y[seen] @ cp.log(d.A[seen] @ x), [x >= 0])
 
@@ -120,7 +120,7 @@ def classified(d: Data) -> Problem:
     return minimize(logistic(-d.y * x[:, 0]) + 2 * sum_squares(w), [x[1:] == x[:-1] @ d.A.T + w])
 
 
-def classified_oracle(d: Data) -> tuple[float, float]:
+def classified_oracle(d: Data) -> Answer:
     x, w = cp.Variable((40, 2)), cp.Variable((39, 2))
     loss = cp.sum(cp.logistic(-cp.multiply(d.y, x[:, 0])))
     return cvx(loss + 2 * cp.sum_squares(w), [x[1:] == x[:-1] @ d.A.T + w])
@@ -141,7 +141,7 @@ def peak(d: Data) -> Problem:
     return minimize(5 * Linf(1.0)(d.base + u) + huber(u - d.want, 10.0), [u >= 0, u.sum() == d.want.sum()])
 
 
-def peak_oracle(d: Data) -> tuple[float, float]:
+def peak_oracle(d: Data) -> Answer:
     u = cp.Variable(36)
     comfort = 0.5 * cp.sum(cp.huber(u - d.want, 10.0))
     return cvx(5 * cp.norm_inf(d.base + u) + comfort, [u >= 0, cp.sum(u) == d.want.sum()])
@@ -163,7 +163,7 @@ def capped(d: Data) -> Problem:
     return minimize(d.c @ x + CappedSimplex(3.0, 0.5)(d.A @ x), [x >= -1, x <= 1])
 
 
-def capped_oracle(d: Data) -> tuple[float, float]:
+def capped_oracle(d: Data) -> Answer:
     x = cp.Variable(24)
     u = d.A @ x
     return cvx(d.c @ x, [u >= 0, u <= 0.5, cp.sum(u) == 3, cp.abs(x) <= 1])

@@ -32,7 +32,7 @@ from ipds.functions import (
 )
 from ipds.operators import Sampling
 
-from .statement import Data, Statement, off, sparse_vector, timed
+from .statement import Answer, Data, Statement, off, sparse_vector, timed
 
 
 def subset(seed: int, units: float = 0.0) -> Data:
@@ -50,7 +50,7 @@ def best_subset_residual(d: Data) -> Problem:
     return Problem([Block(h=Cardinality(3), A=-d.G, shape=14), Block(f=Quadratic(1.0), shape=60)], b=-d.y)
 
 
-def best_subset_oracle(d: Data) -> tuple[float, float]:
+def best_subset_oracle(d: Data) -> Answer:
     """All 364 subsets."""
 
     def best() -> float:
@@ -82,7 +82,7 @@ def penalised_value(h: Any) -> Any:
 def refit(h: Any) -> Any:
     """Least squares on the planted support: a good point of every sparse penalty."""
 
-    def value(d: Data) -> tuple[float, float]:
+    def value(d: Data) -> Answer:
         def best() -> float:
             x, support = np.zeros(50), np.flatnonzero(d.x)
             x[support] = np.linalg.lstsq(d.G[:, support], d.y, rcond=None)[0]
@@ -150,7 +150,7 @@ def binary(d: Data) -> Problem:
     return Problem([Block(f=LeastSquares(d.G, d.y), h=Binary(-1.0, 1.0), shape=12)])
 
 
-def binary_oracle(d: Data) -> tuple[float, float]:
+def binary_oracle(d: Data) -> Answer:
     def best() -> float:
         points = np.array(list(itertools.product([-1.0, 1.0], repeat=12)))
         return float(0.5 * np.min(np.sum((points @ d.G.T - d.y) ** 2, axis=1)))
@@ -166,7 +166,7 @@ def equation(seed: int) -> Data:
 def basic_solutions(h: Any) -> Any:
     """All of them: a concave penalty under an equation is least at one."""
 
-    def value(d: Data) -> tuple[float, float]:
+    def value(d: Data) -> Answer:
         def best() -> float:
             found, point = math.inf, np.zeros(9)
             for support in map(list, itertools.combinations(range(9), 4)):
@@ -203,7 +203,7 @@ def counted_nonnegative(d: Data) -> Problem:
     return Problem([Block(f=LeastSquares(d.G, d.y), h=Sum(L0(2.0), NonNegative()), shape=10)])
 
 
-def counted_nonnegative_oracle(d: Data) -> tuple[float, float]:
+def counted_nonnegative_oracle(d: Data) -> Answer:
     """Nonnegative least squares on all 1,024 supports."""
 
     def best() -> float:
@@ -234,7 +234,7 @@ def capped_value(d: Data, x: Any) -> float:
     return float(np.minimum(np.abs(d.G @ x[0] - d.y), 0.5).sum())
 
 
-def capped_oracle(d: Data) -> tuple[float, float]:
+def capped_oracle(d: Data) -> Answer:
     """All lines through two points."""
 
     def best() -> float:
@@ -255,7 +255,7 @@ def knapsack(d: Data) -> Problem:
     return Problem([things, Block(h=Box(-math.inf, d.room), A=-1.0, shape=2)])
 
 
-def knapsack_oracle(d: Data) -> tuple[float, float]:
+def knapsack_oracle(d: Data) -> Answer:
     rows, bounds = scipy.optimize.LinearConstraint(d.weight, -np.inf, d.room), scipy.optimize.Bounds(0, 1)
     return timed(lambda: scipy.optimize.milp(-d.value, constraints=rows, integrality=1, bounds=bounds).fun)
 
@@ -281,7 +281,7 @@ def commitment(d: Data) -> Problem:
     return Problem([p, y, Block(h=room, A=-1.0, shape=19)])
 
 
-def commitment_oracle(d: Data) -> tuple[float, float]:
+def commitment_oracle(d: Data) -> Answer:
     eye = np.eye(9)
     rows = np.block([[eye, -np.diag(d.hi)], [-eye, np.diag(d.lo)], [np.ones((1, 9)), np.zeros((1, 9))]])
     ends = np.r_[np.full(18, -np.inf), d.demand], np.r_[np.zeros(18), d.demand]
@@ -341,7 +341,7 @@ def statements() -> list[Statement]:
             "completion of rank 3",
             completion_data,
             completion,
-            lambda d: (0.0, 0.0),
+            lambda d: Answer(0.0, 0.0, 0.0),
             lambda d, x: off((x[1] - d.X)[d.known], d.X[d.known]),
             convex=False,
         ),

@@ -11,7 +11,7 @@ from ipds import Block, Problem, Variable, minimize
 from ipds.functions import LeastSquares, Linf, Quadratic, SecondOrderCone, Simplex, smooth
 from ipds.modelling import concatenate, log_det, norm1, sum_squares
 
-from .statement import Data, Statement, cvx, linear_program, off, timed
+from .statement import Answer, Data, Statement, cvx, linear_program, off, timed
 
 
 def waypoints(seed: int) -> Data:
@@ -27,7 +27,7 @@ def least_jerk(d: Data) -> Problem:
     return minimize(sum_squares(d.D @ p), [p[d.at] == d.points, p <= 12, p >= -12])
 
 
-def least_jerk_oracle(d: Data) -> tuple[float, float]:
+def least_jerk_oracle(d: Data) -> Answer:
     p = cp.Variable((120, 2))
     return cvx(cp.sum_squares(d.D @ p), [p[d.at] == d.points, cp.abs(p) <= 12])
 
@@ -38,7 +38,7 @@ def spline(d: Data) -> Problem:
     return Problem([Block(f=f, A=np.eye(120)[d.at], shape=(120, 2))], b=d.points)
 
 
-def spline_oracle(d: Data) -> tuple[float, float]:
+def spline_oracle(d: Data) -> Answer:
     free = np.delete(np.arange(120), d.at)
 
     def least() -> float:
@@ -74,7 +74,7 @@ def least_trace(d: Data) -> Problem:
     return Problem([Block(f=f, h=Simplex(), shape=30)])
 
 
-def least_trace_oracle(d: Data) -> tuple[float, float]:
+def least_trace_oracle(d: Data) -> Answer:
     w = cp.Variable(30)
     return cvx(cp.tr_inv(d.V.T @ cp.diag(w) @ d.V), [w >= 0, cp.sum(w) == 1])
 
@@ -89,7 +89,7 @@ def determinant(d: Data) -> Problem:
     return minimize(-log_det((d.moments @ w).reshape((5, 5))), [w >= 0, w.sum() == 1])
 
 
-def determinant_oracle(d: Data) -> tuple[float, float]:
+def determinant_oracle(d: Data) -> Answer:
     w = cp.Variable(30)
     return cvx(-cp.log_det(d.V.T @ cp.diag(w) @ d.V), [w >= 0, cp.sum(w) == 1])
 
@@ -118,7 +118,7 @@ def robust_lp(d: Data) -> Problem:
     return minimize(d.c @ x + sum(cones[1:], cones[0]), [x >= -5, x <= 5])
 
 
-def robust_lp_oracle(d: Data) -> tuple[float, float]:
+def robust_lp_oracle(d: Data) -> Answer:
     x = cp.Variable(8)
     rows = [d.A[i] @ x + cp.norm(d.shapes[i] @ x) <= d.b[i] for i in range(12)]
     return cvx(d.c @ x, [*rows, cp.abs(x) <= 5])
@@ -141,7 +141,7 @@ def polynomial(d: Data) -> Problem:
     return minimize(Linf(1.0)(d.A @ x - d.y))
 
 
-def polynomial_oracle(d: Data) -> tuple[float, float]:
+def polynomial_oracle(d: Data) -> Answer:
     V, ones = np.polynomial.chebyshev.chebvander(d.t, 12), np.ones((200, 1))
     rows = np.block([[V, -ones], [-V, -ones]])
     return linear_program(
@@ -169,7 +169,7 @@ def own_penalty(d: Data) -> Problem:
     return Problem([Block(h=Absolute(), A=d.G, shape=20), Block(f=Quadratic(1.0), A=-1.0, shape=60)], b=d.y)
 
 
-def own_penalty_oracle(d: Data) -> tuple[float, float]:
+def own_penalty_oracle(d: Data) -> Answer:
     x = cp.Variable(20)
     return cvx(0.5 * cp.sum_squares(d.G @ x - d.y) + 2 * cp.norm1(x))
 
@@ -192,11 +192,10 @@ def raw_inverse(d: Data) -> Problem:
     return minimize((d.S * K).sum() - log_det(K) + norm1(d.W * K))
 
 
-def raw_inverse_oracle(d: Data) -> tuple[float, float]:
+def raw_inverse_oracle(d: Data) -> Answer:
     K, C = cp.Variable((4, 4), symmetric=True), d.S / np.outer(d.s, d.s)
     penalty = 0.1 * cp.sum(cp.multiply(1 - np.eye(4), cp.abs(K)))
-    value, seconds = cvx(cp.trace(C @ K) - cp.log_det(K) + penalty)
-    return value + 2 * float(np.log(d.s).sum()), seconds
+    return cvx(cp.trace(C @ K) - cp.log_det(K) + penalty).beside(2 * float(np.log(d.s).sum()))
 
 
 def raw_inverse_value(d: Data, x: Any) -> float:

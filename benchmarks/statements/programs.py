@@ -22,7 +22,7 @@ from ipds.functions import (
 )
 from ipds.operators import FlatStack, SumOver
 
-from .statement import Data, Statement, below, cvx, linear_program, off
+from .statement import Answer, Data, Statement, below, cvx, linear_program, off
 
 
 def random_lp(seed: int, m: int, n: int) -> Data:
@@ -61,7 +61,7 @@ def lp_separable(d: Data) -> Problem:
     return Problem([Block(f=Linear(d.c), A=-A, shape=d.n), Block(h=h, shape=d.m + d.n)])
 
 
-def lp_oracle(d: Data) -> tuple[float, float]:
+def lp_oracle(d: Data) -> Answer:
     return linear_program(d.c, A_eq=d.A, b_eq=d.b, bounds=(0, None))
 
 
@@ -86,7 +86,7 @@ def lp_slack(d: Data) -> Problem:
     return Problem([Block(f=Linear(d.c), A=d.A, shape=30), Block(h=NonNegative(), shape=80)], b=d.b)
 
 
-def lp_slack_oracle(d: Data) -> tuple[float, float]:
+def lp_slack_oracle(d: Data) -> Answer:
     return linear_program(d.c, A_ub=d.A, b_ub=d.b, bounds=(None, None))
 
 
@@ -97,6 +97,14 @@ def transport_data(seed: int, n: int) -> Data:
     return Data(a=a / a.sum(), b=b / b.sum(), C=C, n=n)
 
 
+def densities(seed: int) -> Data:
+    """Two normal densities on a grid, with tails of all orders of magnitude."""
+    rng, t = np.random.default_rng(seed), np.linspace(0, 1, 30)
+    middles = np.array([0.2, 0.8]) + 0.05 * rng.standard_normal(2)
+    a, b = (np.exp(-(((t - middle) / 0.1) ** 2)) for middle in middles)
+    return Data(a=a / a.sum(), b=b / b.sum(), C=np.subtract.outer(t, t) ** 2, n=30)
+
+
 def transport(d: Data) -> Problem:
     """A plan P ≥ 0 with given sums of rows and columns."""
     shape = (d.n, d.n)
@@ -104,7 +112,7 @@ def transport(d: Data) -> Problem:
     return Problem([Block(f=Linear(d.C), h=NonNegative(), A=A, shape=shape)], b=np.concatenate([d.a, d.b]))
 
 
-def transport_oracle(d: Data) -> tuple[float, float]:
+def transport_oracle(d: Data) -> Answer:
     rows = sp.kron(sp.eye_array(d.n), np.ones((1, d.n)))
     columns = sp.kron(np.ones((1, d.n)), sp.eye_array(d.n))
     right = np.concatenate([d.a, d.b])
@@ -138,7 +146,7 @@ def costs(d: Data) -> Problem:
     )
 
 
-def costs_oracle(d: Data) -> tuple[float, float]:
+def costs_oracle(d: Data) -> Answer:
     w = cp.Variable(d.n)
     risk = 0.5 * cp.quad_form(w, cp.psd_wrap(d.S)) - d.mu @ w
     return cvx(risk + d.cost * cp.norm1(w - d.held), [w >= 0, cp.sum(w) == 1])
@@ -157,7 +165,7 @@ def long_only(d: Data) -> Problem:
     return Problem([Block(f=Quadratic(d.S, -d.mu), h=Simplex(), shape=d.n)])
 
 
-def long_only_oracle(d: Data) -> tuple[float, float]:
+def long_only_oracle(d: Data) -> Answer:
     w = cp.Variable(d.n)
     return cvx(0.5 * cp.quad_form(w, cp.psd_wrap(d.S)) - d.mu @ w, [w >= 0, cp.sum(w) == 1])
 
@@ -176,7 +184,7 @@ def box_qp(d: Data) -> Problem:
     return Problem([Block(f=Quadratic(d.Q, d.c), h=Box(-0.5, 0.5), shape=80)])
 
 
-def box_qp_oracle(d: Data) -> tuple[float, float]:
+def box_qp_oracle(d: Data) -> Answer:
     x = cp.Variable(80)
     return cvx(0.5 * cp.quad_form(x, cp.psd_wrap(d.Q)) + d.c @ x, [cp.abs(x) <= 0.5])
 
@@ -196,7 +204,7 @@ def qp(d: Data) -> Problem:
     )
 
 
-def qp_oracle(d: Data) -> tuple[float, float]:
+def qp_oracle(d: Data) -> Answer:
     x = cp.Variable(80)
     return cvx(0.5 * cp.quad_form(x, cp.psd_wrap(d.Q)) + d.c @ x, [cp.abs(x) <= 1, d.A @ x <= 1])
 
@@ -219,7 +227,7 @@ def centre(d: Data) -> Problem:
     )
 
 
-def centre_oracle(d: Data) -> tuple[float, float]:
+def centre_oracle(d: Data) -> Answer:
     rows = np.column_stack([d.A, d.norms])
     return linear_program(
         np.append(np.zeros(8), -1.0), A_ub=rows, b_ub=d.b, bounds=[(None, None)] * 8 + [(0, None)]
@@ -260,6 +268,14 @@ STATEMENTS = [
     Statement(
         "transport 15x15",
         lambda s: transport_data(s, 15),
+        transport,
+        transport_oracle,
+        lambda d, x: float(np.sum(d.C * x[0])),
+        transport_violation,
+    ),
+    Statement(
+        "transport of a density",
+        densities,
         transport,
         transport_oracle,
         lambda d, x: float(np.sum(d.C * x[0])),

@@ -26,7 +26,7 @@ from ipds.functions import (
 )
 from ipds.operators import Identity, Matrix, Stack
 
-from .statement import Data, Statement, cvx, sparse_vector, timed
+from .statement import Answer, Data, Statement, cvx, sparse_vector, timed
 
 TABLES: dict[str, Callable[..., Any]] = {
     "wine": load_wine,
@@ -67,7 +67,7 @@ def lad(d: Data) -> Problem:
     return Problem([Block(A=-d.G, shape=d.G.shape[1]), Block(h=L1(1.0), shape=len(d.y))], b=-d.y)
 
 
-def lad_oracle(d: Data) -> tuple[float, float]:
+def lad_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     return cvx(cp.norm1(d.G @ x - d.y))
 
@@ -96,7 +96,7 @@ def lasso_value(d: Data, x: np.ndarray) -> float:
     return float(0.5 * np.sum((d.G @ x - d.y) ** 2) + np.sum(d.weights * np.abs(x)))
 
 
-def lasso_oracle(d: Data) -> tuple[float, float]:
+def lasso_oracle(d: Data) -> Answer:
     """On the problem in good units."""
     x = cp.Variable(d.G.shape[1])
     return cvx(0.5 * cp.sum_squares(d.plain @ x - d.y) + d.lam * cp.norm1(x))
@@ -161,7 +161,7 @@ def raw_lasso(d: Data) -> Problem:
     return Problem([Block(h=L1(d.weights), A=-d.G, shape=n), Block(f=Quadratic(1.0), shape=len(d.y))], b=-d.y)
 
 
-def raw_lasso_oracle(d: Data) -> tuple[float, float]:
+def raw_lasso_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     return cvx(0.5 * cp.sum_squares(d.G @ x - d.y) + 10 * cp.norm1(x[:-1]))
 
@@ -177,7 +177,7 @@ def elastic_net(d: Data) -> Problem:
     return Problem([Block(f=LeastSquares(d.G, d.y), h=ElasticNet(d.lam, 1.0), shape=d.G.shape[1])])
 
 
-def elastic_net_oracle(d: Data) -> tuple[float, float]:
+def elastic_net_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     return cvx(0.5 * cp.sum_squares(d.G @ x - d.y) + d.lam * cp.norm1(x) + 0.5 * cp.sum_squares(x))
 
@@ -197,7 +197,7 @@ def nnls_residual(d: Data) -> Problem:
     )
 
 
-def nnls_oracle(d: Data) -> tuple[float, float]:
+def nnls_oracle(d: Data) -> Answer:
     return timed(lambda: 0.5 * scipy.optimize.nnls(d.G, d.y, maxiter=100_000)[1] ** 2)
 
 
@@ -209,7 +209,7 @@ def quantile(d: Data) -> Problem:
     return Problem([Block(A=d.G, shape=d.G.shape[1]), Block(h=Quantile(0.9), shape=len(d.y))], b=d.y)
 
 
-def quantile_oracle(d: Data) -> tuple[float, float]:
+def quantile_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     r = d.y - d.G @ x
     return cvx(cp.sum(cp.maximum(0.9 * r, -0.1 * r)))
@@ -225,7 +225,7 @@ def huber(d: Data) -> Problem:
     return Problem([Block(f=HuberLoss(d.G, d.y, 1.0), A=-1.0, shape=n), Block(h=L1(d.lam / 10), shape=n)])
 
 
-def huber_oracle(d: Data) -> tuple[float, float]:
+def huber_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     return cvx(0.5 * cp.sum(cp.huber(d.G @ x - d.y, 1.0)) + d.lam / 10 * cp.norm1(x))
 
@@ -251,7 +251,7 @@ def svm(d: Data) -> Problem:
     )
 
 
-def svm_oracle(d: Data) -> tuple[float, float]:
+def svm_oracle(d: Data) -> Answer:
     w = cp.Variable(d.G.shape[1])
     return cvx(0.5 * cp.sum_squares(w) + cp.sum(cp.pos(1 - cp.multiply(d.labels, d.G @ w))))
 
@@ -276,7 +276,7 @@ def logistic(d: Data) -> Problem:
     return Problem([Block(f=Logistic(d.G, d.labels), A=-1.0, shape=n), Block(h=L1(d.weights), shape=n)])
 
 
-def logistic_oracle(d: Data) -> tuple[float, float]:
+def logistic_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     loss = cp.sum(cp.logistic(-cp.multiply(d.labels, d.G @ x)))
     return cvx(loss + d.weights @ cp.abs(x))
@@ -295,7 +295,7 @@ def group_lasso(d: Data) -> Problem:
     return Problem([Block(f=LeastSquares(d.G, d.y), h=GroupL2(d.lam, groups(n)), shape=n)])
 
 
-def group_lasso_oracle(d: Data) -> tuple[float, float]:
+def group_lasso_oracle(d: Data) -> Answer:
     n = d.G.shape[1]
     x = cp.Variable(n)
     return cvx(0.5 * cp.sum_squares(d.G @ x - d.y) + d.lam * sum(cp.norm2(x[g]) for g in groups(n)))
@@ -317,7 +317,7 @@ def fused(d: Data) -> Problem:
     )
 
 
-def fused_oracle(d: Data) -> tuple[float, float]:
+def fused_oracle(d: Data) -> Answer:
     x = cp.Variable(d.G.shape[1])
     penalty = d.lam / 20 * cp.norm1(x) + d.lam / 4 * cp.norm1(cp.diff(x))
     return cvx(0.5 * cp.sum_squares(d.G @ x - d.y) + penalty)

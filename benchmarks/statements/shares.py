@@ -20,7 +20,7 @@ from ipds.functions import (
 )
 
 from .programs import budget
-from .statement import Data, Statement, cvx, off
+from .statement import Answer, Data, Statement, cvx, off
 
 
 def moments(seed: int) -> Data:
@@ -36,7 +36,7 @@ def entropy(d: Data) -> Problem:
     return Problem([Block(h=Entropy(), A=d.A, shape=100)], b=d.b)
 
 
-def entropy_oracle(d: Data) -> tuple[float, float]:
+def entropy_oracle(d: Data) -> Answer:
     p = cp.Variable(100)
     return cvx(-cp.sum(cp.entr(p)), [d.A @ p == d.b])
 
@@ -65,7 +65,7 @@ def design(d: Data) -> Problem:
     return Problem([Block(f=f, h=Box(0.0, 1.0), A=-1.0, shape=30), Block(h=total, shape=30)])
 
 
-def design_oracle(d: Data) -> tuple[float, float]:
+def design_oracle(d: Data) -> Answer:
     w = cp.Variable(30)
     return cvx(-cp.log_det(d.G.T @ cp.diag(w) @ d.G + 1e-6 * np.eye(5)), [w >= 0, w <= 1, cp.sum(w) == d.k])
 
@@ -89,7 +89,7 @@ def barrier(d: Data) -> Problem:
     return Problem([Block(f=f, h=NonNegative(), A=np.ones((1, 20)), shape=20)], b=1.0)
 
 
-def barrier_oracle(d: Data) -> tuple[float, float]:
+def barrier_oracle(d: Data) -> Answer:
     x = cp.Variable(20)
     return cvx(-d.c @ cp.log(x + 1e-8), [x >= 0, cp.sum(x) == 1])
 
@@ -115,7 +115,7 @@ def tracking(d: Data) -> Problem:
     )
 
 
-def tracking_oracle(d: Data) -> tuple[float, float]:
+def tracking_oracle(d: Data) -> Answer:
     w = cp.Variable(60)
     return cvx(0.5 * cp.sum_squares(d.G @ w - d.y), [w >= 0, cp.sum(w) == 1, d.a @ w <= 0.3])
 

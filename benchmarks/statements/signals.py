@@ -14,7 +14,7 @@ from ipds import Block, Problem
 from ipds.functions import L1, L21, Affine, LeastSquares, NonNegative, Quadratic
 from ipds.operators import DCT, Convolution, FiniteDifference, Gradient, Sampling
 
-from .statement import Data, Statement, below, cvx, off, sparse_vector, timed
+from .statement import Answer, Data, Statement, below, cvx, off, sparse_vector, timed
 
 
 def knots(seed: int, n: int) -> Data:
@@ -35,7 +35,7 @@ def trend(d: Data) -> Problem:
     )
 
 
-def trend_oracle(d: Data) -> tuple[float, float]:
+def trend_oracle(d: Data) -> Answer:
     x = cp.Variable(d.n)
     return cvx(0.5 * cp.sum_squares(x - d.y) + d.lam * cp.norm1(second(d.n) @ x))
 
@@ -65,7 +65,7 @@ def variation(d: Data) -> Problem:
     )
 
 
-def variation_oracle(d: Data) -> tuple[float, float]:
+def variation_oracle(d: Data) -> Answer:
     x = cp.Variable(d.n)
     return cvx(0.5 * cp.sum_squares(x - d.y) + d.lam * cp.norm1(cp.diff(x)))
 
@@ -107,7 +107,7 @@ def smooth_picture(d: Data) -> Problem:
     )
 
 
-def smooth_picture_oracle(d: Data) -> tuple[float, float]:
+def smooth_picture_oracle(d: Data) -> Answer:
     x = cp.Variable((d.n, d.n))
     return cvx(0.5 * cp.sum_squares(x - d.y) + d.lam * cvx_anisotropic(x))
 
@@ -126,7 +126,7 @@ def isotropic_picture(d: Data) -> Problem:
     )
 
 
-def isotropic_oracle(d: Data) -> tuple[float, float]:
+def isotropic_oracle(d: Data) -> Answer:
     x = cp.Variable((d.n, d.n))
     return cvx(0.5 * cp.sum_squares(x - d.y) + d.lam * _cvx_isotropic(x, d.n))
 
@@ -149,7 +149,7 @@ def inpainting(d: Data) -> Problem:
     return Problem([Block(f=f, A=-Gradient(shape), shape=shape), Block(h=L1(d.lam), shape=(d.n**2, 2))])
 
 
-def inpainting_oracle(d: Data) -> tuple[float, float]:
+def inpainting_oracle(d: Data) -> Answer:
     x = cp.Variable((d.n, d.n))
     fit = cp.sum_squares(cp.multiply(d.known, x - d.y))
     return cvx(0.5 * fit + d.lam * cvx_anisotropic(x))
@@ -175,7 +175,7 @@ def deconvolution(d: Data) -> Problem:
     return Problem([Block(f=f, h=L1(d.lam), A=-1.0, shape=200), Block(h=NonNegative(), shape=200)])
 
 
-def deconvolution_oracle(d: Data) -> tuple[float, float]:
+def deconvolution_oracle(d: Data) -> Answer:
     x = cp.Variable(200)
     return cvx(0.5 * cp.sum_squares(d.G @ x - d.y) + d.lam * cp.sum(x), [x >= 0])
 
@@ -200,7 +200,7 @@ def sensing(d: Data) -> Problem:
     return Problem([Block(h=Affine(rows, d.y), A=-DCT(), shape=256), Block(h=L1(1.0), shape=256)])
 
 
-def sensing_oracle(d: Data) -> tuple[float, float]:
+def sensing_oracle(d: Data) -> Answer:
     c = cp.Variable(256)
     return cvx(cp.norm1(c), [d.basis[d.known] @ c == d.y])
 
@@ -225,7 +225,7 @@ def clustering(d: Data) -> Problem:
     )
 
 
-def clustering_oracle(d: Data) -> tuple[float, float]:
+def clustering_oracle(d: Data) -> Answer:
     x = cp.Variable((90, 2))
     i, j = np.array(d.edges).T
     return cvx(0.5 * cp.sum_squares(x - d.X) + d.lam * cp.sum(cp.norm(x[i] - x[j], axis=1)))
@@ -247,7 +247,7 @@ def isotonic(d: Data) -> Problem:
     )
 
 
-def isotonic_oracle(d: Data) -> tuple[float, float]:
+def isotonic_oracle(d: Data) -> Answer:
     return timed(lambda: 0.5 * float(np.sum((isotonic_regression(d.y) - d.y) ** 2)))
 
 

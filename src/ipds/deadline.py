@@ -6,8 +6,7 @@ whole step (`raise_if_late`), and what was before it stands. Every thread and ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 
@@ -18,14 +17,17 @@ class OutOfTime(Exception):
 _over: ContextVar[Callable[[], bool] | None] = ContextVar("deadline", default=None)
 
 
-@contextmanager
-def deadline(over: Callable[[], bool] | None) -> Iterator[None]:
+class deadline:
     """Within this context the time is over once `over` says so; None is no limit."""
-    token = _over.set(over)
-    try:
-        yield
-    finally:
-        _over.reset(token)
+
+    def __init__(self, over: Callable[[], bool] | None):
+        self._limit = over
+
+    def __enter__(self) -> None:
+        self._before = _over.set(self._limit)
+
+    def __exit__(self, *error: object) -> None:
+        _over.reset(self._before)
 
 
 def late() -> bool:

@@ -62,8 +62,9 @@ class Block:
     f : smooth function (`f(x)`, `f.grad(x)`), or None for zero.
     h : nonsmooth function (`h(x)`, `h.prox(v, step)`), or None for zero.
     A : number (scaled identity), 2-D array, data frame or SciPy sparse matrix (acts on the first axis of the block),
-        SciPy LinearOperator (acts on the flattened block), or an object of `ipds.operators`. Default: the identity, or
-        no part in any equation where the block is the only one of a problem without b.
+        SciPy LinearOperator or an object with its shape, matvec and rmatvec (acts on the flattened block), or an object
+        of `ipds.operators`. Default: the identity, or no part in any equation where the block is the only one of a
+        problem without b.
     shape : shape of the block; an int means a vector.
     name : how messages call the block.
 
@@ -91,10 +92,11 @@ class Block:
             )
         object.__setattr__(self, "A", unlabelled(self.A))
         if isinstance(self.A, bool) or not (
-            isinstance(self.A, numbers.Real | Operator | scipy.sparse.linalg.LinearOperator)
+            isinstance(self.A, numbers.Real | Operator)
             or scipy.sparse.issparse(self.A)
             or (is_array(self.A) and self.A.ndim in (0, 2))
             or _acts_linearly(self.A)
+            or _acts_on_vectors(self.A)
         ):
             shape = getattr(self.A, "shape", None)
             raise TypeError(
@@ -106,7 +108,19 @@ class Block:
 
 
 def _acts_linearly(A: Any) -> bool:
+    """Whether A has `apply` and `adjoint`, as our operators have."""
     return callable(getattr(A, "apply", None)) and callable(getattr(A, "adjoint", None))
+
+
+def _acts_on_vectors(A: Any) -> bool:
+    """Whether A is a LinearOperator of SciPy, or has its `shape`, `matvec` and `rmatvec`, as those of PyLops."""
+    if isinstance(A, Operator) or _acts_linearly(A):
+        return False
+    return isinstance(A, scipy.sparse.linalg.LinearOperator) or (
+        len(getattr(A, "shape", ())) == 2
+        and callable(getattr(A, "matvec", None))
+        and callable(getattr(A, "rmatvec", None))
+    )
 
 
 def _as_shape(shape: Any, label: str) -> Shape:
@@ -180,7 +194,7 @@ class Problem:
         resolved: list[Operator | None] = []
         outputs: list[tuple[str, Shape]] = [("b", given)] if given is not None else []
         for name, block in zip(self.names, self.blocks, strict=True):
-            if isinstance(block.A, scipy.sparse.linalg.LinearOperator):
+            if _acts_on_vectors(block.A):
                 if block.A.shape[1] != math.prod(block.shape):
                     raise ValueError(
                         f"block {name!r}: a LinearOperator of shape {block.A.shape} acts on the flattened block, which "

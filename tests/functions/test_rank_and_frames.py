@@ -51,6 +51,23 @@ def test_stiefel_keeps_its_digits_at_moderate_conditions(xp: Any, conditions: An
         assert np.abs(x.T @ x - np.eye(4)).max() < most * np.finfo(float).eps
 
 
+def test_stiefel_in_single_precision() -> None:
+    rng = np.random.default_rng(1)
+    for condition in (1.0, 5.0, 40.0, 1e3, 1e9):
+        v = (rng.standard_normal((50, 4)) * np.geomspace(1, 1 / condition, 4)).astype(np.float32)
+        x = Stiefel().prox(v, 1.0)
+        assert x.dtype == np.float32
+        assert np.abs(x.T @ x - np.eye(4)).max() < 3e-6
+
+
+def test_steepest_descent_is_along_the_gradient_of_the_canonical_metric() -> None:
+    rng, h = np.random.default_rng(2), Stiefel()
+    x, g = h.prox(rng.standard_normal((7, 3)), 1.0), rng.standard_normal((7, 3))
+    found, d = h.steepest(x, g), h.tangent(x, rng.standard_normal((7, 3)))
+    np.testing.assert_allclose(h.tangent(x, found), found)
+    assert np.vdot(found, d - 0.5 * x @ (x.T @ d)) == pytest.approx(np.vdot(g, d))
+
+
 def test_stiefel_shape_and_nan() -> None:
     with pytest.raises(ValueError, match="no more columns than rows"):
         Stiefel().prox(np.ones((2, 3)), 1.0)

@@ -123,4 +123,5 @@ def test_memory_does_not_creep_up(name, pose):
 
 def test_memory_does_not_creep_up_while_it_anneals():
     problem, start = floor.principal_components(40, 4000, 24)
-    assert growth.copies(problem, start, iterations=260) <= 6.8  # with a restored point
+    # with a restored point (6.6), and the data in single precision (.4)
+    assert growth.copies(problem, start, iterations=260) <= 7.0

@@ -199,6 +199,18 @@ def test_means():
     assert str(X.sum(axis=0).mean()) == "X.sum(axis=0).mean()"
 
 
+def test_sums_over_several_axes():
+    X = Variable((4, 3, 2), name="X")
+    value = np.arange(24.0).reshape(4, 3, 2)
+    for axis in ((0, 2), (2, 0), (-1, 1), (1,), (0, 1, 2), ()):
+        np.testing.assert_allclose(X.sum(axis=axis).at({X: value}), value.sum(axis=axis))
+        np.testing.assert_allclose(X.mean(axis).at({X: value}), value.mean(axis))
+    with pytest.raises(ValueError, match="axis 3 does not exist"):
+        X.sum(axis=(0, 3))
+    with pytest.raises(ValueError, match="twice"):
+        X.sum(axis=(0, -3))
+
+
 def test_columns_of_data_frames_are_constants():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [0.5, 4.0]})

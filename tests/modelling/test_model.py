@@ -49,7 +49,7 @@ from ipds.modelling import (
     term,
     total_variation,
 )
-from ipds.operators import FiniteDifference, Identity, Matrix
+from ipds.operators import FiniteDifference, FlatStack, Identity, Matrix
 
 rng = np.random.default_rng(0)
 G, y = rng.normal(size=(20, 6)), rng.normal(size=20)
@@ -127,6 +127,18 @@ def test_sparse_rows_make_one_sparse_matrix():
     assert isinstance(A, Matrix)
     assert sp.issparse(A.matrix)
     assert A.matrix.shape == (59 + 60 + 1 + 59, 60)
+
+
+def test_maps_of_several_kinds_make_one_sparse_matrix():
+    """Dynamics of a path, its start and its end: a stack of products and slices is asked for its matrix many times."""
+    x, u = Variable((40, 2), name="x"), Variable((39, 1), name="u")
+    A, B = np.array([[1.0, 0.1], [0.0, 1.0]]), np.array([[0.0, 0.1]])
+    found = blocks(sum_squares(u), [x[0] == [1.0, 0.0], x[1:] == x[:-1] @ A.T + u @ B, x[39] == [0.0, 0.0]])
+    operator, path = found["x"][2], np.random.default_rng(0).standard_normal((40, 2))
+    assert sp.issparse(operator.as_matrix((40, 2)))
+    assert not isinstance(operator, FlatStack)
+    rows = np.concatenate([path[0], (path[1:] - path[:-1] @ A.T).ravel(), path[39]])
+    np.testing.assert_allclose(np.abs(operator.apply(path)), np.abs(rows), atol=1e-14)
 
 
 def test_dense_matrices_stay_dense_beside_sparse_rows():

@@ -1,5 +1,6 @@
 """Results of `minimize`: values, multipliers, violations, warm starts."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -123,3 +124,16 @@ def test_violations_of_constraints_and_of_a_point_that_meets_all():
     blocks = Problem([Block(f=LeastSquares(1.0, 1.0), A=-1.0, shape=2), Block(h=L1(1.0), shape=2)])
     with pytest.raises(TypeError, match="violations: this is the result of a problem of blocks"):
         _ = solve(blocks).violations
+
+
+def test_a_single_orthonormal_column_with_few_entries_is_exact():
+    """Stiefel of one column is a sphere, which has a joint projection with a cardinality."""
+    data = np.random.default_rng(0).standard_normal((40, 8)) * np.arange(1, 9)
+    v = Variable((8, 1), name="v")
+    result = minimize(PCAVariance(data)(v) + Stiefel()(v) + Cardinality(3)(v)).solve()
+    S = data.T @ data / 40
+    supports = map(list, itertools.combinations(range(8), 3))
+    best = max(np.linalg.eigvalsh(S[np.ix_(T, T)])[-1] for T in supports)
+    assert result.success
+    assert np.count_nonzero(result.value(v)) == 3
+    assert result.fun == pytest.approx(-best / 2, rel=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zoo_models_blocks import BLOCKS
+
 from ipds import Variable, minimize
 from ipds.functions import CappedSimplex, ElasticNet, Linf, Poisson
 from ipds.modelling import diff, huber, logistic, norm1, sum_squares
@@ -52,4 +54,5 @@ MIXED = {
     "path that classifies": classified,
     "largest load": peak,
     "capped shares": capped_shares,
+    **BLOCKS,
 }

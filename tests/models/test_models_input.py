@@ -110,6 +110,8 @@ FITTED: list[tuple[Any, tuple[Any, ...]]] = [
 @pytest.mark.parametrize(("model", "data"), FITTED, ids=lambda v: type(v).__name__)
 def test_every_model_shows_its_problem_and_result(model: Any, data: tuple[Any, ...]) -> None:
     model = clone(model)
+    if "random_state" in model.get_params():  # else other starts may end a rounding apart
+        model.set_params(random_state=0)
     problem = model.problem(*data)
     assert isinstance(problem, Problem)
     assert len(problem.blocks) >= 2

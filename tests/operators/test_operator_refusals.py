@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from ipds import Block, Problem
 from ipds.operators import (
     DCT,
     Convolution,
@@ -111,6 +112,8 @@ def test_linear_operators_by_duck_typing():
     check_adjoint(op, (2, 3))
     assert as_operator(Pylops()).norm() == pytest.approx(np.linalg.norm(M, 2))
     assert isinstance(as_operator(spla.aslinearoperator(M)), type(op))
+    problem = Problem([Block(A=Pylops(), shape=(2, 3)), Block(A=-1.0, shape=(2, 2))], b=np.ones((2, 2)))
+    np.testing.assert_allclose(problem.operators[0].apply(np.ones((2, 3))), (M @ np.ones(6)).reshape(2, 2))
 
 
 def test_check_adjoint_finds_faults():

@@ -207,3 +207,20 @@ def test_absolute_values_piece_by_piece(shape, few, monkeypatch):
     found = absolute(Matrix(A))
     np.testing.assert_allclose(found.apply(x), np.abs(A) @ x, rtol=1e-13)
     np.testing.assert_allclose(found.adjoint(y), np.abs(A).T @ y, rtol=1e-13)
+
+
+def test_zero_is_seen_without_a_norm(monkeypatch):
+    none, some = Matrix(np.zeros((4, 6))), Matrix(M)
+    monkeypatch.setattr(Matrix, "norm", lambda self: pytest.fail("a norm was asked for"))
+    for A, is_zero in ((none, True), (some, False)):
+        assert (A @ Reshape((2, 3))).is_zero is is_zero
+        assert (Reshape(4, (2, 2)) @ A).is_zero is is_zero
+        assert (2.0 * A).is_zero is is_zero
+    assert (0.0 * some).is_zero
+
+
+@pytest.mark.parametrize("matrix", [M, SPARSE], ids=["dense", "sparse"])
+def test_a_matrix_along_the_first_axis_is_a_kronecker_product(matrix):
+    found = Matrix(matrix).as_matrix((6, 3))
+    assert (found != sp.kron(matrix, sp.eye_array(3), format="csr")).nnz == 0
+    assert found.has_canonical_format

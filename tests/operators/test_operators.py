@@ -35,6 +35,8 @@ from ipds.operators import (
     check_adjoint,
     from_linear_operator,
 )
+from ipds.operators.adapters import UserOperator
+from ipds.operators.one_shape import FEW
 from ipds.solving.fingerprint import digest
 from problems import matrix_of
 
@@ -309,3 +311,22 @@ def test_small_matrices_are_made_once(A, monkeypatch):
     np.testing.assert_allclose(found @ x.reshape(-1), np.ravel(A.apply(x)))
     if not isinstance(A, SumOver):
         assert A.as_matrix((3, 2)).shape[1] == 6
+
+
+def test_small_maps_known_by_their_products_have_a_matrix():
+    class Own:
+        def __init__(self, matrix):
+            self.matrix = matrix
+
+        def apply(self, x):
+            return (self.matrix @ x.reshape(-1)).reshape(2, -1)
+
+        def adjoint(self, y):
+            return (self.matrix.T @ y.reshape(-1)).reshape(3, -1)
+
+    g = np.random.default_rng(0)
+    small, large = g.standard_normal((8, 6)), g.standard_normal((8, 3 * FEW))
+    linear = from_linear_operator(spla.aslinearoperator(small), (3, 2), (2, 4))
+    for op in (UserOperator(Own(small), (3, 2)), linear):
+        np.testing.assert_array_equal(op.as_matrix((3, 2)), small)
+    assert UserOperator(Own(large), (3, FEW)).as_matrix((3, FEW)) is None

@@ -10,9 +10,11 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from ipds import Block, Problem, Variable, iterate, minimize, solve
+from ipds.errors import AssumptionError
 from ipds.functions import (
     L1,
     L21,
+    PSD,
     Box,
     Cardinality,
     Hinge,
@@ -29,12 +31,12 @@ from ipds.functions import (
     Stacked,
     Stiefel,
 )
-from ipds.methods import AcceleratedIPDS
+from ipds.methods import AcceleratedIPDS, NewtonALM
 from ipds.modelling import log_det
-from ipds.operators import FiniteDifference, FlatStack, Identity, Matrix, Sampling
+from ipds.operators import Compose, FiniteDifference, FlatStack, Identity, Matrix, Reshape, Sampling
 from ipds.presolve import presolve
 from ipds.presolve.equilibrate import equilibrated
-from ipds.presolve.table import piece
+from ipds.presolve.table import Piece
 from ipds.theory.certificate import certify, subgradients
 
 rng = np.random.default_rng(3)
@@ -43,6 +45,7 @@ UNITS = 10 ** rng.uniform(-3, 3, N)
 PLAIN = rng.standard_normal((M, N))
 G = PLAIN * UNITS
 ROWS = 10 ** rng.uniform(-2, 2, M)
+NOTE = "columns and rows were brought to one size"
 Y = rng.standard_normal(M)
 LABELS = np.where(Y > 0, 1.0, -1.0)
 RAW = np.cov(PLAIN[:, :6] * np.geomspace(0.1, 10, 6), rowvar=False)
@@ -173,15 +176,15 @@ def test_probing_is_nearly_as_good():
 
 
 def test_what_forbids_units_keeps_its_own():
-    assert piece(L1(1.0), (3, 2)).units == (3, 2)
-    assert piece(L21(1.0), (3, 2)).units == (3, 1)
-    assert piece(Nuclear(1.0), (3, 2)).units in ((), None)
-    assert piece(Rank(1), (3, 2)).units == (3, 1)  # which change no rank
-    assert piece(Stiefel(), (3, 2)).units is None
-    assert piece(LogDet(), (3, 3)).two_sided
-    assert not piece(L1(1.0), (3, 3)).two_sided
-    assert piece(Simplex(), (3,)).units != (3,)
-    assert piece(Cardinality(2), (3,)).units == (3,)
+    assert Piece(L1(1.0), (3, 2)).units == (3, 2)
+    assert Piece(L21(1.0), (3, 2)).units == (3, 1)
+    assert Piece(Nuclear(1.0), (3, 2)).units in ((), None)
+    assert Piece(Rank(1), (3, 2)).units == (3, 1)  # which change no rank
+    assert Piece(Stiefel(), (3, 2)).units is None
+    assert Piece(LogDet(), (3, 3)).two_sided
+    assert not Piece(L1(1.0), (3, 3)).two_sided
+    assert Piece(Simplex(), (3,)).units != (3,)
+    assert Piece(Cardinality(2), (3,)).units == (3,)
 
     class Own:
         is_convex = is_set = True
@@ -192,7 +195,7 @@ def test_what_forbids_units_keeps_its_own():
         def prox(self, v, step):
             return v
 
-    assert piece(Block(h=Own(), shape=3).h, (3,)).units == ()
+    assert Piece(Block(h=Own(), shape=3).h, (3,)).units == ()
 
 
 def test_covariances_in_any_units():
@@ -285,3 +288,57 @@ def test_equations_that_pick_entries_of_one_variable_are_left_alone_without_a_lo
     assert equilibrated(Problem([Block(h=Rank(1), A=A, shape=(4, 4)), Block(h=L1(1.0), shape=shape)])) is None
     with pytest.raises(TypeError):
         equilibrated(Problem([Block(h=L1(1.0), A=Matrix(PLAIN), shape=N), Block(h=L1(1.0), shape=M)]))
+
+
+@pytest.mark.parametrize("h", [PSD(), LogDet()], ids=repr)
+def test_a_vector_whose_entries_are_a_matrix_has_units_of_its_own(h):
+    n = 3
+    G = np.diag(10.0 ** np.linspace(-3, 3, n * n))
+    y = np.ravel(np.eye(n) + 0.1)
+    fold = Compose(Reshape(n * n, (n, n)), Identity(-1.0))
+    problem = Problem(
+        [Block(f=LeastSquares(G, G @ y), A=fold, shape=n * n, name="x"), Block(h=h, shape=(n, n))]
+    )
+    done = presolve(problem)
+    assert NOTE in done.report
+    assert solve(problem).success
+
+
+def test_units_are_left_to_newton_steps_where_nothing_bends():
+    problem = Problem([Block(A=-G, shape=N, name="x"), Block(h=L1(1.0), shape=M)], b=-G @ np.ones(N) - ROWS)
+    assert NOTE in presolve(problem).report
+    assert NOTE not in presolve(problem, units=False).report
+    result = solve(problem, tol=1e-8)
+    assert result.success
+    assert "NewtonALM" in result.method
+    assert NOTE not in result.presolve
+    assert NOTE not in str(problem.check())
+    named = solve(problem, method=AcceleratedIPDS(), max_iter=20)
+    assert NOTE in named.presolve
+    curved = Problem([Block(f=LeastSquares(G, ROWS), h=L1(1.0), A=-G, shape=N), Block(h=L1(1.0), shape=M)])
+    result = solve(curved)
+    assert result.success
+    assert "NewtonALM" in result.method
+    assert NOTE in result.presolve
+
+
+def test_methods_after_newton_steps_are_given_better_units(monkeypatch):
+    problem = Problem([Block(A=-G, shape=N, name="x"), Block(h=L1(1.0), shape=M)], b=-G @ np.ones(N) - ROWS)
+
+    def refuse(self, problem, x0, z0):
+        raise AssumptionError("not here")
+
+    monkeypatch.setattr(NewtonALM, "init", refuse)
+    result = solve(problem, max_iter=20)
+    assert "AcceleratedIPDS" in result.method
+    assert NOTE in result.presolve
+
+
+def test_units_are_found_once_they_are_asked_for():
+    problem = Problem([Block(A=-G, shape=N, name="x"), Block(h=L1(1.0), shape=M)], b=-G @ np.ones(N) - ROWS)
+    done = presolve(problem, units=False)
+    assert done.problem is problem
+    assert not done.steps
+    scaled = done.in_units
+    assert scaled.problem is done.in_units.problem
+    assert scaled.report == presolve(problem).report

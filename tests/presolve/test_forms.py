@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from benchmarks.forms import FAMILIES
 
 from ipds import Block, Problem, solve
@@ -30,6 +31,20 @@ def test_five_forms_have_one_answer(name, seed):
     assert all(result.success for result in results.values())
     values = [result.fun for result in results.values()]
     assert np.ptp(values) <= 5 * TOL * abs(np.mean(values))
+
+
+@pytest.mark.parametrize("identity", [np.eye(40), sp.identity(40), sp.eye_array(40).tocsc()])
+@pytest.mark.parametrize("h", [L1(0.5), NonNegative(), Cardinality(3)], ids=["l1", "nonnegative", "few"])
+def test_an_identity_may_be_a_matrix(h, identity):
+    g = np.random.default_rng(0)
+    G, y = g.standard_normal((40, 12)), g.standard_normal(40)
+    first, last = Block(h=h, A=G, shape=12), Block(h=L1(1.0), A=identity, shape=40)
+    number = solve(Problem([first, Block(h=L1(1.0), shape=40)], b=y), tol=TOL)
+    for blocks in ([first, last], [last, first]):
+        result = solve(Problem(blocks, b=y), tol=TOL)
+        assert result.success
+        assert result.nit < 200
+        assert result.fun == pytest.approx(number.fun, rel=1e-6)
 
 
 def statements(unit: float) -> dict[str, Problem]:

@@ -1,12 +1,26 @@
 """Largest entries as rows: Chebyshev fits are linear programs, however they are written."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, PSD, HuberLoss, LeastSquares, Linf, Quadratic
+from ipds.functions import (
+    L1,
+    PSD,
+    Huber,
+    HuberLoss,
+    L2Ball,
+    LeastSquares,
+    Linf,
+    Precomposed,
+    Quadratic,
+    SumSquares,
+)
+from ipds.modelling import concatenate, huber
 from ipds.operators import from_linear_operator
+from ipds.operators.one_shape import FEW
 from ipds.presolve import presolve
 
 RNG = np.random.default_rng(5)
@@ -88,16 +102,28 @@ def test_states_hold_exact_subgradients():
     assert np.all(z <= 0), "inequalities push one way"
 
 
-@pytest.mark.parametrize("kind", ["matrix-free", "no interior"])
+@pytest.mark.parametrize("kind", ["matrix-free", "ball", "matrix"])
 def test_norms_that_stay(kind):
+    x = Variable(6, name="x")
     if kind == "matrix-free":
-        A = from_linear_operator(scipy.sparse.linalg.aslinearoperator(G), (6,), (40,))
-        problem = fit(A)
+        wide = RNG.standard_normal((40, FEW + 1))
+        problem = fit(from_linear_operator(scipy.sparse.linalg.aslinearoperator(wide)), FEW + 1)
+    elif kind == "ball":
+        problem = minimize(Linf(1.0)(G @ x - Y) + L2Ball(1.0)(x[:3]))
     else:
-        x = Variable((2, 3), name="x")
-        X = Variable((3, 3), name="X")
-        problem = minimize(Linf(1.0)(G @ x.reshape(-1) - Y) + PSD()(X) + L1(1.0)(X[0] - x[0]))
+        problem = minimize(Linf(1.0)(G @ x - Y) + PSD()(concatenate([x[:2], x[1:3]]).reshape((2, 2))))
     assert "became a variable" not in presolve(problem).report
+
+
+def test_norms_beside_losses():
+    """Losses have interior-point steps; with a prox for the norm all rows would go without them."""
+    x = Variable(6, name="x")
+    problem = minimize(Linf(1.0)(G @ x - Y) + huber(x - 1.0, 0.5))
+    assert "became a variable" in presolve(problem).report
+    result, by_prox = solve(problem, tol=1e-6), solve(problem, tol=1e-6, presolve=False)
+    assert result.success
+    assert result.nit <= 15
+    assert result.fun <= by_prox.fun + 1e-5 * abs(by_prox.fun)
 
 
 def of_a_variable():
@@ -150,3 +176,19 @@ def test_norms_that_are_zero(seed):
     assert result.success
     assert result.nit < 20
     np.testing.assert_array_equal(result.x[0], 0.0)
+
+
+@pytest.mark.parametrize("h", [SumSquares(2.0), Huber(1.0, 0.1)], ids=["squares", "huber"])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_beside_losses_that_are_an_h(h, sign):
+    largest = Linf(1.0) if sign > 0 else Precomposed(Linf(0.5), -2.0)
+    problem = Problem([Block(h=h, A=-G, shape=6), Block(h=largest, A=sign, shape=40)], b=-Y)
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    assert "became a variable" in result.presolve
+    x = cp.Variable(6)
+    terms = {SumSquares: 2 * cp.sum_squares(x), Huber: 0.5 * cp.sum(cp.huber(x, 0.1)), L2Ball: 0}
+    fit = cp.norm_inf(G @ x - Y)
+    bounds = [cp.norm2(x) <= 0.3] if isinstance(h, L2Ball) else []
+    reference = cp.Problem(cp.Minimize(fit + terms[type(h)]), bounds).solve(solver="CLARABEL")
+    assert result.fun == pytest.approx(reference, rel=1e-5)

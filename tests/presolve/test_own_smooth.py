@@ -6,6 +6,7 @@ import pytest
 from ipds import Block, Problem, solve
 from ipds.functions import Box, LeastSquares, Logistic, Simplex, smooth
 from ipds.presolve import presolve
+from ipds.theory.bending import FIRST, LOOKS
 
 RNG = np.random.default_rng(4)
 LOSS = Logistic(RNG.standard_normal((12, 6)), np.sign(RNG.standard_normal(12)))
@@ -44,3 +45,27 @@ def test_where_the_form_does_not_hang_on_it_nobody_looks():
     asked.clear()
     presolve(Problem([Block(f=f, h=Simplex(3.0), A=-1.0, shape=6), Block(shape=6)]))
     assert not asked
+
+
+def test_one_on_a_simplex_is_solved_by_interior_point_steps():
+    """The least trace of an inverse: semismooth steps took more gradients."""
+    V, n, asked = RNG.standard_normal((20, 4)), 20, []
+
+    def inverse(w):
+        return np.linalg.inv(V.T @ (w[:, None] * V))
+
+    def slope(w):
+        asked.append(w)
+        return -np.sum((V @ inverse(w)) ** 2, axis=1)
+
+    f = smooth(lambda w: float(np.trace(inverse(w))), slope)
+    problem = Problem([Block(f=f, h=Simplex(), shape=n)])
+    asked.clear()
+    assert "became an equation" in presolve(problem).report
+    before = len(asked)
+    assert before == FIRST * (n + 1)
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    assert result.starts == 1
+    after = (FIRST + LOOKS[0]) * (n + 1)  # in the units that steps are taken in, and at the answer
+    assert len(asked) - before - after <= 10 * 2 * n, "of ten second derivatives"

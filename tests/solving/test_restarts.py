@@ -311,7 +311,7 @@ def test_starts_share_one_presolve(monkeypatch):
     """Once for the problem, once for the convex one near it, however many starts there are."""
     calls = []
     own = solving.rewrite
-    monkeypatch.setattr(solving, "rewrite", lambda problem: calls.append(problem) or own(problem))
+    monkeypatch.setattr(solving, "rewrite", lambda p, **given: calls.append(p) or own(p, **given))
     assert solve(subset(0), seed=0).starts >= 3
     assert len(calls) == 2
 

@@ -13,6 +13,7 @@ from ipds.functions import (
     Cardinality,
     LeastSquares,
     Precomposed,
+    Rank,
     Scaled,
     Separable,
     Simplex,
@@ -269,3 +270,24 @@ def test_entries_without_a_slope_of_h_are_measured_by_the_curvature_of_f():
     assert relative(0.0) < 1e-8
     assert 1e-7 < relative(1e-6) < 1e-5
     assert relative(0.1) > 1e-2
+
+
+def test_the_certificate_of_blocks_in_pieces_is_that_of_whole_ones(monkeypatch):
+    """Rank and L1, missing entries, and entries of b that are 0: nothing depends on where large arrays are cut."""
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 25)) + 5.0 * (rng.random((30, 25)) < 0.1)
+    M[rng.random(M.shape) < 0.1] = 0.0
+    low = Problem([Block(h=Rank(2), A=-1.0, shape=M.shape), Block(h=L1(1.0), shape=M.shape)], b=-M)
+    fit = Problem(
+        [Block(f=LeastSquares(1.0, M), h=L1(0.1), A=-1.0, shape=M.shape), Block(h=L1(0.5), shape=M.shape)]
+    )
+    for problem in (low, fit):
+        steps = iterate(problem)
+        state = [next(steps) for _ in range(3)][-1]
+        whole = certify(problem, state)
+        monkeypatch.setattr("ipds.theory.entries.PIECE", 97)
+        cut = certify(problem, state)
+        monkeypatch.undo()
+        assert 0 < whole.relative < math.inf
+        for name in ("feasibility", "stationarity", "relative", "rows", "blocks", "work"):
+            assert getattr(cut, name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-13)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
-from ipds.functions import L1, Box, Huber, LeastSquares, NonNegative, Quadratic
+from ipds.functions import L1, Box, Huber, LeastSquares, Linear, NonNegative, Quadratic
+from ipds.operators import FlatStack, Matrix, SumOver
 from ipds.theory.certificate import _forces_at, certificate, certify
 from ipds.theory.entries import Product
-from ipds.theory.fixed import fixed_of
+from ipds.theory.fixed import faint_part, fixed_of
 from ipds.theory.sizes import Energy, balance_of, rounding_of
 from ipds.theory.state import State
 
@@ -148,3 +149,77 @@ def test_blocks_that_grow_where_the_equation_does_not_see_it_make_no_row_hold(si
     state = State(1, (x,), x, np.zeros(2), 1.0, 0.0, (None,), ((x, 1.0),))
     assert certify(problem, state).rows > 0.5
     assert not solve(problem).success
+
+
+def tails(n=30):
+    """A plan between two densities whose tails have all orders of magnitude, by hand; both ends of it."""
+    t = np.linspace(0, 1, n)
+    ends = [np.exp(-(((t - middle) / 0.1) ** 2)) for middle in (0.2, 0.8)]
+    a, b = (end / end.sum() for end in ends)
+    shape = (n, n)
+    A = FlatStack([SumOver(shape, axis=1), SumOver(shape, axis=0)], shape)
+    f = Linear(np.subtract.outer(t, t) ** 2)
+    return Problem([Block(f=f, h=NonNegative(), A=A, shape=shape)], b=np.concatenate([a, b])), a, b
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+def test_tails_of_densities_need_not_hold_in_their_own_units(tol):
+    problem, a, b = tails()
+    result = solve(problem, tol=tol)
+    P, points = result.x[0], np.linspace(0, 1, 30)
+    assert result.success
+    assert result.nit < 60
+    assert max(abs(P.sum(1) - a).max(), abs(P.sum(0) - b).max()) < 1e-9
+    # the least cost moves quantiles to quantiles, in order
+    levels = np.linspace(0, 1, 200_001)[1:-1]
+    moved = points[np.searchsorted(b.cumsum(), levels)] - points[np.searchsorted(a.cumsum(), levels)]
+    assert result.fun == pytest.approx(np.mean(moved**2), rel=1e-4)
+
+
+def test_rows_are_faint_in_units_that_nobody_chose():
+    """Of A = diag(r) A₀ diag(c) and b = diag(r) b₀ the same entries are as good as 0 as of A₀ and b₀."""
+    g = np.random.default_rng(0)
+    plain, right = g.random((6, 8)) + 0.5, np.array([1.0, 2.0, 1e-3, 1e-12, 0.0, 3.0])
+    r, c = 10.0 ** g.integers(-6, 7, 6), 10.0 ** g.integers(-6, 7, 8)
+    for A, b in ((plain, right), (r[:, None] * plain * c, r * right)):
+        found = faint_part(b, (Matrix(A),), (np.zeros(8),))
+        assert np.array_equal(np.flatnonzero(found), [3])
+        assert found[3] == b[3]
+
+
+def test_a_row_that_is_small_by_its_units_is_not_faint():
+    rows, right = np.array([[1.0, 1.0], [1e-12, 2e-12]]), np.array([1.0, 1e-12])
+    assert faint_part(right, (Matrix(rows),), (np.zeros(2),)) is None
+
+
+def test_feasibility_is_that_of_the_problem_as_stated():
+    """What a faint row asks for is no matter of tolerance, but stands in the residual."""
+    problem = Problem([Block(f=Quadratic(1.0), A=np.eye(2), shape=2)], b=np.array([1.0, 1e-12]))
+    x, z = np.array([1.0, 0.0]), np.array([-1.0, 0.0])
+    found = certificate(problem, (x,), z, (np.zeros(2),))
+    assert found.feasibility == 1e-12
+    assert found.rows < 1e-14
+    far = certificate(problem, (np.array([1.0, 1e-3]),), z, (np.zeros(2),))
+    assert far.relative > 0.1
+
+
+def test_blocks_that_cost_nothing_do_not_grow_until_the_equation_seems_to_hold():
+    """x₁ - x₂ = 1 and x₁ - x₂ = -1: rows add up 2e9, and miss b altogether."""
+    A = np.array([[1.0, -1.0], [1.0, -1.0]])
+    problem = Problem(
+        [Block(A=A, shape=2), Block(h=L1(1.0), A=np.zeros((2, 1)), shape=1)], b=np.array([1.0, -1.0])
+    )
+    grown = certificate(problem, (np.full(2, 1e9), np.zeros(1)), np.zeros(2), (np.zeros(2), np.zeros(1)))
+    assert grown.feasibility == pytest.approx(np.sqrt(2))
+    assert grown.relative > 5e-3
+
+
+@pytest.mark.parametrize("size", [1.0, 1e3])
+def test_blocks_that_cost_nothing_count_as_much_as_bounds_allow(size):
+    A = np.array([[1.0, -1.0]])
+    box = Problem(
+        [Block(h=Box(0, 2 * size), A=A, shape=2), Block(h=L1(1.0), A=1.0, shape=1)], b=np.array([1.0])
+    )
+    x, v = np.array([size, size]), np.array([1.0 + 1e-4])
+    found = certificate(box, (x, v), -np.ones(1), (np.array([1.0, -1.0]), np.ones(1)))
+    assert found.rows == pytest.approx(1e-4 / (2 * size + 2), rel=1e-3)

@@ -1,7 +1,8 @@
 """The one place that knows about array libraries: their differences, arithmetic on whole arrays, compiled functions.
 
 `namespaces` says which library an array belongs to, `kernels` is arithmetic that NumPy has a leaner spelling for,
-`compiling` is JAX's, `sparse` makes sparse matrices, `threads` limits BLAS, `real` refuses what are no real numbers.
+`compiling` is JAX's, `sparse` makes sparse matrices, `threads` limits BLAS, `pages` keeps memory at hand, `real`
+refuses what are no real numbers.
 """
 
 from .kernels import (
@@ -19,6 +20,7 @@ from .kernels import (
     kth_largest,
     magnitude,
     maximum_in_place,
+    multiply_in_place,
     norm,
     products_of_differences,
     put_in_place,
@@ -39,6 +41,7 @@ from .namespaces import (
     held_arrays,
     is_array,
     is_awaited,
+    is_double,
     is_jax,
     is_traced,
     least,
@@ -52,9 +55,11 @@ from .namespaces import (
     unlabelled,
     zeros,
 )
+from .pages import keep_pages
 from .real import require_dense, require_real, require_unmasked
 from .sparse import (
     by_rows,
+    column_squares,
     diagonal_matrix,
     picking,
     products_with,
@@ -62,6 +67,7 @@ from .sparse import (
     scaled_matrix,
     sums_of_squares,
     transposed,
+    with_data,
 )
 from .threads import threads_for, threads_for_data
 
@@ -82,6 +88,7 @@ __all__ = [
     "between",
     "by_rows",
     "choose",
+    "column_squares",
     "diagonal_matrix",
     "divide_in_place",
     "dot",
@@ -92,12 +99,15 @@ __all__ = [
     "held_arrays",
     "is_array",
     "is_awaited",
+    "is_double",
     "is_jax",
     "is_traced",
+    "keep_pages",
     "kth_largest",
     "least",
     "magnitude",
     "maximum_in_place",
+    "multiply_in_place",
     "namespace",
     "norm",
     "on_device",
@@ -122,5 +132,6 @@ __all__ = [
     "transposed",
     "truth",
     "unlabelled",
+    "with_data",
     "zeros",
 ]

@@ -81,6 +81,11 @@ def subtract_in_place(own: Array, x: Any) -> Array:
     return np.subtract(own, x, out=own) if _fits(own, x) else own - x
 
 
+def multiply_in_place(own: Array, x: Any) -> Array:
+    """own · x, where `own` is a temporary of the caller's: in place in NumPy."""
+    return np.multiply(own, x, out=own) if _fits(own, x) else own * x
+
+
 def divide_in_place(own: Array, number: Any) -> Array:
     """own / number, where `own` is a temporary of the caller's: in place in NumPy."""
     return np.divide(own, number, out=own) if _fits(own, number) else own / number

@@ -44,6 +44,11 @@ def held_arrays(owner: Any, depth: int = 2) -> Iterator[Any]:
             yield from held_arrays(value, depth - 1)
 
 
+def is_double(x: Any) -> bool:
+    """Whether x is a dense array of NumPy in double precision."""
+    return type(x) is np.ndarray and x.dtype == np.float64
+
+
 def is_jax(x: object) -> bool:
     """Whether `x` is a JAX array, traced ones included."""
     return type(x) is not np.ndarray and array_api_compat.is_jax_array(x)

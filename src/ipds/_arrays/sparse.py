@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,14 @@ def scaled_matrix(left: Any, matrix: Any, right: Any) -> Any:
         return matrix if right is None else matrix * right
     rows = by_rows(matrix)
     data = rows.data if left is None else np.repeat(left, np.diff(rows.indptr)) * rows.data
-    data = data if right is None else data * right[rows.indices]
-    return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+    return with_data(rows, data if right is None else data * right[rows.indices])
+
+
+def with_data(matrix: Any, data: np.ndarray) -> Any:
+    """The sparse matrix of the same pattern with these entries: without the checks that SciPy makes of a new one."""
+    new = copy(matrix)
+    new.data = data
+    return new
 
 
 def transposed(matrix: Any) -> Any:
@@ -71,6 +78,8 @@ def products_with(matrix: Any) -> Callable[[np.ndarray], np.ndarray]:
     array([3., 1.])
     """
     kinds = {"csr": "csr_matvec", "csc": "csc_matvec"}
+    if type(matrix) is np.ndarray:
+        return matrix.dot
     if not scipy.sparse.issparse(matrix) or matrix.format not in kinds or matrix.dtype != np.float64:
         return lambda x: matrix @ x
     add_product = getattr(scipy.sparse._sparsetools, kinds[matrix.format])
@@ -99,10 +108,22 @@ def row_squares(matrix: Any) -> np.ndarray:
     return np.asarray(np.vecdot(matrix, matrix) if in_one_piece else np.einsum("ij,ij->i", matrix, matrix))
 
 
+def column_squares(matrix: Any) -> np.ndarray:
+    """Σ_i a_ij² of every column.
+
+    >>> column_squares(np.array([[1.0, 2.0]]))
+    array([1., 4.])
+    """
+    if scipy.sparse.issparse(matrix):
+        rows = by_rows(matrix)
+        return np.bincount(rows.indices, np.square(rows.data), rows.shape[1])
+    return row_squares(matrix.T)
+
+
 def sums_of_squares(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     """(Σ_j a_ij² of every row, Σ_i a_ij² of every column).
 
     >>> sums_of_squares(np.array([[1.0, 2.0]]))
     (array([5.]), array([1., 4.]))
     """
-    return row_squares(matrix), row_squares(matrix.T)
+    return row_squares(matrix), column_squares(matrix)

@@ -193,6 +193,11 @@ class Nonsmooth(OnExpressions, ABC):
         """Orthogonal projection of g on the tangent space at x, where `is_manifold`."""
         raise NotImplementedError(f"{type(self).__name__} is not a manifold")
 
+    def steepest(self, x: Array, g: Array) -> Array:
+        """The gradient on a manifold of a function whose gradient in the space around is g, in the metric in which to
+        descend: one of the manifold's own where that serves better; here `tangent`."""
+        return self.tangent(x, g)
+
     def mirror(self, x: Array, y: Array) -> Array:
         """The image of x nearest to y, of those under signs and orders that tell no solutions apart; here x itself.
 
@@ -256,6 +261,11 @@ class Smooth(OnExpressions, ABC):
     def curvature(self, x: Array, d: Array) -> Array:
         """∇²f(x) d, of the shape of x; here by a central difference of the gradient."""
         return difference(self.grad, x, d)
+
+    @property
+    def single(self) -> Smooth | None:
+        """The same function with data in single precision; None where it has none that can be rounded, as here."""
+        return None
 
     def rescaled(self, d: float | Array) -> Smooth | None:
         """The function x ↦ f(d·x) for d > 0, as for `Nonsmooth`; None where only `Composed` says it."""

@@ -215,6 +215,12 @@ class Weighted(Smooth):
         L = self.f.lipschitz
         return None if L is None else abs(self.weight) * L
 
+    @cached_property
+    def single(self) -> Weighted | None:
+        """The same of f in single precision."""
+        inner = self.f.single
+        return None if inner is None else Weighted(inner, self.weight, self.constant)
+
     def rescaled(self, d: float | Array) -> Weighted | None:
         """The same of what f becomes."""
         inner = self.f.rescaled(d)

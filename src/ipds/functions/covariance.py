@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy
 
-from .._arrays import Array, all_finite, dot, is_array, namespace, require_real, to_numpy
+from .._arrays import Array, all_finite, dot, is_array, is_double, namespace, require_real, to_numpy
 from ..operators import Matrix, from_linear_operator, spectrum
 
 SPARSE = 4
 """What a product with one entry of a sparse matrix costs, in those with an entry of a dense one; 8 without memory."""
+RANGE = 1e-30, 1e30
+"""‖D‖² between which single precision has room for what is made of D."""
 
 
 class Covariance:
@@ -50,6 +53,17 @@ class Covariance:
         self.D, self._transpose = D, scipy.sparse.csr_array(D.T) if scipy.sparse.issparse(D) else D.T
         # C V costs features² per column of V, DᵀDV twice the entries of D
         self.C = self._gram() if features**2 <= 2 * entries else None
+
+    @cached_property
+    def single(self) -> Covariance | None:
+        """The same in single precision; None where D is not a dense float64 array of NumPy, or beyond `RANGE`."""
+        if not is_double(self.D) or not RANGE[0] < self.total < RANGE[1]:
+            return None
+        rounded = copy.copy(self)
+        rounded.D = self.D.astype(np.float32)
+        rounded._transpose = rounded.D.T
+        rounded.C = None if self.C is None else self.C.astype(np.float32)
+        return rounded
 
     @property
     def _offset(self) -> Any:
@@ -131,6 +145,12 @@ class Gram:
     def apply(self, V: Array) -> Array:
         """C V."""
         return self.C @ V
+
+    @cached_property
+    def single(self) -> Gram | None:
+        """The same in single precision, None as above."""
+        usual = is_double(self.C) and RANGE[0] < self.total < RANGE[1]
+        return Gram(self.C.astype(np.float32), self.samples) if usual else None
 
     @cached_property
     def total(self) -> float:

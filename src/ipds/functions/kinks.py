@@ -28,13 +28,13 @@ class Kinks(NamedTuple):
 
     def of(self, a: float | np.ndarray, shift: float | Array = 0.0) -> Kinks:
         """Those of u ↦ h(a·u + shift), a ≠ 0 a number or an array; a negative one turns left into right."""
-        ends = ((self.lower - shift) / a, (self.upper - shift) / a)
-        slopes = (self.left * a, self.right * a)
+        place, lower, upper = ((x - shift) / a for x in (self.place, self.lower, self.upper))
+        left, right = self.left * a, self.right * a
         positive = np.asarray(a) > 0
-        (left, right), (lower, upper) = (
-            (np.where(positive, x, y), np.where(positive, y, x)) for x, y in (slopes, ends)
-        )
-        return Kinks(left, right, (self.place - shift) / a, lower, upper)
+        if not positive.all():
+            left, right = np.where(positive, left, right), np.where(positive, right, left)
+            lower, upper = np.where(positive, lower, upper), np.where(positive, upper, lower)
+        return Kinks(left, right, place, lower, upper)
 
     def within(self, other: Kinks) -> Kinks:
         """With the bounds of another one as well."""

@@ -59,14 +59,26 @@ class Stiefel(Indicator):
     def project(self, v: Array) -> Array:
         if type(v) is not np.ndarray:
             return _polar_by_gram(v)
-        if v.dtype != np.float64:
+        if v.dtype == np.float64:
+            product, spectrum, (low, high) = (
+                scipy.linalg.blas.dsyrk,
+                scipy.linalg.lapack.dsyevd,
+                (1e-250, 1e250),
+            )
+        elif v.dtype == np.float32:
+            product, spectrum, (low, high) = (
+                scipy.linalg.blas.ssyrk,
+                scipy.linalg.lapack.ssyevd,
+                (1e-30, 1e30),
+            )
+        else:
             return _polar_by_svd(v)
-        gram = scipy.linalg.blas.dsyrk(1.0, v.T)  # upper half of vᵀv, without NumPy's overflow warnings
-        if not 1e-250 < gram.trace() < 1e250:  # also catches NaN
+        gram = product(1.0, v.T)  # upper half of vᵀv, without NumPy's overflow warnings
+        if not low < gram.trace() < high:  # also catches NaN
             return _polar_by_svd(v)
-        w, q, _ = scipy.linalg.lapack.dsyevd(gram, lower=0, overwrite_a=1)
+        w, q, _ = spectrum(gram, lower=0, overwrite_a=1)
         condition = w[0] / w[-1]
-        if condition < 1e-8:
+        if condition < math.sqrt(precision(v)):
             return _polar_by_svd(v)
         x = v.dot((q / np.sqrt(w)).dot(q.T))
         if condition < 0.1:  # a Newton-Schulz step takes away what squaring the condition lost
@@ -83,6 +95,18 @@ class Stiefel(Indicator):
         """Projection on the tangent space at x: g - x sym(xᵀg)."""
         cross = x.T @ g
         return add_in_place(x @ (-0.5 * (cross + cross.T)), g)
+
+    def steepest(self, x: Array, g: Array) -> Array:
+        """g - x gᵀx, in the canonical metric: rotations x Ω count half as much as in the space around, where functions
+        of x bend least along them. Edelman, Arias & Smith, SIAM J. Matrix Anal. Appl. 20 (1998), §2.4.
+
+        >>> x, g = np.eye(3)[:, :2], np.arange(6.0).reshape(3, 2)
+        >>> Stiefel().steepest(x, g)
+        array([[ 0., -1.],
+               [ 1.,  0.],
+               [ 4.,  5.]])
+        """
+        return add_in_place(x @ (-(x.T @ g).T), g)
 
     def mirror(self, x: Array, y: Array) -> Array:
         """x P with the signed permutation P that is nearest to y: the assignment of largest Σ|xᵀy|.

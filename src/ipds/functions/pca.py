@@ -84,6 +84,12 @@ class PCAReconstruction(Smooth):
         nu = math.sqrt(max(0.0, float(xp.max(xp.linalg.eigvalsh(x.T @ x))))) + radius
         return self._data.largest * (max(2.0, nu**2 - 2) + 5 * nu**2) / self._data.samples
 
+    @cached_property
+    def single(self) -> PCAReconstruction | None:
+        """That of the data in single precision."""
+        data = self._data.single
+        return None if data is None else PCAReconstruction(data)
+
     def __repr__(self) -> str:
         return f"PCAReconstruction({self._data.shape[0]}x{self._data.shape[1]})"
 
@@ -125,6 +131,12 @@ class PCAVariance(Smooth):
     def lipschitz(self) -> float:  # type: ignore[override]
         """λ_max(DᵀD)/m, computed when first asked for."""
         return self._data.largest / self._data.samples
+
+    @cached_property
+    def single(self) -> PCAVariance | None:
+        """That of the data in single precision."""
+        data = self._data.single
+        return None if data is None else PCAVariance(data)
 
     def __repr__(self) -> str:
         return f"PCAVariance({self._data.shape[0]}x{self._data.shape[1]})"

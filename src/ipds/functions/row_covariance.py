@@ -23,6 +23,9 @@ class RowCovariance:
     `gram` overrides that choice; `data` is what errors call D.
     """
 
+    single = None
+    """None is made in single precision."""
+
     def __init__(self, name: str, D: Any, center: bool, gram: bool | None = None, data: str = "D"):
         if D.ndim != 2:
             raise ValueError(f"{name}: {data} must be 2-D (samples, features), got shape {tuple(D.shape)}")

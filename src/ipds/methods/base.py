@@ -30,6 +30,10 @@ class Method(ABC):
     announces: bool = False
     """Whether its States say which of them are worth a check (`State.due`): the first one is not, unless it says so."""
 
+    def chooses_units(self, problem: Problem) -> bool:
+        """Whether it chooses units for this canonical problem itself: then `solve` does not change them first."""
+        return False
+
     @abstractmethod
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Any, Any]:
         """(setup, carry) of a run from (x0, z0); raises `AssumptionError` when the method cannot treat the problem.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..functions import PSD, Nuclear, Zero
-from ..presolve import foreign_libraries, presolve
+from ..presolve import Presolved, as_stated, foreign_libraries, presolve
 from ..problem import Problem, examines
 from ..theory.assumptions import Assumptions, examine
 from ..theory.bending import SMALL, seems_convex
@@ -126,7 +126,7 @@ def _with_newton(problem: Problem, first: list[Method]) -> list[Method]:
     newton.cost = cost
     newton.why = f"convex, and Newton steps are predicted to take {cost.newton:.2g} s"
     cheap = cost.newton <= max(2 * cost.first_order, PATIENCE) and not cost.is_full
-    easy = _is_described(problem) and _is_composite(problem)
+    easy = _is_composite(problem) and _is_described(problem)
     if not first or (cheap and not (easy and not is_slanted(problem))):
         return [newton, *first]
     return first if math.isinf(cost.newton) else [*first, newton, *first]
@@ -210,6 +210,14 @@ def _promise(problem: Problem, epsilon: float) -> float:
 
 
 def _plan(problem: Problem) -> list[tuple[str, str]]:
-    done = presolve(problem)
-    tried = ", then ".join(method.name for method in candidates(problem, done.problem))
-    return [("presolve", done.report), ("solve() tries", tried)]
+    done = presolve(problem, units=False)
+    tried = candidates(problem, done.problem)
+    report = given_to(tried[0], done).report
+    return [("presolve", report), ("solve() tries", ", then ".join(method.name for method in tried))]
+
+
+def given_to(method: Method, done: Presolved) -> Presolved:
+    """What a method is given of a problem: as it was stated, in canonical form, or that in better units."""
+    if not method.presolves:
+        return as_stated(done.stated, f"{method.name} takes it so")
+    return done if method.chooses_units(done.problem) else done.in_units

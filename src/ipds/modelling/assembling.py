@@ -23,6 +23,8 @@ from .parts import Holding, Row
 
 SMALL = 5000
 """Entries up to which rows of several parts are one dense matrix: a product with it takes less time than any call."""
+WRITTEN, THIN = 40_000, 0.2
+"""Entries up to which they are one sparse matrix, where no more than this share of them is other than 0."""
 
 
 def require_together(rows: Sequence[Row]) -> None:
@@ -99,9 +101,9 @@ def operator_of(variable: Variable, expressions: Sequence[Expression]) -> Operat
 
 
 def _written_out(maps: Sequence[Map | None], shape: Shape, outputs: Sequence[Shape]) -> Operator | None:
-    """The same as one small matrix, where that is one and not a matrix already; else None."""
+    """The same as one small matrix, sparse where it is not that small; None where it is large, or a matrix already."""
     rows, columns = sum(map(math.prod, outputs)), math.prod(shape)
-    if rows * columns > SMALL or (len(maps) == 1 and (maps[0] is None or maps[0].is_explicit)):
+    if rows * columns > WRITTEN or (len(maps) == 1 and (maps[0] is None or maps[0].is_explicit)):
         return None
     found = [
         None if m is None else m.matrix if m.is_explicit else m.operator.as_matrix(m.inputs) for m in maps
@@ -114,7 +116,11 @@ def _written_out(maps: Sequence[Map | None], shape: Shape, outputs: Sequence[Sha
         if M is not None:
             matrix[begin:end] -= M.toarray() if scipy.sparse.issparse(M) else M
         begin = end
-    return Map(shape, outputs[0] if len(maps) == 1 else (rows,), matrix).operator
+    is_small = matrix.size <= SMALL
+    if not is_small and np.count_nonzero(matrix) > THIN * matrix.size:
+        return None
+    body = matrix if is_small else scipy.sparse.csr_array(matrix)
+    return Map(shape, outputs[0] if len(maps) == 1 else (rows,), body).operator
 
 
 def constants_of(rows: Sequence[Row]) -> Any:

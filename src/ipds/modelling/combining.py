@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import to_numpy
+from .._arrays import Shape, to_numpy
 from ..functions import (
     L0,
     L1,
@@ -21,6 +21,8 @@ from ..functions import (
     Nonsmooth,
     Precomposed,
     Simplex,
+    Sphere,
+    Stiefel,
     Sum,
     SumSquares,
     TotalVariation1D,
@@ -73,8 +75,8 @@ def parts_of(term: Term) -> list[Term]:
     return [term.weight * Term(own, argument, term.name) for own, argument in made]
 
 
-def joint(held: Nonsmooth | None, h: Nonsmooth) -> Nonsmooth | None:
-    """held + h as one function with an exact prox, None where none is known."""
+def joint(held: Nonsmooth | None, h: Nonsmooth, shape: Shape = ()) -> Nonsmooth | None:
+    """held + h as one function of blocks of `shape` with an exact prox, None where none is known."""
     if held is None:
         return h
     for penalty, constraint in ((held, h), (h, held)):
@@ -82,6 +84,9 @@ def joint(held: Nonsmooth | None, h: Nonsmooth) -> Nonsmooth | None:
             return Sum(penalty, constraint)
         except TypeError:
             continue
+    if Stiefel in (type(held), type(h)) and len(shape) == 2 and shape[1] == 1:  # one column: a sphere
+        held, h = (Sphere(1.0) if type(one) is Stiefel else one for one in (held, h))
+        return joint(held, h)
     return None
 
 

@@ -123,7 +123,8 @@ class _Draft:
         on = multiple_of_variable(e)
         if on is not None and (h.is_set or not h.is_convex or self._holds_nonconvex(on[0])):
             holding = self.holdings[on[0]]
-            both = joint(holding.h, precomposed(h, on[1], block_constant(e.constant)))
+            own_set = precomposed(h, on[1], block_constant(e.constant))
+            both = joint(holding.h, own_set, block_shape(on[0].shape))
             if both is not None:
                 holding.h = both
                 holding.h_notes.append(f"`{term}`")
@@ -177,8 +178,9 @@ class _Draft:
             if not holding.bounds:
                 continue
             free = holding.h is None and (self.rows or self.equations or len(self.holdings) == 1)
-            box = box_of(holding.bounds, block_shape(variable.shape))
-            both = joint(holding.h, box) if free or self._holds_nonconvex(variable) else None
+            shape = block_shape(variable.shape)
+            box = box_of(holding.bounds, shape)
+            both = joint(holding.h, box, shape) if free or self._holds_nonconvex(variable) else None
             kind: Literal["bound", "merged"] = "bound" if holding.h is None else "merged"
             for constraint in holding.bounds:
                 if both is None:

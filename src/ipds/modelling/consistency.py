@@ -14,6 +14,8 @@ from .constraints import Constraint
 SOLVED = 10**8
 """Equations whose least squares solution costs more operations are left to the solver."""
 ROUNDING = 1e-8
+CANCELLED = 1e-14
+"""What is left of constants that cancel, as in differences of equal numbers, may be as much: the solver decides."""
 
 
 def require_solvable(constraint: Constraint) -> None:
@@ -63,7 +65,8 @@ def _require_consistent(
 def _broken(constant: np.ndarray, constraint: Constraint) -> np.ndarray:
     """Where the constant alone does not satisfy the constraint, beyond the rounding of both sides."""
     sides = (constraint.left.constant, constraint.right.constant)
-    room = ROUNDING * max(float(np.max(np.abs(to_numpy(np.asarray(side))))) for side in sides)
+    largest = max(float(np.max(np.abs(to_numpy(np.asarray(side))))) for side in sides)
+    room = max(ROUNDING * largest, CANCELLED)
     off = {"==": np.abs(constant), "<=": constant, ">=": -constant}[constraint.sense]
     return off > room
 

@@ -67,24 +67,20 @@ class Shaped:
             np.arange(self.size).reshape(self.shape).T, Text(f"{self.text.within(WHOLE)}.T", WHOLE)
         )
 
-    def sum(self, axis: int | None = None) -> Any:
-        """Sum over an axis, or of all entries."""
+    def sum(self, axis: int | tuple[int, ...] | None = None) -> Any:
+        """Sum over an axis or several, or of all entries."""
         return self._add_up("sum", axis)
 
-    def mean(self, axis: int | None = None) -> Any:
-        """Mean over an axis, or of all entries."""
+    def mean(self, axis: int | tuple[int, ...] | None = None) -> Any:
+        """Mean over an axis or several, or of all entries."""
         return self._add_up("mean", axis)
 
-    def _add_up(self, name: str, axis: int | None) -> Any:
-        indices: np.ndarray = np.arange(self.size).reshape(self.shape)
-        if axis is None:
-            shape: Shape = ()
-            groups = indices.reshape(1, -1)
-        else:
-            require_axis(self, axis)
-            lines = np.moveaxis(indices, axis, -1)
-            shape = lines.shape[:-1]
-            groups = lines.reshape(-1, lines.shape[-1])
+    def _add_up(self, name: str, axis: int | tuple[int, ...] | None) -> Any:
+        axes = tuple(range(self.ndim)) if axis is None else _different_axes(self, axis)
+        kept = [a for a in range(self.ndim) if a not in axes]
+        shape: Shape = tuple(self.shape[a] for a in kept)
+        indices = np.arange(self.size).reshape(self.shape).transpose(*kept, *axes)
+        groups = indices.reshape(math.prod(shape), -1)
         text = Text(f"{self.text.within(WHOLE)}.{name}({'' if axis is None else f'axis={axis}'})", WHOLE)
         weight = 1.0 if name == "sum" else 1.0 / groups.shape[1]
         return self._then(weight * sums(groups, self.size), shape, text)
@@ -97,3 +93,14 @@ def require_axis(e: Shaped, axis: Any) -> None:
     """ValueError where e has no such axis."""
     if not isinstance(axis, int | np.integer) or not -e.ndim <= axis < e.ndim:
         raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}")
+
+
+def _different_axes(e: Shaped, axis: int | tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of e that `axis` names, counted from the first; ValueError where there is no such axis, or one twice."""
+    given = axis if isinstance(axis, tuple) else (axis,)
+    for one in given:
+        require_axis(e, one)
+    axes = tuple(int(one) % e.ndim for one in given)
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"axis {axis!r} names an axis of `{e}` twice")
+    return axes

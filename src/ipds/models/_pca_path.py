@@ -16,8 +16,9 @@ from ._few_features import Guess, on_few_features
 if TYPE_CHECKING:
     from .sparse_pca import SparsePCA
 
-SHARE, ALPHAS, TRIAL = 0.9, 10, 300
-"""Of what is chosen: the share of variance to explain, alphas tried, and iterations of trial solves at most."""
+SHARE, ALPHAS, TRIAL, LAST = 0.9, 10, 300, 3000
+"""Of what is chosen: the share of variance to explain, alphas tried, and iterations at most of trial solves, and of the
+one that shows where the last solve will end."""
 
 
 class SparsePCAPath(NamedTuple):
@@ -80,6 +81,11 @@ def _by_variance(
             break
     if model.alpha == "auto":
         place = max(0, len(held) - 1 - (held[-1] < SHARE * best))
+        while place > 0:  # a trial may end where the last solve does not: that keeps to the rule, too
+            end = _solved(model._aside(), X, start, found[place], alphas[place], trial=LAST, tol=1e-4)
+            if moments.share_of_variance(X, end.V) >= SHARE * best or model._out_of_time:
+                break
+            place -= 1
     else:
         counts = np.array([np.count_nonzero(guess.V) for guess in found])
         costs = counts * np.log(X.samples) / X.samples
@@ -89,20 +95,24 @@ def _by_variance(
 
 def _upwards(model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndarray) -> Iterator[Guess]:
     """Solutions for rising alphas, each from the one before."""
-    trial, guess = model._aside(), Guess(start, start)
-    options: dict[str, Any] = {"trial": TRIAL, "tol": 1e-3}
+    aside, guess = model._aside(), Guess(start, start)
     for alpha in alphas:
-        trial.alpha_ = float(alpha)
-        found = on_few_features(trial, X, guess, **options)
-        if found is None:
-            result = trial._solve(
-                trial._problem(X, start.shape[1], start), [guess.Y, guess.V], guess.z, **options
-            )
-            Y, V = map(np.asarray, result.x)
-            found = Guess(Y, V, result.z)
-        yield (guess := found)
+        yield (guess := _solved(aside, X, start, guess, alpha, trial=TRIAL, tol=1e-3))
         if model._out_of_time:
             return
+
+
+def _solved(
+    aside: SparsePCA, X: moments.Data, start: np.ndarray, guess: Guess, alpha: float, **options: Any
+) -> Guess:
+    """The solution for an alpha from a guess."""
+    aside.alpha_ = float(alpha)
+    found = on_few_features(aside, X, guess, **options)
+    if found is not None:
+        return found
+    result = aside._solve(aside._problem(X, start.shape[1], start), [guess.Y, guess.V], guess.z, **options)
+    Y, V = map(np.asarray, result.x)
+    return Guess(Y, V, result.z)
 
 
 def _by_cv(model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndarray) -> int:

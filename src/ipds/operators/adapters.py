@@ -10,10 +10,10 @@ import numpy as np
 
 from .._arrays import Array, Shape
 from . import spectrum
-from .one_shape import OfOneShape
+from .one_shape import ByProducts
 
 
-class UserOperator(OfOneShape):
+class UserOperator(ByProducts):
     """An object with `apply` and `adjoint`; `norm` (a number or a method) as it states it, else by Lanczos."""
 
     called = "the operator"

@@ -207,10 +207,15 @@ class Scaled(Operator):
     def norm(self) -> float:
         return abs(self.scale) * self.inner.norm()
 
+    @property
+    def is_zero(self) -> bool:
+        return self.scale == 0 or self.inner.is_zero
+
     def extremes(self, shape: Shape) -> tuple[float, float]:
         lower, upper = self.inner.extremes(shape)
         return self.scale**2 * lower, self.scale**2 * upper
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         matrix = self.inner.as_matrix(shape)
         return None if matrix is None else self.scale * matrix
@@ -263,6 +268,12 @@ class Compose(Operator):
     @cached_property
     def _norm(self) -> float:
         return tightened(self, self.left.norm() * self.right.norm())
+
+    @property
+    def is_zero(self) -> bool:
+        if self.left.folds or self.right.folds:  # the other one says it without a norm
+            return self.right.is_zero if self.left.folds else self.left.is_zero
+        return self.norm() == 0
 
     def __repr__(self) -> str:
         return f"({self.left!r} @ {self.right!r})"

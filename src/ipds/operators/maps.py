@@ -16,6 +16,7 @@ from .._arrays import (
     all_finite,
     asarray,
     by_rows,
+    column_squares,
     diagonal_matrix,
     is_array,
     namespace,
@@ -115,7 +116,7 @@ class Matrix(Operator):
             raise ValueError(f"Matrix: expected a 2-D array, got shape {tuple(matrix.shape)}")
         self._is_sparse = scipy.sparse.issparse(matrix)
         is_numeric = self._is_sparse or type(matrix) is np.ndarray
-        if is_numeric and not np.issubdtype(matrix.dtype, np.floating):
+        if is_numeric and matrix.dtype.kind != "f":
             matrix = matrix.astype(float)
         self.matrix = matrix
         # in large dense matrices the columns of a sparse x are worth picking out
@@ -202,7 +203,7 @@ class Matrix(Operator):
     @cached_property
     def column_squares(self) -> np.ndarray:
         """Σ_i a_ij² of every column."""
-        return row_squares(self.matrix.T)
+        return column_squares(self.matrix)
 
     @cached_property
     def is_zero(self) -> bool:
@@ -243,7 +244,10 @@ def on_rows(matrix: Any, entries: int) -> Any:
     """The matrix of X ↦ matrix·X on flattened blocks X, whose rows have so many entries."""
     if entries == 1:
         return matrix
-    return scipy.sparse.kron(matrix, scipy.sparse.eye_array(entries), format="csr")
+    each = by_rows(matrix)[np.repeat(np.arange(matrix.shape[0]), entries)]
+    turn = np.repeat(np.arange(each.shape[0]) % entries, np.diff(each.indptr)).astype(each.indices.dtype)
+    shape = each.shape[0], matrix.shape[1] * entries
+    return scipy.sparse.csr_array((each.data, each.indices * entries + turn, each.indptr), shape=shape)
 
 
 def _along_first_axis(matrix: Any, x: Array) -> Array:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+
 from .._arrays import Shape
-from .base import Operator
+from .base import Operator, made_once
+
+FEW = 100
+"""Entries of a block up to which the matrix of a map known by its products is made of them: a solve takes as many."""
+LONG = 10_000
+"""Entries of A x up to which that is so."""
 
 
 class OfOneShape(Operator):
@@ -29,3 +39,15 @@ class OfOneShape(Operator):
 
     def natural_shape(self) -> Shape | None:
         return self.shape if self.is_natural else None
+
+
+class ByProducts(OfOneShape):
+    """A map known by its products: small ones have a matrix nevertheless, column by column."""
+
+    @made_once
+    def as_matrix(self, shape: Shape) -> Any:
+        size = math.prod(shape)
+        if size > FEW or math.prod(self.output) > LONG:
+            return None
+        units = np.eye(size).reshape(size, *shape)
+        return np.stack([np.asarray(self.apply(unit), float).reshape(-1) for unit in units], axis=1)

@@ -65,6 +65,7 @@ class TwoSided(Operator):
         lower, upper = self._across.extremes((shape[1],))
         return low * lower, high * upper
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         """Where L or R is sparse or a number; a Kronecker product of dense ones would be far larger than they are."""
         left, across = self.left.as_matrix((shape[0],)), self._across.as_matrix((shape[1],))

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape, diagonal_matrix, namespace, picking, zeros
-from .base import Operator, as_shape, common_shape, require_operator, tightened
+from .base import Operator, as_shape, common_shape, made_once, require_operator, tightened
 from .one_shape import OfOneShape
 
 
@@ -77,6 +77,7 @@ class Stack(_Parts):
             total = total + part.adjoint(y[start:end, ...])
         return total
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         return _stacked_matrix([part.as_matrix(shape) for part in self.parts])
 
@@ -128,6 +129,7 @@ class FlatStack(_Parts, OfOneShape):
             total = term if total is None else total + term
         return zeros(self.shape, y) if total is None else total
 
+    @made_once
     def as_matrix(self, shape: Shape) -> Any:
         self.output_shape(shape)
         return _stacked_matrix([part.as_matrix(shape) for part in self.parts])

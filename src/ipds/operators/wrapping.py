@@ -13,11 +13,11 @@ from .._arrays import Array, Shape, adopted, asarray, is_array, to_numpy
 from ..distributed import Rows
 from .base import Operator, as_shape
 from .maps import Identity, Matrix
-from .one_shape import OfOneShape
+from .one_shape import ByProducts
 from .rows import RowMatrix
 
 
-class Flattened(OfOneShape):
+class Flattened(ByProducts):
     """A SciPy (or PyLops) LinearOperator acting on the flattened block."""
 
     called = "the LinearOperator"

@@ -19,6 +19,7 @@ import scipy
 
 from .._arrays import Array, asarray, namespace, zeros
 from ..functions import Smooth
+from ..operators import Identity
 from ..problem import Problem
 from ..theory.state import State
 from .draft import Group, read
@@ -58,7 +59,13 @@ class Canonical:
         if self.notes or draft.rest is not None or [slack.block for slack in draft.slacks] != [last]:
             return False
         (slack,), f = draft.slacks, self.stated.blocks[-1].f
-        return isinstance(slack, Multiple) and slack.c == 1.0 and f is None
+        return self._says_multiple and isinstance(slack, Multiple) and slack.c == 1.0 and f is None
+
+    @property
+    def _says_multiple(self) -> bool:
+        """Whether the block that the equation is solved for has a number for A: a matrix c·I is not seen by methods."""
+        slack = self._draft.slacks[0]
+        return not isinstance(slack, Multiple) or isinstance(self.stated.operators[slack.block], Identity)
 
     @property
     def is_trivial(self) -> bool:
@@ -70,7 +77,7 @@ class Canonical:
             return True
         if self.notes or self._draft.rest is not None or not self._draft.slacks:
             return False
-        return self._draft.slacks[0].rows is None and not self._draft.convex
+        return self._draft.slacks[0].rows is None and not self._draft.convex and self._says_multiple
 
     @property
     def report(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import sums_of_squares
+from .._arrays import row_squares
 from ..functions import Box
 from ..operators import Matrix
 from .draft import Draft, Group
@@ -43,19 +43,20 @@ def leave_out_repeated(draft: Draft) -> None:
 
 def _telling(matrices: list[Any], right: np.ndarray) -> np.ndarray:
     """Indices of the rows of [A_1 A_2 …] x = right that are not zero and repeat no earlier one."""
-    squares = sum(sums_of_squares(A)[0] for A in matrices)
-    size: Any = np.sqrt(squares)
-    level = float(np.abs(right).max(initial=0.0))
-    empty = (size == 0) & (np.abs(right) <= SAME * level)
+    size: Any = np.sqrt(sum(map(row_squares, matrices)))
     unit = np.where(size > 0, size, 1.0)
     # equal rows have equal products with any vector, others almost surely not
-    rng = np.random.default_rng(0)
-    product: Any = sum(A @ rng.standard_normal(A.shape[1]) for A in matrices)
+    product, begin = np.zeros(len(size)), 0
+    for A in matrices:
+        product, begin = product + A @ np.sin(1.0 + np.arange(begin, begin + A.shape[1])), begin + A.shape[1]
     mark = np.abs(product) / unit
-    order = np.argsort(mark, kind="stable")
-    keep = ~empty
-    sorted_marks = mark[order]
-    if not np.any(np.diff(sorted_marks) <= 1e-9 * np.maximum(sorted_marks[1:], 1e-3)):
+    order = mark.argsort(kind="stable")
+    marks = mark[order]
+    apart = not (marks[1:] - marks[:-1] <= 1e-9 * np.maximum(marks[1:], 1e-3)).any()
+    if apart and size.all():
+        return np.arange(len(size))
+    keep = (size > 0) | (np.abs(right) > SAME * np.abs(right).max(initial=0.0))
+    if apart:
         return np.flatnonzero(keep)
     begin = 0
     for k, row in enumerate(order):

@@ -37,7 +37,7 @@ from ..operators import (
 from ..problem import Block, Problem
 from ..theory.state import State
 from .slack import multiple
-from .table import SPREAD, Piece, Table, piece, rescaled, spread
+from .table import SPREAD, Piece, Table, rescaled, spread
 
 
 class Equilibrated:
@@ -91,27 +91,24 @@ class Equilibrated:
 
 def equilibrated(problem: Problem) -> Equilibrated | None:
     """A canonical problem of NumPy arrays in better units; None where those it has are good enough."""
-    *blocks, last = problem.blocks
     if _is_one_to_one(problem):
         return None
-    columns = [piece(b.h, b.shape) for b in blocks]
-    if all(p.units is None for p in columns):
+    columns = [Piece(b.h, b.shape) for b in problem.blocks[:-1]]
+    if all(p.h.is_manifold and p.units is None for p in columns):
         return None
-    parts = last.h.parts if isinstance(last.h, Stacked) else [(last.h, last.shape)]
-    rows = [piece(h, shape) for h, shape in parts]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        table = Table(problem, columns, rows)
-        if table.is_even:
+        table = Table(problem, columns)
+        if table.is_even or all(p.units is None for p in columns):
             return None
         d, e = table.equilibrate()
         # squares of huge entries overflow: then as they are
         if not SPREAD < max(spread(d), spread(e)) < math.inf:
             return None
     dtype = precision_of(problem)
-    d = [p.rounded(D, dtype) for p, D in zip(table.columns, d, strict=True)]
-    e = [p.rounded(E, dtype) for p, E in zip(rows, e, strict=True)]
-    own = list(zip(rows, e, strict=True))
-    whole = np.concatenate([np.broadcast_to(E, p.shape).reshape(-1) for p, E in own]).reshape(last.shape)
+    d = [p.rounded(D, dtype) for p, D in zip(columns, d, strict=True)]
+    e = [p.rounded(E, dtype) for p, E in zip(table.rows, e, strict=True)]
+    own = list(zip(table.rows, e, strict=True))
+    whole = np.concatenate([np.broadcast_to(E, p.shape).reshape(-1) for p, E in own]).reshape(problem.shape)
     return Equilibrated(problem, d, whole, own)
 
 

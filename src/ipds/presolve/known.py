@@ -19,7 +19,7 @@ import scipy
 
 from .._arrays import Array, Shape, to_numpy
 from ..functions import Nonsmooth, Stacked
-from ..operators import FlatStack, Matrix, Operator
+from ..operators import FlatStack, Operator
 from ..problem import Problem
 from ..theory.state import prox_step
 from .restrict import restricted
@@ -80,28 +80,36 @@ def may_be_known(problem: Problem) -> bool:
     *blocks, last = problem.blocks
     if any(points(b.h, b.shape) is not None for b in blocks):
         return True
-    parts = parts_of(last.h, last.shape)
-    for k, (h, shape) in enumerate(parts):
-        if points(h, shape) is None:
+    begin = 0
+    for k, (h, shape) in enumerate(parts_of(last.h, last.shape)):
+        found, place = points(h, shape), slice(begin, begin + math.prod(shape))
+        begin = place.stop
+        if found is None:
             continue
-        maps = [
-            A.parts[k] if isinstance(A, FlatStack) and len(A.parts) == len(parts) else A
-            for A in problem.operators[:-1]
-        ]
-        if not any(
-            _has_long_rows(A) and A.output_shape(b.shape) == shape for A, b in zip(maps, blocks, strict=True)
-        ):
-            return True
+        pairs = list(zip(blocks, problem.operators, strict=False))
+        if not any(_has_long_rows(A, b.shape, place, k, found.held) for b, A in pairs):
+            return any(_may_lose(b.h, b.shape) for b in blocks)
     return False
 
 
-def _has_long_rows(A: Operator) -> bool:
-    """Whether a glance tells that every row of a matrix has two entries at least."""
-    if not isinstance(A, Matrix) or A.matrix.shape[1] < 2:
+def _may_lose(h: Nonsmooth, shape: Shape) -> bool:
+    """Whether a variable can lose some of its entries: h, or a part of it, is a sum over these."""
+    return any(restricted(part, own, np.arange(1)) is not None for part, own in parts_of(h, shape))
+
+
+def _has_long_rows(A: Operator, shape: Shape, place: slice, k: int, held: np.ndarray) -> bool:
+    """Whether the rows of A that are `held`, of those in this `place`, its part k, have two entries at least."""
+    if isinstance(A, FlatStack) and A.slices[k : k + 1] == [place]:
+        A, place = A.parts[k], slice(None)
+    matrix = A.as_matrix(shape)
+    if matrix is None or matrix.shape[1] < 2:
         return False
-    if scipy.sparse.issparse(A.matrix):
-        return bool(np.diff(A.matrix.indptr).min() > 1 and A.matrix.data.all())
-    return bool(A.matrix[:, :2].all())
+    if scipy.sparse.issparse(matrix):
+        rows = scipy.sparse.csr_array(matrix)
+        return bool(np.diff(rows.indptr)[place][held].min() > 1 and rows.data.all())
+    own = matrix[place][held]
+    short = ~own[:, :2].all(axis=1)
+    return not short.any() or bool((np.count_nonzero(own[short], axis=1) > 1).all())
 
 
 def tangent(h: Nonsmooth, x: np.ndarray) -> np.ndarray | None:
@@ -260,10 +268,9 @@ class Known:
         """c - u - Σ N v of the entries that are known, 0 where that is rounding; and the sizes of its terms."""
         rest, size = part.c[rows] - u, np.abs(part.c[rows]) + np.abs(u)
         for M, v in self._pairs(part):
-            known = np.flatnonzero(v.held)
-            if known.size:
-                own = M[rows][:, known]
-                rest, size = rest - own @ v.at[known], size + abs(own) @ np.abs(v.at[known])
+            if v.held.any():
+                own, sizes = _products(M, np.where(v.held, v.at, 0.0), rows)
+                rest, size = rest - own, size + sizes
         return np.where(np.abs(rest) <= 8 * np.finfo(float).eps * size, 0.0, rest), size
 
     def _drop_decided(self, part: Part) -> None:
@@ -306,27 +313,48 @@ class Known:
         return scipy.sparse.linalg.splu(scipy.sparse.block_array(blocks, format="csc"))
 
 
+def _row_of(M: Any) -> np.ndarray:
+    """The row of every entry of a sparse matrix."""
+    return np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
+
+
 def _count(M: Any, free: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """How many entries the rows have in the columns that are free."""
     if scipy.sparse.issparse(M):
-        M = scipy.sparse.csr_array(M)
-        pattern = scipy.sparse.csr_array((np.ones(M.nnz), M.indices, M.indptr), shape=M.shape)
-        return np.rint(pattern @ free.astype(float))[rows]
+        return np.bincount(_row_of(M), free[M.indices], M.shape[0])[rows]
     return np.count_nonzero(M[np.ix_(rows, free)], axis=1)
 
 
-def _only(M: Any, free: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The columns and the values of the only free entry of each of these rows."""
+def _products(M: Any, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """M x and |M||x| in these rows."""
     if scipy.sparse.issparse(M):
-        own = scipy.sparse.csr_array(M)[rows]
-        at = np.flatnonzero(free[own.indices])
-        return own.indices[at], own.data[at]
+        terms, row = M.data * x[M.indices], _row_of(M)
+        both = (np.bincount(row, weights, M.shape[0])[rows] for weights in (terms, np.abs(terms)))
+        return next(both), next(both)
+    known = np.flatnonzero(x)
+    own = M[np.ix_(rows, known)]
+    return own @ x[known], np.abs(own) @ np.abs(x[known])
+
+
+def _only(M: Any, free: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The columns and the values of the only free entry of each of these rows, which are in order."""
+    if scipy.sparse.issparse(M):
+        chosen = np.zeros(M.shape[0], dtype=bool)
+        chosen[rows] = True
+        at = np.flatnonzero(chosen[_row_of(M)] & free[M.indices])
+        return M.indices[at], M.data[at]
     columns = np.argmax((M[rows] != 0) & free, axis=1)
     return columns, M[rows, columns]
 
 
 def _largest(matrices: list[Any], rows: np.ndarray) -> Array:
     """The largest |entry| of every row."""
-    sizes = [abs(M[rows]).max(axis=1) for M in matrices]
-    dense = [s.toarray() if scipy.sparse.issparse(s) else np.asarray(s) for s in sizes]
-    return np.max([s.reshape(-1) for s in dense], axis=0)
+    found = np.zeros(rows.size)
+    for M in matrices:
+        if scipy.sparse.issparse(M):
+            own = np.zeros(M.shape[0])
+            np.maximum.at(own, _row_of(M), np.abs(M.data))
+            found = np.maximum(found, own[rows])
+        else:
+            found = np.maximum(found, np.max(np.abs(M[rows]), axis=1, initial=0.0))
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,16 @@ from ..distributed import Rows
 from ..operators import Matrix
 from ..problem import Problem
 from ..theory.state import State
+from ..theory.structure import is_convex_canonical
 from .canonical import Canonical
 from .equilibrate import Equilibrated, equilibrated
 from .recognise import Recognised
 from .substitute import Substituted, substituted
 
 Step = Recognised | Canonical | Substituted | Equilibrated
+
+AS_STATED = "as stated"
+"""The report where there is nothing to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,21 @@ class Presolved:
     steps: tuple[Step, ...]
     report: str
     """What was done, in words."""
+    form: tuple[Step, ...] = ()
+    """The steps to a canonical form of which `in_units` may change the units; none where these are settled."""
+
+    @property
+    def in_units(self) -> Presolved:
+        """The same with rows and columns of one size; itself where they are."""
+        units = self._units
+        if units is None:
+            return self
+        report = units.note if self.report == AS_STATED else f"{self.report}; {units.note}"
+        return Presolved(self.stated, units.problem, (*self.form, units), report)
+
+    @cached_property
+    def _units(self) -> Equilibrated | None:
+        return equilibrated(self.form[-1].problem) if self.form else None
 
     def start(self, x0: Sequence[Array], z0: Array, given: bool = True) -> tuple[tuple[Array, ...], Array]:
         """A starting point of the stated problem in the coordinates of `problem`; z0 is zero in both if not `given`."""
@@ -49,11 +69,13 @@ class Presolved:
 
 def as_stated(problem: Problem, why: str) -> Presolved:
     """The problem itself, with the reason."""
-    return Presolved(problem, problem, (), f"as stated: {why}")
+    return Presolved(problem, problem, (), f"{AS_STATED}: {why}")
 
 
-def presolve(problem: Problem) -> Presolved:
+def presolve(problem: Problem, units: bool = True) -> Presolved:
     """Canonical form and good units for a problem; always the same for the same problem.
+
+    Without `units`, those of a convex problem are left to a method that chooses its own, or to `in_units`.
 
     >>> import numpy as np
     >>> from ipds import Block, Problem
@@ -78,19 +100,15 @@ def presolve(problem: Problem) -> Presolved:
     if foreign:
         notes.append(f"units as stated: arrays of {foreign}")
     shorter = None if foreign else substituted(canonical.problem)
-    units = None if foreign else equilibrated(canonical.problem if shorter is None else shorter.problem)
-    if shorter is not None or units is not None or not canonical.is_trivial:
-        steps.append(canonical)
-        current = canonical.problem
+    form = (*steps, canonical)
     if shorter is not None:
-        steps.append(shorter)
-        current = shorter.problem
+        form = (*form, shorter)
         notes.append(shorter.note)
-    if units is not None:
-        steps.append(units)
-        current = units.problem
-        notes.append(units.note)
-    return Presolved(problem, current, tuple(steps), "; ".join(notes) or "as stated")
+    if shorter is not None or not canonical.is_trivial:
+        steps, current = list(form), form[-1].problem
+    report = "; ".join(notes) or AS_STATED
+    done = Presolved(problem, current, tuple(steps), report, () if foreign else form)
+    return done if not units and is_convex_canonical(done.problem) else done.in_units
 
 
 def _distributed(problem: Problem) -> bool:

@@ -39,6 +39,7 @@ from ..functions import (
     Weighted,
     Zero,
 )
+from ..functions.multiples import simplified
 from ..operators import (
     Compose,
     Diagonal,
@@ -65,6 +66,8 @@ LARGEST = 10_000
 """Entries of a simplex whose sum becomes a row, at most: beyond, projections take less than what sees the row."""
 MANY = 1000
 """The same of a matrix whose rows or columns are on simplexes."""
+EXPLICIT = 400
+"""Entries of an only block up to which second derivatives of any function are matrices, by differences if need be."""
 
 
 def simplify(draft: Draft) -> None:
@@ -99,7 +102,7 @@ def sets_to_rows(draft: Draft) -> None:
 
     So does the sum of a simplex, where steps that factorise will see it: what is left of it are bounds.
     """
-    explicit = _is_explicit(draft)
+    explicit = any(_is_of_simplexes(v.h) for v in _owners(draft)) and _is_explicit(draft)
     for i, found in enumerate(draft.blocks):
         owner = owner_of(found)
         rows = None if owner is None else _as_rows(owner.h, owner.shape)
@@ -153,12 +156,17 @@ def _is_of_simplexes(h: Nonsmooth) -> bool:
 
 def _is_explicit(draft: Draft) -> bool:
     """Whether all maps are matrices, and interior-point steps can take all other functions."""
-    owners: list[Variable | Group] = [*draft.variables, *draft.groups]
     functions = all(
-        isinstance(v.h, Linf) or _is_of_simplexes(v.h) or is_interior(v.h, v.shape) for v in owners
+        isinstance(v.h, Linf) or _is_of_simplexes(v.h) or is_interior(v.h, v.shape) for v in _owners(draft)
     )
-    maps = [*draft.stated.operators, *(A for b in draft.stated.blocks for A in _maps_of(b.f))]
+    blocks = draft.stated.blocks
+    alone = len(blocks) == 1 and math.prod(blocks[0].shape) <= EXPLICIT
+    maps = [*draft.stated.operators, *(A for b in blocks for A in _maps_of(b.f, alone))]
     return functions and all(map(_is_matrix, maps))
+
+
+def _owners(draft: Draft) -> list[Variable | Group]:
+    return [*draft.variables, *draft.groups]
 
 
 def _is_matrix(A: Any) -> bool:
@@ -169,18 +177,18 @@ def _is_matrix(A: Any) -> bool:
     return isinstance(A, Matrix | Identity | Diagonal | Reshape | ZeroMap)
 
 
-def _maps_of(f: Smooth | None) -> Iterator[Any]:
-    """The linear maps in f; None for a function of which none is known."""
+def _maps_of(f: Smooth | None, alone: bool) -> Iterator[Any]:
+    """The linear maps in f; None for a function of which none is known, unless it is `alone` and small."""
     if isinstance(f, SmoothSum):
         for term in f.terms:
-            yield from _maps_of(term)
+            yield from _maps_of(term, alone)
     elif isinstance(f, Weighted):
-        yield from _maps_of(f.f)
+        yield from _maps_of(f.f, alone)
     elif isinstance(f, LeastSquares | HuberLoss | Logistic):
         yield f.G
     elif isinstance(f, Quadratic):
         yield f.Q
-    elif f is not None and not isinstance(f, Linear):
+    elif f is not None and not isinstance(f, Linear) and not alone:
         yield None
 
 
@@ -301,7 +309,7 @@ def nonsmooth_to_variables(draft: Draft) -> None:
             continue
         variable, a = host
         plain = a == -1.0 and not is_array(group.c) and group.c == 0.0
-        variable.h = group.h if plain else Precomposed(group.h, -a, group.c)
+        variable.h = group.h if plain else simplified(Precomposed(group.h, -a, group.c))
         group.h = Zero()
         for i, found in enumerate(draft.blocks):
             if isinstance(found, FromVariable) and found.variable is variable:

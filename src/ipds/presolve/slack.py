@@ -244,8 +244,10 @@ def as_map(matrix: Any, shape: Shape) -> Operator:
 def _diagonal_number(matrix: Any) -> float | None:
     """a where the matrix is a·I with a ≠ 0, else None."""
     rows, columns = matrix.shape
+    if rows != columns or not rows:
+        return None
     diagonal = matrix.diagonal()
-    if rows != columns or not (rows and diagonal[0] != 0 and np.all(diagonal == diagonal[0])):
+    if diagonal[0] == 0 or not (diagonal == diagonal[0]).all():
         return None
     entries = matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix)
     return float(diagonal[0]) if entries == rows else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy
@@ -116,8 +116,10 @@ def square_sums(A: Operator, shape: Shape) -> tuple[Array, Array]:
     """(Σ_j a_ij² of every row, Σ_i a_ij² of every column), in the shapes of A x and x."""
     output = A.output_shape(shape)
     if isinstance(A, Matrix) and A.natural_shape() is not None:
-        sums = A.row_squares, A.column_squares
-        rows, columns = (np.reshape(s, (-1, *(1,) * (len(shape) - 1))) for s in sums)
+        rows, columns = A.row_squares, A.column_squares
+        if len(shape) == 1:
+            return rows, columns
+        rows, columns = (s.reshape(-1, *(1,) * (len(shape) - 1)) for s in (rows, columns))
         return np.broadcast_to(rows, output), np.broadcast_to(columns, shape)
     if isinstance(A, Scaled):
         rows, columns = square_sums(A.inner, shape)
@@ -147,15 +149,15 @@ def curvature(f: Smooth | None, shape: Shape) -> Array:
     return np.zeros(shape)
 
 
-def barrier(h: Nonsmooth, f: Smooth | None, shape: Shape) -> Array:
+def barrier(h: Nonsmooth, f: Smooth | None, shape: Shape) -> Any:
     """The curvature of h = -λ log det where it is least beside ⟨C, x⟩ with the diagonal C of ∇f(0): C_ii C_jj/λ.
 
-    Zeros for others: the units of a block under a determinant are those of its forces, as no equation may bind it.
+    0 for others: the units of a block under a determinant are those of its forces, as no equation may bind it.
     """
     if not isinstance(h, LogDet) or f is None or not f.is_quadratic:
-        return np.zeros(shape)
+        return 0.0
     diagonal = np.diagonal(f.grad(np.zeros(shape)))
-    return np.outer(diagonal, diagonal) / h.lam if np.all(diagonal > 0) else np.zeros(shape)
+    return np.outer(diagonal, diagonal) / h.lam if np.all(diagonal > 0) else 0.0
 
 
 def _diagonal(Q: Operator, shape: Shape) -> Array:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .._arrays import Array, Shape
-from ..functions import Nonsmooth, Zero
+from ..functions import Nonsmooth, Stacked, Zero
 from ..operators import Compose, Diagonal, FlatStack, Identity, Operator, Reshape, Sampling, Segment
 from ..problem import Problem
 from .slack import is_nothing, multiple, taken
@@ -23,15 +24,41 @@ SPREAD = 16.0
 """Units are left alone where the largest is no more than this many times the smallest, of columns and of rows."""
 
 
-class Piece(NamedTuple):
-    """A variable, or a part of U, with a function that allows units of a certain shape."""
+class Piece:
+    """A variable, or a part of U, with a function that allows units of a certain shape, found when asked for."""
 
-    h: Nonsmooth
-    shape: Shape
-    units: Shape | None
-    """The shape of D: the piece's own, one number per row, () for one number, None for 1."""
-    two_sided: bool = False
-    """Whether D_ij = a_i a_j: the units of the rows are those of the columns."""
+    def __init__(self, h: Nonsmooth, shape: Shape):
+        self.h, self.shape = h, shape
+        self.copies: list[Piece] = []
+        """Of a variable: the parts of U that are multiples of it."""
+
+    @property
+    def units(self) -> Shape | None:
+        """The shape of D: the piece's own, one number per row, () for one number, None for 1."""
+        return self._finest[0]
+
+    @cached_property
+    def two_sided(self) -> bool:
+        """Whether D_ij = a_i a_j: the units of the rows are those of the columns."""
+        if len(self.shape) != 2 or self.shape[0] != self.shape[1]:
+            return False
+        return self._finest[1] or (self.units == self.shape and any(p.two_sided for p in self.copies))
+
+    @cached_property
+    def _finest(self) -> tuple[Shape | None, bool]:
+        """The finest units that h allows, and whether they are two-sided."""
+        h, shape = self.h, self.shape
+        by_row = shape[:1] + (1,) * (len(shape) - 1)
+        for units in dict.fromkeys((shape, by_row)):
+            if rescaled(h, _trial(units)) is not None:
+                return units, False
+        if (
+            len(shape) == 2
+            and shape[0] == shape[1]
+            and rescaled(h, np.outer(*[_trial(shape[:1])] * 2)) is not None
+        ):
+            return shape, True
+        return () if rescaled(h, 2.0) is not None else None, False
 
     def shared(self, size: Array) -> Array:
         """Positive numbers for every entry as such units: their geometric mean over what shares one."""
@@ -59,21 +86,6 @@ def _outer_sum(logs: Array, exp: Any, through: Any = lambda a: a) -> Array:
     return exp(a[:, None] + a)
 
 
-def piece(h: Nonsmooth, shape: Shape) -> Piece:
-    """h with the finest units that it allows."""
-    by_row = shape[:1] + (1,) * (len(shape) - 1)
-    for units in (shape, by_row):
-        if rescaled(h, _trial(units)) is not None:
-            return Piece(h, shape, units)
-    if (
-        len(shape) == 2
-        and shape[0] == shape[1]
-        and rescaled(h, np.outer(*[_trial(shape[:1])] * 2)) is not None
-    ):
-        return Piece(h, shape, shape, True)
-    return Piece(h, shape, () if rescaled(h, 2.0) is not None else None)
-
-
 def _trial(units: Shape) -> Any:
     """Different numbers, one for each of the units; one number where there are no axes."""
     count = max(1, math.prod(units))
@@ -93,21 +105,21 @@ class Table:
     has an f.
     """
 
-    def __init__(self, problem: Problem, columns: list[Piece], rows: list[Piece]):
-        self.rows = rows
-        shapes = [part.shape for part in rows]
-        self.maps = [by_part(A, c.shape, shapes) for A, c in zip(problem.operators, columns, strict=False)]
-        copies = [[p for p, A in zip(rows, parts, strict=True) if _is_copy(A)] for parts in self.maps]
-        self.columns = [
-            c._replace(two_sided=c.two_sided or (c.units == c.shape and any(p.two_sided for p in own)))
-            for c, own in zip(columns, copies, strict=True)
-        ]
+    def __init__(self, problem: Problem, columns: list[Piece]):
+        *blocks, last = problem.blocks
+        parts = last.h.parts if isinstance(last.h, Stacked) else [(last.h, last.shape)]
+        self.rows = [Piece(h, shape) for h, shape in parts]
+        shapes = [part.shape for part in self.rows]
+        self.maps = [by_part(A, b.shape, shapes) for A, b in zip(problem.operators, blocks, strict=False)]
+        self.columns = columns
+        for c, maps in zip(columns, self.maps, strict=True):
+            c.copies = [p for p, A in zip(self.rows, maps, strict=True) if p.shape == c.shape and _is_copy(A)]
         self.bends = [
-            curvature(b.f, b.shape) + sum(barrier(h, b.f, b.shape) for h in (b.h, *(p.h for p in own)))
-            for b, own in zip(problem.blocks[:-1], copies, strict=True)
+            sum((barrier(p.h, b.f, b.shape) for p in (c, *c.copies)), curvature(b.f, b.shape))
+            for b, c in zip(blocks, columns, strict=True)
         ]
-        smooth = problem.blocks[-1].f is not None
-        self.counts = [smooth or not self._follows(k) for k in range(len(rows))]
+        smooth = last.f is not None
+        self.counts = [smooth or not self._follows(k) for k in range(len(self.rows))]
 
     def _follows(self, k: int) -> bool:
         """Whether part k of U is free, or picks entries of one variable."""
@@ -125,18 +137,17 @@ class Table:
 
     @property
     def is_even(self) -> bool:
-        """Whether no row and no column is much larger than another as things are."""
+        """Whether no row and no column that may have other units is much larger than another as things are."""
         reach = [np.zeros(part.shape) for part in self.rows]
         linear = [np.zeros(column.shape) for column in self.columns]
         for j, (column, parts) in enumerate(zip(self.columns, self.maps, strict=True)):
             for k, A in enumerate(parts):
                 if self.counts[k] and not is_nothing(A):
                     along, down = square_sums(A, column.shape)
-                    reach[k] = reach[k] + np.reshape(along, self.rows[k].shape)
+                    reach[k] = reach[k] + along.reshape(self.rows[k].shape)
                     linear[j] = linear[j] + down
-        sizes = [s for p, s in zip(self.columns, _balanced(linear, self.bends), strict=True) if p.units]
-        both = [r for p, r in zip(self.rows, reach, strict=True) if p.units], sizes
-        return all(spread([s[s > 0] for s in found if np.any(s > 0)]) <= SPREAD**2 for found in both)
+        both = (self.rows, reach), (self.columns, _balanced(linear, self.bends))
+        return all(_are_even(pieces, sizes) for pieces, sizes in both)
 
     def equilibrate(self) -> tuple[list[Array], list[Array]]:
         """D of every variable and E of every part of U: rows of norm one, columns of one norm."""
@@ -228,9 +239,17 @@ def _level(sizes: list[Array]) -> float:
     return math.exp(float(logs.mean())) if logs.size else 1.0
 
 
+def _are_even(pieces: list[Piece], sizes: list[Array]) -> bool:
+    """Whether the squared sizes of the pieces differ little; of all, or of those that may have units of their own."""
+    positive = [s[s > 0] for s in sizes]
+    if spread(positive) <= SPREAD**2:
+        return True
+    return spread([s for p, s in zip(pieces, positive, strict=True) if p.units]) <= SPREAD**2
+
+
 def spread(units: list[Array]) -> float:
     """The largest over the smallest."""
-    if not units:
+    present = [u for u in units if u.size]
+    if not present:
         return 1.0
-    lowest, highest = min(float(np.min(u)) for u in units), max(float(np.max(u)) for u in units)
-    return highest / lowest
+    return float(max(u.max() for u in present)) / float(min(u.min() for u in present))

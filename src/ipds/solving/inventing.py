@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,13 +76,21 @@ def invented(
             return False  # where it is flat, a convex f is least
         return _flat(block, zero) and (not block.h.is_convex or _goes_down(block, zero))
 
-    @cache
-    def rng() -> np.random.Generator:
-        return np.random.default_rng(
-            None if seed is None else [2, seed]
-        )  # not the numbers that data are drawn from
+    return drawn(problem, like, _Gaussian(seed), at_random, centre, downhill)
 
-    return drawn(problem, like, lambda shape: rng().standard_normal(shape), at_random, centre, downhill)
+
+class _Gaussian:
+    """Random arrays of a seed: not the numbers that data are drawn from."""
+
+    def __init__(self, seed: int | None):
+        self._seed = seed
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(None if self._seed is None else [2, self._seed])
+
+    def __call__(self, shape: Shape) -> np.ndarray:
+        return self._rng.standard_normal(shape)
 
 
 def drawn(

@@ -18,7 +18,7 @@ from .advance import Advance
 from .checkpoint import Journal
 from .options import Options
 from .progress import Progress
-from .remarks import certified, growing, unsolved
+from .remarks import certified, growing, overgrown, unsolved
 from .run import FINAL, Look, Run
 from .starting import Start
 from .stopping import GRACE, Stopwatch
@@ -148,6 +148,7 @@ class Loop:
 
     def conclude(self, carry: Any, look: Look) -> None:
         """Certify a state, show it, call back, save; gives the run a status where it ends there."""
+        look = look.cleared(self.options.tol)
         run, state, self.pending = self.run, look.state, None
         run.check(self.done.stated, look, self.options, self.clock)
         if run.status is not Status.DIVERGED:
@@ -184,7 +185,10 @@ def result_of(
         run.measure_start(done.stated)
     point, status = run.answer(), run.status or Status.FAILED
     remarks = [] if run.proof is None else [str(run.proof)]
-    if status is Status.CONVERGED:
+    grown = overgrown(done.stated, point.x, point.fun) if status is Status.CONVERGED else []
+    if grown:  # certified by rounding, and no answer
+        status, remarks = Status.STALLED, grown
+    elif status is Status.CONVERGED:
         remarks = certified(done.stated, point.x, point.fun, point.t)
     elif run.proof is None:
         remarks = unsolved(run.history, point.certificate.rows, tol, status)

@@ -112,12 +112,18 @@ def check_problem(problem: Any, rewritten: bool = False) -> None:
 
 def check_seed(seed: Any, name: str = "seed") -> None:
     """Refuse what NumPy cannot make random numbers of."""
-    if seed is None:
+    if seed is None or (type(seed) is int and seed >= 0):
         return
     try:
         np.random.SeedSequence(seed)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name} must be a nonnegative integer or None, got {seed!r}") from None
+
+
+def check_choice(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False: "no" would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 def check_options(

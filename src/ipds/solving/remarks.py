@@ -47,10 +47,10 @@ def certified(problem: Problem, x: Sequence[Array], fun: float, nit: int) -> lis
             remarks.append(
                 f"h of block {name!r} is {price / total:.0e} of the objective: too small to matter"
             )
-    return [*remarks, *_overgrown(problem, x, fun), *idle(problem)]
+    return [*remarks, *idle(problem)]
 
 
-def _overgrown(problem: Problem, x: Sequence[Array], fun: float) -> list[str]:
+def overgrown(problem: Problem, x: Sequence[Array], fun: float) -> list[str]:
     """That an objective which is not 0 at 0 is 0 at a thousandth of the answer already: rounding has made it so."""
     if fun != 0.0 or not _may_be_scaled(problem, x):
         return []

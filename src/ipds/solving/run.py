@@ -16,6 +16,7 @@ from ..theory.certificate import Certificate, ask, uncertified, unmeasured
 from ..theory.objective import objective
 from ..theory.proofs import Proof, no_solution
 from ..theory.state import State, start_of
+from ..theory.zeros import without_rounding
 from .history import History
 from .options import Options
 from .stopping import Check, Stagnation, Stopwatch, out_of_reach
@@ -65,6 +66,15 @@ class Look:
     def certificate(self) -> Certificate:
         """That of the State, from when it is read first."""
         return (self._answer or ask(self.problem, self.state))()
+
+    def cleared(self, tol: float) -> Look:
+        """The same, or a look at the point without rounding in rows 0 = 0 where these alone are in the way."""
+        found = self.certificate
+        if found.rows <= tol or found.work > tol:
+            return self
+        state = without_rounding(self.problem, self.state, tol)
+        other = None if state is None else Look(self.problem, state)
+        return self if other is None or other.certificate.relative >= found.relative else other
 
 
 @dataclass

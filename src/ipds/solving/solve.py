@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from .._arrays import held_arrays, threads_for
+from .._arrays import held_arrays, keep_pages, threads_for
 from ..deadline import deadline
 from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
 from ..methods import Method, State, candidates, named
-from ..methods.choosing import handover
+from ..methods.choosing import given_to, handover
 from ..methods.faces import GivenFace
 from ..presolve import Presolved, as_stated
 from ..presolve import presolve as rewrite
@@ -30,7 +30,16 @@ from .history import joined
 from .lock import locked
 from .loop import run_method
 from .minima import CHEAP, STARTS, has_many_minima, starts_for
-from .options import Callback, Options, check_options, check_problem, check_seed, convention, require_known
+from .options import (
+    Callback,
+    Options,
+    check_choice,
+    check_options,
+    check_problem,
+    check_seed,
+    convention,
+    require_known,
+)
 from .restarts import LONG, SOON, at_corner, best_of, by_program, from_convex, has_corners, lowest_of
 from .run import FINAL
 from .starting import Start, require_room, starting_point
@@ -113,6 +122,8 @@ def solve(
     """
     begun = Stopwatch(limit=time_limit)
     chosen = None if method == "auto" else _as_method(method)
+    check_choice("presolve", presolve)
+    check_choice("progress", progress)
     rewritten = presolve and (chosen is None or chosen.presolves)
     check_problem(problem, rewritten)
     check_options(max_iter, tol, time_limit, callback, check_every)
@@ -124,17 +135,19 @@ def solve(
         checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
     )
     place = None if settings is None else settings.generations[0]
+    keep_pages()
     with threads_for(largest_array(problem)), naming_blocks(problem), locked(place):
         given = x0, z0, chosen or "auto", seed, presolve
         log = Journal(seed) if settings is None else Journal(seed, settings, identity(problem, *given))
         with deadline(begun.over):
-            done = rewrite(problem) if rewritten else as_stated(problem, _why(presolve, chosen))
+            done = rewrite(problem, units=False) if rewritten else as_stated(problem, _why(presolve, chosen))
         methods: Sequence[Method] = ()  # of "auto"; those that fail at first are not tried from another start
 
         def run(start: Start, options: Options, log: Journal, begun: Stopwatch) -> Result:
             nonlocal methods
             if chosen is not None:
-                return run_method(done, start, chosen, options, log, begun)
+                own = given_to(chosen, done) if rewritten else done
+                return run_method(own, start, chosen, options, log, begun)
             with deadline(begun.over):
                 choices = methods or candidates(problem, done.problem, settings is None)
             result, rest = _first_answer(done, start, choices, options, log, begun)
@@ -207,7 +220,7 @@ def _near(done: Presolved, start: Start, options: Options, log: Journal, begun: 
     if not start.gives_multiplier:
         return None
     try:
-        result = run_method(done, start, GivenFace(), options, log, begun)
+        result = run_method(done.in_units, start, GivenFace(), options, log, begun)
     except (AssumptionError, np.linalg.LinAlgError):
         return None
     result.method = f"auto: {result.method}"
@@ -235,8 +248,8 @@ def _first_answer(
         if tried and left.time_limit == 0:
             continue
         try:
-            own = done if choice.presolves else as_stated(done.stated, f"{choice.name} takes it so")
-            result = run_method(own, start, choice, left, log, Stopwatch() if tried else begun)
+            clock = Stopwatch() if tried else begun
+            result = run_method(given_to(choice, done), start, choice, left, log, clock)
         except (AssumptionError, np.linalg.LinAlgError):  # this one has no say here; another one may have
             if not tried and following is None:
                 raise
@@ -312,9 +325,12 @@ def iterate(
     check_seed(seed)
     if x0 is None:
         require_room(problem)
-    done = rewrite(problem) if method == "auto" else as_stated(problem, "a method was named")
-    chosen = candidates(problem, done.problem)[0] if method == "auto" else _as_method(method)
-    done = done if chosen.presolves else as_stated(problem, f"{chosen.name} takes it so")
+    if method == "auto":
+        done = rewrite(problem, units=False)
+        chosen = candidates(problem, done.problem)[0]
+        done = given_to(chosen, done)
+    else:
+        done, chosen = as_stated(problem, "a method was named"), _as_method(method)
     x, z = starting_point(problem, x0, z0, seed)
     setup, carry = chosen.init(done.problem, *done.start(x, z, z0 is not None))
     while True:

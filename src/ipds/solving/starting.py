@@ -104,16 +104,15 @@ def _identity(shape: tuple[int, ...]) -> np.ndarray:
 
 def require_room(problem: Problem) -> None:
     """Refuse blocks that do not fit into the memory of this machine even once, before any of it is taken."""
-    like = prototype(problem)
-    if isinstance(like, Rows) or on_device(like):
+    wanted, there = 8 * sum(math.prod(block.shape) for block in problem.blocks), _memory()
+    if wanted <= there:
         return
-    shapes = [
-        (math.prod(block.shape), name, block.shape)
-        for name, block in zip(problem.names, problem.blocks, strict=True)
-    ]
-    wanted, there = 8 * sum(size for size, _, _ in shapes), _memory()
-    if wanted > there:
-        _, name, shape = max(shapes)
+    like = prototype(problem)
+    if not (isinstance(like, Rows) or on_device(like)):
+        _, name, shape = max(
+            (math.prod(block.shape), name, block.shape)
+            for name, block in zip(problem.names, problem.blocks, strict=True)
+        )
         raise ValueError(
             f"the blocks take {wanted / 2**30:.3g} GiB, and this machine has {there / 2**30:.3g} GiB of memory; the "
             f"largest is {name!r} of shape {shape}. Dask arrays as A and b keep long blocks on a cluster"

@@ -11,6 +11,8 @@ Where the time of a solve is over (`deadline`) they end, and f may bend down for
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from ..deadline import late, raise_if_late
@@ -37,12 +39,20 @@ STEPS = np.finfo(float).eps ** np.array([0.44, 1 / 3])
 """Of differences to one side and to both, in units of the entries: third derivatives add 1e-7 and 1e-11 of theirs."""
 
 
+_looked: WeakKeyDictionary[Problem, bool] = WeakKeyDictionary()
+"""What `seems_convex` has said of problems: presolve asks it as well as the choice of a method."""
+
+
 def seems_convex(problem: Problem) -> bool:
-    """Whether no f that does not say so bends down around the prox of 0, at a few looks."""
-    return not any(
-        block.f is not None and block.f.is_convex is None and _curves_near_zero(block)
-        for block in problem.blocks
-    )
+    """Whether no f that does not say so bends down around the prox of 0, at a few looks, which are taken once."""
+    known = _looked.get(problem)
+    if known is not None:
+        return known
+    unknown = [block for block in problem.blocks if block.f is not None and block.f.is_convex is None]
+    seems = not any(map(_curves_near_zero, unknown))
+    if not late():
+        _looked[problem] = seems
+    return seems
 
 
 def _curves_near_zero(block: Block) -> bool:

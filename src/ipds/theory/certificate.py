@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,17 +11,13 @@ from typing import Any
 from .._arrays import (
     Array,
     add_in_place,
-    dot,
     fetch,
-    greatest,
-    is_array,
-    magnitude,
     maximum_in_place,
     namespace,
     norm,
     precision,
 )
-from ..operators import Identity, Operator
+from ..operators import Operator
 from ..problem import Block, Problem
 from .entries import (
     Forces,
@@ -31,20 +27,12 @@ from .entries import (
     forward_product,
     has_price,
     is_one_piece,
-    largest,
-    over,
-    pieces,
-    plus,
-    sizes_of,
-    whole,
 )
 from .fixed import Fixed, fixed_of
+from .rows import residuals_of_rows, sizes_of_rows
 from .sizes import (
     BALANCE,
-    NOISE,
-    ROUNDING,
     Balance,
-    Energy,
     balance_of,
     energy_of,
     felt_multiplier,
@@ -53,11 +41,7 @@ from .sizes import (
     verdict,
 )
 from .slopes import nearest, slopes_of
-from .state import State, measured, product_of, residual_of
-
-GROWN = 1e6
-"""What rows add up to at most, in units of the largest |b|, where nothing is minimised: blocks of more than that have
-grown along directions that the equation does not see."""
+from .state import State, measured, residual_of
 
 
 @dataclass(frozen=True)
@@ -267,9 +251,9 @@ def _numbers(
     errors = [rounding_of(found) for found in acting]  # first, while there is room for prox points
     energies = [energy_of(found, alone) for found, alone in zip(acting, fixed.alone, strict=True)]
     least = smallest([energy.whole for energy in energies])
-    rows = _rows(problem, fixed, acting, energies, least, known)
+    rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
     products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
-    numbers = _of_rows(problem, products, rows, z)
+    numbers = residuals_of_rows(problem.b, fixed.faint, products, rows, z)
     z_felt = felt_multiplier(z, rows, least)
     del rows, products
     for i, energy in enumerate(energies):
@@ -287,85 +271,6 @@ def _at_rest(forces: Forces) -> Forces:
         return forces
     own = pull.scale * pull.array
     return forces._replace(rest=h.tangent(forces.q, own if g is None else add_in_place(own, g)))
-
-
-def _rows(
-    problem: Problem,
-    fixed: Fixed,
-    acting: Sequence[Forces],
-    energies: Sequence[Energy],
-    least: Any,
-    known: Sequence[Array | None],
-) -> Array:
-    """R = Σ|A_i||q_i| + |b|, where b is 0 Σ|A_i| X_i with the sizes X_i of entries; at most the room of sets.
-
-    |b| alone where nothing is minimised, and what rounding leaves of blocks that b asks for.
-    """
-    zero, rows = fixed.homogeneous, None
-
-    def held(i: int) -> Iterator[Array]:
-        return (abs(piece) for (piece,) in pieces(acting[i].q))
-
-    if zero is not True:
-        plain = _sum(problem, fixed, held, acting, known)
-        if any(fixed.priced):
-            b = problem.b
-            sizes = (abs(piece) for (piece,) in pieces(b)) if is_array(b) else None
-            rows = add_in_place(plain, abs(b)) if sizes is None else plus(plain, 1.0, sizes, b)
-        else:  # nothing keeps the blocks from growing until any residual looks small beside them
-            xp, b = namespace(plain), abs(problem.b) + 0.0 * plain
-            rows = xp.maximum(b, NOISE * xp.minimum(plain, GROWN * largest(b)))
-
-    def lifted(i: int) -> Iterator[Array]:
-        if not fixed.priced[i]:
-            return held(i)
-        # where the slopes of h are known, they price a move even at zero; else only what the block holds is safe
-        sloped = fixed.sloped[i] and has_price(problem.blocks[i])
-        return sizes_of(acting[i], greatest(energies[i].price, least) if sloped else energies[i].price)
-
-    if zero is not False:
-        large = _sum(problem, fixed, lifted, acting, known)
-        rows = large if rows is None else namespace(rows).where(zero, large, rows)
-    return rows if fixed.room is None else namespace(rows).minimum(rows, fixed.room)
-
-
-def _sum(
-    problem: Problem,
-    fixed: Fixed,
-    size: Callable[[int], Iterator[Array]],
-    acting: Sequence[Forces],
-    known: Sequence[Array | None],
-) -> Array:
-    """Σ|A_i| X_i with X_i = size(i), in pieces; where |A_i| is an estimate, not less than |A_i q_i|."""
-    total: Any = None
-    for i, op in enumerate(fixed.absolute):
-        if total is not None and isinstance(op, Identity):
-            total = plus(total, op.scale, size(i), acting[i].q)
-            continue
-        term = op.apply(whole(size(i), acting[i].q))
-        if not fixed.exact[i]:
-            term = maximum_in_place(term, abs(product_of(problem.operators[i], acting[i].q, known[i])))
-        total = term if total is None else add_in_place(total, term)
-    return total
-
-
-def _of_rows(problem: Problem, products: Sequence[Product], rows: Array, z: Array) -> list[Any]:
-    """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added; |z|ᵀR. r = Σ A_i q_i - b is made of the A_i q_i piece by piece."""
-    units, count = ROUNDING * precision(rows), max(1, math.prod(rows.shape))
-    left: Any = None
-    share = lost = held = 0.0
-    for R, size, b, *arrays in pieces(rows, z, problem.b, *(product.array for product in products)):
-        scales = [product.scale for product in products]
-        first, *others = (x if c == 1.0 else c * x for c, x in zip(scales, arrays, strict=True))
-        r = first - b
-        for term in others:
-            r = add_in_place(r, term)
-        length = magnitude(r)
-        left = length if left is None else math.hypot(left, length)
-        r, size = abs(r), abs(size)
-        W = over(r, R)
-        share, lost, held = share + dot(W, W), lost + dot(size, r), held + dot(size, R)
-    return [left, (share / count) ** 0.5 + units, lost + units * held, held]
 
 
 def _certificate(fixed: Fixed, numbers: Sequence[float]) -> Certificate:

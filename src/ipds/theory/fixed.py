@@ -19,6 +19,11 @@ from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
 from .summands import computed_with, summands
 
+FAINT = 1e-8
+"""Part of the largest entry of b below which others may be as good as 0."""
+PASSES = 8
+"""Of Ruiz' scaling, each of which takes the square root of what is left to do."""
+
 
 class Fixed(NamedTuple):
     """What is found once for a problem."""
@@ -44,11 +49,15 @@ class Fixed(NamedTuple):
     alone: tuple[float, ...]
     """What the cheapest block costs that satisfies the equation by itself; 0 for blocks that cannot."""
     homogeneous: Any
-    """Where b is 0: True (everywhere), False (nowhere), or an array."""
+    """Where b is 0, or as good as 0: True (everywhere), False (nowhere), or an array."""
+    faint: np.ndarray | None
+    """b where it is as good as 0, and 0 elsewhere (`faint_part`); None where it is nowhere."""
     free: tuple[bool, ...]
     """Whether A_i = 0."""
     priced: tuple[bool, ...]
     """Whether the blocks add to the objective."""
+    loose: tuple[bool, ...]
+    """Whether nothing keeps the blocks from growing: they cost nothing, and no bound holds them."""
     convex: bool
     """Whether the problem is known to be convex."""
     widths: tuple[Any, ...]
@@ -76,6 +85,11 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         exact = tuple(map(is_exact, sizes))
         widths = [_number_or_array(block.h.width(block.shape)) for block in problem.blocks]
         bare = [not every or slope is None or not _every(slope > 0) for slope, every in steep]
+        # with a block that costs something in every row, rows are met exactly, or cost as much as they miss
+        slack = any(
+            isinstance(op, Identity) and is_priced(b) for op, b in zip(sizes, problem.blocks, strict=True)
+        )
+        faint = None if slack else faint_part(problem.b, sizes, q)
         known[key] = Fixed(
             sizes,
             tuple(flat),
@@ -87,9 +101,11 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple([every for _, every in steep]),
             tuple(bare),
             alone(problem, q),
-            _homogeneous(problem),
+            _homogeneous(problem.b if faint is None else problem.b - faint),
+            faint,
             free,
             tuple(map(is_priced, problem.blocks)),
+            tuple([_is_loose(*pair) for pair in zip(problem.blocks, widths, strict=True)]),
             is_convex(problem),
             tuple([_finite(w, block, qi) for w, block, qi in zip(widths, problem.blocks, q, strict=True)]),
             _room(problem, sizes, widths, q),
@@ -159,12 +175,37 @@ def _balancing(op: Operator, b: np.ndarray) -> np.ndarray | None:
     return x if np.allclose(A @ x, b, rtol=1e-9, atol=0.0) else None
 
 
-def _homogeneous(problem: Problem) -> Any:
-    found = problem.b == 0
-    if not is_array(problem.b):
+def _homogeneous(b: Any) -> Any:
+    found = b == 0
+    if not is_array(b):
         return bool(found)
     every = to_numpy(found)
     return True if every.all() else found if every.any() else False
+
+
+def faint_part(b: Array, sizes: Sequence[Operator], q: Sequence[Array]) -> np.ndarray | None:
+    """The entries of b below `FAINT` of the largest, as tails of densities are, 0 elsewhere; None where there are none.
+
+    In units in which all rows and columns of |A| have the same sum: what is small because of its units counts. Beside
+    such a row all others hold up to rounding long before it does, and where sets bound its entries it says that they
+    are 0.
+    """
+    size = np.abs(b) if type(b) is np.ndarray else np.zeros(1)
+    if not np.any((size > 0) & (size < FAINT * size.max())) or any(type(qi) is not np.ndarray for qi in q):
+        return None
+    rows, columns = np.ones(b.shape), [np.ones(qi.shape) for qi in q]
+    for _ in range(PASSES):
+        for c, op in zip(columns, sizes, strict=True):
+            c /= _root(c * op.adjoint(rows))
+        rows /= _root(rows * sum(op.apply(c) for c, op in zip(columns, sizes, strict=True)))
+    size *= rows
+    found = np.where(size < FAINT * size.max(), b, 0.0)
+    return found if found.any() else None
+
+
+def _root(sums: np.ndarray) -> np.ndarray:
+    """√ of sums of rows or columns, 1 where they are empty."""
+    return np.sqrt(np.where(sums > 0, sums, 1.0))
 
 
 def _number_or_array(x: Any) -> Any:
@@ -207,6 +248,11 @@ def is_convex(problem: Problem) -> bool:
 def is_priced(block: Block) -> bool:
     """Whether the block adds to the objective, and not but a constant."""
     return has_price(block) or (block.f is not None and not _is_constant(block.f))
+
+
+def _is_loose(block: Block, width: Any) -> bool:
+    """Whether the block may grow for nothing: it adds nothing to the objective, and its set has no bound."""
+    return not is_priced(block) and not _every(width < math.inf)
 
 
 def _is_constant(f: Smooth) -> bool:

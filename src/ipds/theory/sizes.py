@@ -218,10 +218,11 @@ def verdict(fixed: Fixed, rows: float, lost: float, held: float, balances: Seque
         return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, True)
     total = sum([found.whole for found in balances])
     price = sum([found.price for found in balances])
-    balances = [
-        found if rows <= MET and price - found.price <= found.nothing else found._replace(still=math.inf)
-        for found in balances
-    ]
+    if any(found.still < math.inf for found in balances):
+        balances = [
+            found if rows <= MET and price - found.price <= found.nothing else found._replace(still=math.inf)
+            for found in balances
+        ]
     blocks = tuple([_block(zero, found) for zero, found in zip(fixed.free, balances, strict=True)])
     work = lost + sum([found.work for found in balances if found.still > 1.0])
     least = max(smallest([found.price for found in balances]), ABSENT * held)

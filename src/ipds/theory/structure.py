@@ -82,13 +82,23 @@ def is_interior(h: Nonsmooth, shape: Shape) -> bool:
 
 def has_barrier(h: Nonsmooth, shape: Shape) -> bool:
     """Whether h is a loss that is smooth where it is finite, or a cone or ball with a barrier."""
-    while isinstance(h, Scaled) or (isinstance(h, Precomposed) and type(h.a) is float):
-        h = h.h
+    h = _inner(h)
     if isinstance(h, LogDet | PSD | Nuclear):
         return len(shape) == 2 and max(shape) <= SIDE
-    if isinstance(h, Entrywise):
-        return h.is_differentiable
-    return isinstance(h, Huber | SecondOrderCone) or (isinstance(h, L2Ball) and h.radius > 0)
+    return is_loss(h) or isinstance(h, SecondOrderCone) or (isinstance(h, L2Ball) and h.radius > 0)
+
+
+def is_loss(h: Nonsmooth) -> bool:
+    """Whether h is a sum over entries that is smooth where it is finite."""
+    h = _inner(h)
+    return isinstance(h, Huber) or (isinstance(h, Entrywise) and h.is_differentiable)
+
+
+def _inner(h: Nonsmooth) -> Nonsmooth:
+    """h without factors, units and shifts."""
+    while isinstance(h, Scaled) or (isinstance(h, Precomposed) and type(h.a) is float):
+        h = h.h
+    return h
 
 
 def idle(problem: Problem) -> list[str]:

@@ -72,9 +72,9 @@ def test_smoothing_is_that_of_the_penalty_and_of_the_envelope():
     [
         ("balanced", {}, 199, Turn.SHARPEN),
         ("balanced", {}, 200, Turn.ANNEAL),
-        ("balanced", {"relative": 0.06}, 59, Turn.SHARPEN),
-        ("balanced", {"relative": 0.06}, 60, Turn.ANNEAL),
-        ("balanced", {"relative": 0.04}, 60, Turn.SHARPEN),
+        ("balanced", {"relative": 0.12}, 39, Turn.SHARPEN),
+        ("balanced", {"relative": 0.12}, 40, Turn.ANNEAL),
+        ("balanced", {"relative": 0.09}, 40, Turn.SHARPEN),
         ("thorough", {}, 100, Turn.ANNEAL),
         ("fast", {}, 10**9, Turn.SHARPEN),
         ("balanced", {"cycle": 0, "rounds": ROUNDS - 1}, 10**9, Turn.SHARPEN),
@@ -113,7 +113,7 @@ def test_sharpening_ends_a_cooling_with_the_same_smoothing_in_the_penalty_alone(
 
 def test_a_run_through_all_stages():
     """From dual steps through every cycle to the end: hot first, then monotonically colder, then sharp."""
-    effort = Effort(1.05, 50, 50, 50, (MILD, Cycle(2.0, 0.5, 7)))
+    effort = Effort(1.05, ((50, 0.0),), (MILD, Cycle(2.0, 0.5, 7)))
     plan = schedule(effort)
     now, t, path = stage(), 0, []
     while len(path) < 400 and not (now.cycle == 2 and now.rounds == 3):
@@ -230,7 +230,7 @@ def test_a_hot_start_finds_lower_objectives():
     assert np.mean(above) < 0.4
 
 
-@pytest.mark.parametrize(("left", "begin"), [(0.0005, 200), (0.01, 100), (0.2, 60)])
+@pytest.mark.parametrize(("left", "begin"), [(0.0005, 200), (0.003, 100), (0.01, 60), (0.2, 40)])
 def test_annealing_waits_for_dual_steps_as_long_as_they_promise(left, begin):
     plan, now = schedule(), stage(relative=left, rounds=5)
     assert plan.turn(now, begin - 1) is Turn.SHARPEN

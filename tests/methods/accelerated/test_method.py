@@ -22,9 +22,9 @@ from ipds.functions import (
 )
 from ipds.methods import IPDS, AcceleratedIPDS
 from ipds.methods.accelerated import method as method_file
-from ipds.methods.accelerated.annealing import INNER, Begin
+from ipds.methods.accelerated.annealing import INNER, Begin, DualStepNorms
 from ipds.methods.accelerated.method import CEILING, LAG, grow
-from ipds.methods.accelerated.reduced import DualStepNorms, evaluate
+from ipds.methods.accelerated.reduced import evaluate
 from ipds.operators import Matrix
 from ipds.solving.options import RARER
 from ipds.solving.starting import starting_point

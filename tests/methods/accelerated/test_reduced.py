@@ -11,11 +11,10 @@ import pytest
 
 from ipds import Block, Problem
 from ipds.functions import L1, L21, Box, LeastSquares, Linear, Quadratic, Sphere, Stiefel, smooth
-from ipds.methods.accelerated.annealing import feasible_value
+from ipds.methods.accelerated.annealing import dual_step_norms, feasible_value
 from ipds.methods.accelerated.reduced import (
     adjoints,
     block_from_equation,
-    dual_step_norms,
     eliminate,
     evaluate,
     exact,
@@ -86,11 +85,11 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("A", "f"), FORMS)
-@pytest.mark.parametrize("soft", [False, True])
-def test_gradient_by_differences(A, f, soft):
+@pytest.mark.parametrize(("soft", "steepest"), [(False, False), (True, False), (True, True)])
+def test_gradient_by_differences(A, f, soft, steepest):
     problem, x, z = three_blocks(A, f, L1(0.7) if soft else None)
     R = eliminate(problem, 2)
-    R = R.softened if soft else R
+    R = R.annealed if steepest else R.softened if soft else R
     beta, s = 1.7, 0.8
     target = R.target(z, beta)
     point = evaluate(R, x, target, s)
@@ -102,6 +101,10 @@ def test_gradient_by_differences(A, f, soft):
             ends = [
                 evaluate(R, insert(without(x, i), i, x[i] + t * d), target, s).value for t in (1e-6, -1e-6)
             ]
+            if (
+                steepest and block.h.is_manifold
+            ):  # the gradient is that of the canonical metric ⟨g, d - ½xxᵀd⟩
+                d = d - 0.5 * x[i] @ (x[i].T @ d)
             assert np.vdot(point.gradient[i], d) == pytest.approx(
                 (ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-7
             )
@@ -214,6 +217,7 @@ def test_a_reduced_problem_is_made_once_and_let_go_with_its_problem():
     R = eliminate(problem, 2)
     assert eliminate(problem, 2) is R
     assert R.softened is R.softened
+    assert R.annealed is R.annealed
     gone = weakref.ref(R)
     del problem, R
     gc.collect()

@@ -16,9 +16,8 @@ from ipds.functions import L0, L1, MCP, Cardinality, LeastSquares, Quadratic, Sp
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.accelerated import annealing
 from ipds.methods.accelerated import method as accelerated
-from ipds.methods.accelerated.annealing import LENIENT, Stage
+from ipds.methods.accelerated.annealing import LENIENT, DualStepNorms, Stage
 from ipds.methods.accelerated.method import CEILING, LAG, TIGHTEST, grow
-from ipds.methods.accelerated.reduced import DualStepNorms
 from ipds.methods.accelerated.search import DECREASE, ROUNDING
 from ipds.modelling import norm1
 from ipds.solving.starting import starting_point

@@ -51,7 +51,9 @@ def test_from_a_wrong_support_to_that_of_the_truth(seed, loss):
     np.testing.assert_array_equal(fit.restricted.faces[0].label, truth != 0)
     exact = fit.restricted.exactly(fit.restricted.start((truth, problem.b)))
     assert fit.value <= (1 + 1e-3) * fit.restricted.reached(exact)
-    np.testing.assert_array_equal(fit.pull, problem.operators[0].adjoint(fit.found.z))
+    pull = fit.restricted.adjoint(0, fit.found.z)
+    np.testing.assert_array_equal(pull, problem.operators[0].adjoint(fit.found.z))
+    assert fit.restricted.state(1, fit.found).adjoints[0] is pull  # no product of its own
 
 
 def test_units_of_columns_do_not_matter():

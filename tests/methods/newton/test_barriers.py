@@ -354,3 +354,20 @@ def test_huber_beside_bounds_in_raw_units():
     result = solve(minimize(loss + 0.5 * norm1(w) + 0.1 * sum_squares(w), [w >= -0.5, w <= 0.5]), tol=1e-6)
     assert result.success
     assert result.nit <= 30
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_logarithms_tell_the_first_weight_by_what_constraints_allow(unit):
+    """Slopes of logarithms have any size: a weight of 1 took 10 steps, and up to 14 under inequalities."""
+    r = np.random.default_rng(4)
+    A = unit * (1.0 + 0.2 * r.standard_normal((40, 8)))
+    x = Variable(8, name="x")
+    growth = solve(minimize(NegativeLog()(A @ x), [x >= 0, x.sum() == 1.0]), tol=1e-6)
+    assert growth.success
+    assert growth.nit <= 7
+    limits = solve(minimize(NegativeLog()(x), [np.abs(A[:5]) @ x <= 1.0]), tol=1e-6)
+    assert limits.success
+    assert limits.nit <= 4
+    moments = solve(minimize(-entropy(x), [A[:2] @ x == A[:2] @ np.full(8, 0.125)]), tol=1e-6)
+    assert moments.success
+    assert moments.nit <= 2

@@ -48,9 +48,9 @@ def test_maps_known_by_products_only(kind, monkeypatch):
     method = NewtonALM()
     setup, carry = method.init(problem, (np.zeros(n), np.zeros(n - 1)), np.zeros(n - 1))
     assert setup.system.strategy is None
-    for _ in range(30):
+    for _ in range(2):  # sweeps, and steps on the face that they predict
         carry, state = method.step(setup, carry)
-    assert max(residuals(explicit, state)) < 1e-7
+        assert max(residuals(explicit, state)) < 1e-7
 
 
 def test_sparse_maps_make_no_dense_matrix():

@@ -290,8 +290,12 @@ def test_constraints_are_met_beside_many_rows_of_data():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_equations_alone_under_a_curved_function(seed):
-    """There are no products to leave a gap, and steps go on while forces are left: 60 and 2,550 steps were taken."""
+def test_equations_alone_under_a_curved_function(seed, monkeypatch):
+    """There are no products to leave a gap, and steps go on while forces are left: 60 and 2,550 steps were taken.
+
+    Sweeps come before none of them: sixty took most of the time.
+    """
+    monkeypatch.setattr("ipds.methods.newton.rounds.swept", None)
     y = np.sign(np.sin(np.arange(40) / 6) + 0.3 * np.random.default_rng(seed).standard_normal(40))
     x, w = Variable((40, 2), name="x"), Variable((39, 2), name="w")
     moved = x[:-1] @ np.array([[1.0, 0.0], [1.0, 1.0]]) + w

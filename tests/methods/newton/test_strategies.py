@@ -10,7 +10,7 @@ from kinds import differences
 
 from ipds import Variable, minimize, solve
 from ipds.functions import smooth
-from ipds.methods.newton import strategies
+from ipds.methods.newton import strategies, units
 from ipds.methods.newton.algebra import Rows, System
 from ipds.methods.newton.factors import Gram, fills_in
 from ipds.methods.newton.smooth import Part, SmoothPart
@@ -136,3 +136,13 @@ def test_networks_without_an_order_have_dense_factors():
     found = scipy.optimize.linprog(cost, A_eq=A, b_eq=right, bounds=np.stack([0 * cap, cap], axis=1))
     assert result.success
     assert result.fun == pytest.approx(found.fun, rel=1e-6)
+
+
+def test_one_unit_for_all_rows_takes_no_pass(monkeypatch):
+    """Passes take square roots of what is left: they are for the differences between rows and columns."""
+    monkeypatch.setattr(units, "PASSES", 1)
+    G = 1e6 * np.where(np.random.default_rng(3).random((12, 5)) < 0.5, -1.0, 1.0)
+    E, C = units.equilibrated(G, 5, np.zeros(5), [])
+    rows = np.linalg.norm(E[:, None] * G * C, axis=1)
+    assert rows.min() > 2**-0.5
+    assert rows.max() < 2**0.5

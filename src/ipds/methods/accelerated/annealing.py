@@ -6,9 +6,10 @@ A run goes from stage to stage; within one, Φ stays the same. Most stages end w
   cold. Runs in which h_j outweighs f begin with one, `HOT`, in which h_j is smoothed by `h.soften`: it finds in 20
   iterations what took 60 without, and lower objectives.
 - *Annealing.* Where a smooth f competes with h_j over a nonconvex set, and dual steps have not settled it in `patience`
-  iterations, the run starts again with a strong smoothing (μ large, z = 0), cools slowly, which finds better basins,
-  and sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them. Cycles begin at the best
-  point so far; on manifolds also at random ones, and midway between a result and the best point before.
+  iterations, the run starts again with a strong smoothing (μ large, z = 0), cools, which finds better basins, and
+  sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them. Cycles begin at the best
+  point so far and cool slowly. On manifolds they cool in a few stages, long enough to settle most of each, and begin
+  also at random points, and midway between a result and the best point before.
 - *Weights.* Where f_i is far from convex, h_i counts ω_i times at first, and less from stage to stage.
 """
 
@@ -17,15 +18,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import asarray, norm
+from ..._arrays import Array, asarray, fetch, magnitude, norm
+from ..._arrays.compiling import pure
 from ...operators import Identity
-from ...problem import Problem
+from ...problem import Problem, sum_products
 from ..base import Products, size_of_block
-from .reduced import Arrays, Place, Point, ReducedProblem, block_from_equation, full_multiplier, locate
+from .reduced import (
+    Arrays,
+    Place,
+    Point,
+    ReducedProblem,
+    adjoints,
+    block_from_equation,
+    full_multiplier,
+    locate,
+    total,
+)
 
 
 class Begin(Enum):
@@ -55,12 +67,9 @@ class Effort(NamedTuple):
 
     growth: float
     """Factor of β at a dual step after which the constraint still lags."""
-    patience: float
-    """Iterations before annealing starts (where it applies)."""
-    slow: float
-    """The same where dual steps leave more than `OFF` of the equation."""
-    hopeless: float
-    """The same where they leave more than `FAR_OFF`."""
+    patience: tuple[tuple[float, float], ...]
+    """(iterations, relative residual): annealing starts, where it applies, after so many of them if dual steps leave so
+    much of the equation."""
     cycles: tuple[Cycle, ...]
     meetings: tuple[Cycle, ...] = ()
     """The cycles where every block that remains is on a manifold."""
@@ -75,15 +84,15 @@ DEEP, HIGH, WARM, MILD = (
     Cycle(0.5, 0.92, 20),
 )
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
-ANEW, MIDWAY = Cycle(2.0, 0.92, 30, begin=Begin.ANEW), Cycle(1.0, 0.88, 25, begin=Begin.MIDWAY)
-MEETINGS = (MILD, WARM, *(ANEW, MIDWAY, MIDWAY) * 3)
+BRIEF, LONGER = Cycle(0.6, 0.5, 100, 0.25), Cycle(0.8, 0.375, 150, 0.25)
+ANEW, MIDWAY = Cycle(0.8, 0.72, 100, 0.25, Begin.ANEW), BRIEF._replace(begin=Begin.MIDWAY)
+MEETINGS = (BRIEF, LONGER, *(ANEW, MIDWAY, MIDWAY) * 5)
+PATIENCE = (40, 0.1), (60, 0.005), (100, 0.001), (200, 0.0)
 EFFORTS = {
-    "fast": Effort(1.05, math.inf, math.inf, math.inf, ()),
-    "balanced": Effort(1.05, 200, 100, 60, CYCLES, MEETINGS),
-    "thorough": Effort(1.05, 100, 100, 100, CYCLES * 2, MEETINGS * 2, exhaustive=True),
+    "fast": Effort(1.05, (), ()),
+    "balanced": Effort(1.05, PATIENCE, CYCLES, MEETINGS),
+    "thorough": Effort(1.05, ((100, 0.0),), CYCLES * 2, MEETINGS * 2, exhaustive=True),
 }
-OFF, FAR_OFF = 0.001, 0.05
-"""Relative residuals of the equation from which on dual steps are slow to settle a run, and far from it."""
 INNER, STRETCHED = 10, 400
 """Steps at most between two dual steps, at first and after all stretching."""
 LENIENT = 1000
@@ -95,6 +104,8 @@ ROUNDS = 12
 """Dual steps after the cooling of an annealing."""
 SHARP = 10
 """β while μ shrinks, and after the last annealing, is this many times what the coldest smoothing needs."""
+SPREAD = 0.5
+"""Share of its largest slope with which h_j must count at a start for a hot one; .8 at a Gaussian one, for ℓ1."""
 HEAVY, TRIALS, LIGHTER = 0.1, 60, 0.7
 """First weight of an h_i in units of the one at which it outweighs the gradient of f_i; proxes to find that at most;
 factor of the weight from stage to stage."""
@@ -208,10 +219,9 @@ class Schedule:
             cold = self.smoothing(stage) * cycle.factor <= cycle.cold * self.unit
             return Turn.SHARPEN if cold else Turn.COOL
         if self.may_anneal and stage.cycle < len(self.effort.cycles):
-            effort, left = self.effort, stage.relative
-            patience = effort.hopeless if left > FAR_OFF else effort.slow if left > OFF else effort.patience
-            waits = t < patience if stage.cycle < 0 else stage.rounds < ROUNDS
-            return Turn.SHARPEN if waits else Turn.ANNEAL
+            lost = any(t >= after and stage.relative >= left for after, left in self.effort.patience)
+            ends = lost if stage.cycle < 0 else stage.rounds >= ROUNDS
+            return Turn.ANNEAL if ends else Turn.SHARPEN
         return Turn.SHARPEN
 
     def cool(self, stage: Stage) -> Stage:
@@ -297,6 +307,38 @@ def kink_width(problem: Problem, j: int, x0: Arrays, products: Products = ()) ->
     if not 0 < steepest < math.inf:
         return math.inf
     return size_of_block(problem, j, x0, products) / steepest or math.inf
+
+
+def is_spread(R: ReducedProblem, x_j: Array) -> bool:
+    """Whether h_j(x_j) is at least `SPREAD` of C_h‖x_j‖, so that few entries are at its kinks: no start to keep."""
+    steepest = R.h.lipschitz(tuple(x_j.shape)) * norm(x_j)
+    return 0 < steepest < math.inf and float(R.h(x_j)) >= SPREAD * steepest
+
+
+class DualStepNorms(NamedTuple):
+    """What a dual step is judged by."""
+
+    residual: float
+    """‖Ax - b‖."""
+    size: float
+    """The larger of ‖Σ_{i≠j} A_i x_i‖ and ‖A_j x̆‖; ‖Σ|A_i||x_i|‖ where both shall vanish."""
+    adjoints_z: tuple[float, ...]
+    """‖A_iᵀz‖."""
+
+
+def dual_step_norms(R: ReducedProblem, point: Point) -> DualStepNorms:
+    """The norms at a point, fetched at once."""
+    residual, others, own, *pulls = fetch(pure(_dual_step_norms, R, point, like=point.z))
+    return DualStepNorms(residual, max(others, own), tuple(pulls))
+
+
+def _dual_step_norms(R: ReducedProblem, point: Point) -> tuple[Any, ...]:
+    others, own = total(R, point.place), R.A.apply(point.x_breve)
+    terms = others
+    if R.cancelling is not None and type(others) is np.ndarray:
+        terms = sum_products([op.apply(abs(x)) for op, x in zip(R.cancelling, point.x, strict=True)], 0.0)
+    norms = magnitude(sum_products((others, own), R.b)), magnitude(terms), magnitude(own)
+    return (*norms, *map(magnitude, adjoints(R, point.z, point.adjoints_z)))
 
 
 def feasible_value(R: ReducedProblem, place: Place) -> float:

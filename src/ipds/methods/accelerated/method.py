@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, fetch, magnitude, norm, precision
+from ..._arrays import Array, fetch, is_double, magnitude, precision
 from ..._arrays.compiling import pure
 from ...deadline import late
 from ...errors import AssumptionError
@@ -27,26 +28,27 @@ from .annealing import (
     STRETCHED,
     Begin,
     Cycle,
+    DualStepNorms,
     Effort,
     Schedule,
     Stage,
     Turn,
     begin_cycle,
+    dual_step_norms,
     feasible_value,
     first_weights,
     has_meetings,
+    is_spread,
     kink_width,
     lighten,
     restore_zeros,
 )
 from .reduced import (
     Arrays,
-    DualStepNorms,
     Known,
     Place,
     ReducedProblem,
     adjoints,
-    dual_step_norms,
     eliminate,
     exact,
     insert,
@@ -58,14 +60,13 @@ from .reduced import (
     without,
 )
 from .search import ROUNDING, SHORTEST, Reference, Search, curvatures, reduced_step, span
+from .single import in_single, rounded, widened
 
 SHARP_START, SHARP_GROWTH, SHARP_FAR = 5.0, 2.0, 0.05
 """First penalty (in units of C_h/‖x_j‖), growth, and the residual above which it grows at every dual step, where no
 smooth f competes with h_j: its kinks decide at once."""
 SMOOTHER, TRANSITION = 0.4, (0.7, 20)
 """First penalty in units of the natural one where h_j outweighs f; factor and steps of the way between the two."""
-SPREAD = 0.5
-"""Share of its largest slope with which h_j must count at a start for a hot one; .8 at a Gaussian one, for ℓ1."""
 LAG, HASTE = 0.8, 100
 """β grows where a dual step leaves more than LAG of the residual; in HASTE dual steps although stationarity lags."""
 SHARPEN, CEILING = 1.1, 1e9
@@ -88,6 +89,8 @@ class Setup:
     """Steps of the blocks relative to each other: α·τ_i, against different curvatures."""
     eps: float
     """Precision of the dtype."""
+    rounds: bool
+    """Whether arrays are of NumPy in double precision, and single precision may stand for it."""
     growth: float
     """Factor of β at a dual step after which the constraint still lags."""
     far: float
@@ -103,7 +106,15 @@ class Setup:
 
     def phi(self, stage: Stage) -> ReducedProblem:
         """The reduced problem, its h_j softened while an annealing or a hot start cools."""
-        return self.reduced.softened if self.schedule.is_soft(stage) else self.reduced
+        if not self.schedule.is_soft(stage):
+            return self.reduced
+        return self.annealed if self.schedule.is_transient(stage) else self.reduced.softened
+
+    @cached_property
+    def annealed(self) -> ReducedProblem:
+        """What an annealing cools, in single precision where it can be."""
+        R = self.reduced.annealed
+        return (in_single(R, self.schedule) if self.rounds else None) or R
 
 
 class Incumbent(NamedTuple):
@@ -187,7 +198,7 @@ class AcceleratedIPDS(Method):
         unit = kink_width(problem, j, insert(x, j, x0[j]), insert(place.products, j, None))
         is_given = float(given) > 0  # a number still to come is there with those of the unit
         if is_given:  # a start with a multiplier is no random one: dual steps are given their time
-            effort = effort._replace(slow=effort.patience, hopeless=effort.patience)
+            effort = effort._replace(patience=effort.patience[-1:])
         gentle = any(block.f is not None for block in problem.blocks)
         bend = lipschitz_at(R.f, x0[j])[0]
         slopes = zip(R.blocks, x, place.gradients, strict=True)
@@ -217,6 +228,7 @@ class AcceleratedIPDS(Method):
             ),
             tau=tuple(largest / curvature for curvature in curved),
             eps=precision(target),
+            rounds=is_double(target),
             growth=effort.growth if gentle and math.isfinite(unit) else SHARP_GROWTH,
             far=math.inf if gentle else SHARP_FAR,
             beta0=beta,
@@ -261,9 +273,7 @@ class AcceleratedIPDS(Method):
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """A reduced step; at the end of a stage a dual step, or another smoothing."""
-        carry, state = self._advance(setup, carry)
-        assert state is not None
-        return carry, state
+        return self.steps(setup, [carry], 0)
 
     def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
         """Steps up to iteration `until`; earlier States are not made."""
@@ -272,9 +282,10 @@ class AcceleratedIPDS(Method):
             carry, state = self._advance(setup, held.pop(), until)
             held.append(carry)
             del carry  # so that nobody else holds it while the next step runs
-        return held.pop(), state
+        carry = held.pop()
+        return (rounded(carry, float) if setup.phi(carry.stage).single else carry), state
 
-    def _advance(self, setup: Setup, carry: Carry, until: int | None = None) -> tuple[Carry, State | None]:
+    def _advance(self, setup: Setup, carry: Carry, until: int) -> tuple[Carry, State | None]:
         """The carry after a step, and its State; None before iteration `until`, unless it is late."""
         R, schedule, stage, t = setup.reduced, setup.schedule, carry.stage, carry.t + 1
         s, target, incumbent = schedule.smoothing(stage), carry.target, carry.incumbent
@@ -292,9 +303,13 @@ class AcceleratedIPDS(Method):
         del carry  # where the caller has let go of it, its arrays make room for what follows
         turn = None if goes_on else schedule.turn(stage, t)
         leaves = turn is Turn.ANNEAL  # what is found here is checked first
-        is_shown = until is None or t >= until or leaves or late()
+        is_shown = t >= until or leaves or late()
+        # cooling goes on from what was found, whether it is shown or not
+        cooled = point.place if turn is Turn.COOL else None
         if point.x_breve is None and (is_shown or turn is Turn.SHARPEN):
-            point = resmooth(R, point.place, target, s, stage.weights)._replace(gradient=())
+            place = widened(R, point.x) if setup.phi(stage).single else point.place
+            point = resmooth(R, place, target, s, stage.weights)._replace(gradient=())
+            del place
         state = None
         if is_shown:
             shown = restore_zeros(R, point) if schedule.is_transient(stage) else point
@@ -307,7 +322,7 @@ class AcceleratedIPDS(Method):
         if start is not None:
             return Carry(t, *start, target, warm, search, stage, incumbent), state
 
-        place = point.place
+        place = point.place if cooled is None else cooled
         stage, vanished = lighten(stage, point.x)
         turn = Turn.RESTART if vanished else turn
         if turn is Turn.SHARPEN:  # z ← -d/c, β ← growth·β
@@ -346,12 +361,6 @@ class AcceleratedIPDS(Method):
 def into_domain(block: Block, x: Array) -> Array:
     """x, or its projection where h is a set that it lies outside of: no search could compare values there."""
     return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
-
-
-def is_spread(R: ReducedProblem, x_j: Array) -> bool:
-    """Whether h_j(x_j) is at least `SPREAD` of C_h‖x_j‖, so that few entries are at its kinks: no start to keep."""
-    steepest = R.h.lipschitz(tuple(x_j.shape)) * norm(x_j)
-    return 0 < steepest < math.inf and float(R.h(x_j)) >= SPREAD * steepest
 
 
 def begin(setup: Setup, stage: Stage, place: Place, z: Array) -> tuple[float, Arrays]:

@@ -30,12 +30,9 @@ from ..._arrays import (
     add_scaled,
     divide_in_place,
     dot,
-    fetch,
-    magnitude,
     scaled_difference,
     subtract_in_place,
 )
-from ..._arrays.compiling import pure
 from ...functions import Box, Nonsmooth, Smooth, Zero
 from ...operators import Identity, Operator
 from ...operators.absolute import absolute
@@ -66,6 +63,10 @@ class ReducedProblem:
     """An f_j that was counted to the other block before: the multiplier of the problem as stated has its force."""
     soft: bool = False
     """Whether h_j is smoothed by its own `soften` instead of its Moreau envelope."""
+    steepest: bool = False
+    """Whether steps on manifolds follow `h.steepest` instead of tangent parts."""
+    single: bool = False
+    """Whether it is computed in single precision."""
 
     @cached_property
     def is_free(self) -> bool:
@@ -81,6 +82,11 @@ class ReducedProblem:
     def softened(self) -> ReducedProblem:
         """The same with h_j softened; one object, so that what was compiled for it serves again."""
         return replace(self, soft=True)
+
+    @cached_property
+    def annealed(self) -> ReducedProblem:
+        """The same while an annealing cools."""
+        return replace(self, soft=True, steepest=True)
 
     @cached_property
     def cancelling(self) -> tuple[Operator, ...] | None:
@@ -123,6 +129,8 @@ class Place(NamedTuple):
     """f_i(x_i), or a bound from above: see `Known`."""
     gradients: tuple[Array | None, ...]
     """∇f_i(x_i), None where f_i = 0."""
+    h: tuple[Any, ...]
+    """h_i(x_i), 0 of sets."""
     f_j: Any
     """f_j(y(x))."""
     force: Array | None
@@ -153,7 +161,7 @@ class Point(NamedTuple):
     adjoints_z: tuple[Array | None, ...]
     """A_iᵀz; None where A_i = c·I, unless it is the gradient itself, and where h_j is softened."""
     gradient: Arrays
-    """∇_iΦ; its tangent part on manifolds."""
+    """∇_iΦ; on manifolds its tangent part, or `h.steepest`."""
 
     @property
     def x(self) -> Arrays:
@@ -198,7 +206,8 @@ def locate(R: ReducedProblem, x: Arrays, near: Known | None = None) -> Place:
             value_and_gradient(f, xi) if slope is None else f.bound_and_grad(xi, at, value, slope)  # type: ignore[union-attr]
             for f, xi, at, value, slope in zip([block.f for block in R.blocks], x, *near, strict=True)
         ]
-    place = Place(x, products, tuple([f for f, _ in pairs]), tuple([df for _, df in pairs]), 0.0, None)
+    h = tuple([0.0 if block.h.is_set else block.h(xi) for block, xi in zip(R.blocks, x, strict=True)])
+    place = Place(x, products, tuple([f for f, _ in pairs]), tuple([df for _, df in pairs]), h, 0.0, None)
     if R.f is None:
         return place
     f_j, slope = R.f.value_and_grad(block_from_equation(R, place))
@@ -213,10 +222,7 @@ def resmooth(
 
 
 def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tuple[float, ...] = ()) -> Point:
-    """Φ and its gradient where u = A_j⁻¹(b - z/β - Σ A_i x_i), whose memory is used again.
-
-    The value counts h_i with the weight ω_i, or once.
-    """
+    """Φ and its gradient where u = A_j⁻¹(b - z/β - Σ A_i x_i), whose memory is used again; h_i counts ω_i times."""
     if R.is_free:
         return _free(R, place, u, weights)
     if R.soft:
@@ -230,7 +236,7 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
         curved = (s * R.c * R.c / 2) * dot(reduced_multiplier, reduced_multiplier)
         envelope = curved + (0.0 if R.h.is_set else R.h(x_breve))
         behind = z = full_multiplier(reduced_multiplier, place.force)
-    value = _counted(R, place, sum(place.f) + place.f_j + envelope, weights)
+    value = _counted(place, sum(place.f) + place.f_j + envelope, weights)
     adjoints_z: list[Array | None] = []
     slopes = []
     for block, op, df in zip(R.blocks, R.operators, place.gradients, strict=True):
@@ -240,8 +246,7 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
         adjoints_z.append(None if R.soft else adjoint_z)
     del behind, adjoint_z  # not needed while the tangent parts are made
     for i, (block, xi) in enumerate(zip(R.blocks, place.x, strict=True)):
-        if block.h.is_manifold:
-            slopes[i] = block.h.tangent(xi, slopes[i])
+        slopes[i] = tangent(block, xi, slopes[i], R.steepest)
     return Point(place, value, x_breve, reduced_multiplier, z, tuple(adjoints_z), tuple(slopes))
 
 
@@ -253,15 +258,14 @@ def _free(R: ReducedProblem, place: Place, u: Array, weights: tuple[float, ...])
         known = df is not None and isinstance(op, Identity)
         adjoints_z.append(None if known else op.adjoint(z))
         gradient.append(tangent(block, xi, adjoints_z[-1] if df is None else df))
-    value = _counted(R, place, sum(place.f), weights)
+    value = _counted(place, sum(place.f), weights)
     return Point(place, value, u, z, z, tuple(adjoints_z), tuple(gradient))
 
 
-def _counted(R: ReducedProblem, place: Place, value: Any, weights: tuple[float, ...]) -> Any:
+def _counted(place: Place, value: Any, weights: tuple[float, ...]) -> Any:
     """value + Σ ω_i h_i(x_i)."""
-    for block, xi, weight in zip(R.blocks, place.x, weights or (1.0,) * len(R.blocks), strict=True):
-        if not block.h.is_set:
-            value = value + weight * block.h(xi)
+    for h, weight in zip(place.h, weights or (1.0,) * len(place.h), strict=True):
+        value = value + weight * h
     return value
 
 
@@ -293,8 +297,8 @@ def value_and_gradient(f: Smooth | None, x: Array) -> tuple[Any, Array | None]:
 
 def known_at(R: ReducedProblem, place: Place) -> Known:
     """What a place tells of values nearby."""
-    pairs = zip(R.bounding, place.gradients, strict=True)
-    return Known(place.x, place.f, tuple([df if bounds else None for bounds, df in pairs]))
+    slopes = tuple([df if bounds else None for bounds, df in zip(R.bounding, place.gradients, strict=True)])
+    return Known(place.x, place.f, slopes)
 
 
 def exact(R: ReducedProblem, point: Point) -> Point:
@@ -306,9 +310,10 @@ def exact(R: ReducedProblem, point: Point) -> Point:
     return point._replace(place=place._replace(f=tuple(values)), value=value)
 
 
-def tangent(block: Block, x: Array, g: Array) -> Array:
-    """The Riemannian gradient on a manifold, g itself elsewhere."""
-    return block.h.tangent(x, g) if block.h.is_manifold else g
+def tangent(block: Block, x: Array, g: Array, steepest: bool = False) -> Array:
+    """The Riemannian gradient on a manifold, in the metric in which to descend if `steepest`; g itself elsewhere."""
+    h = block.h
+    return g if not h.is_manifold else h.steepest(x, g) if steepest else h.tangent(x, g)
 
 
 def total(R: ReducedProblem, place: Place) -> Array:
@@ -325,34 +330,7 @@ def block_from_equation(R: ReducedProblem, place: Place) -> Array:
 
 def adjoints(R: ReducedProblem, z: Array, known: Sequence[Array | None]) -> Arrays:
     """A_iᵀz, where they are not known."""
-    pairs = zip(R.operators, known, strict=True)
-    return tuple([op.adjoint(z) if adjoint_z is None else adjoint_z for op, adjoint_z in pairs])
-
-
-class DualStepNorms(NamedTuple):
-    """What a dual step is judged by."""
-
-    residual: float
-    """‖Ax - b‖."""
-    size: float
-    """The larger of ‖Σ_{i≠j} A_i x_i‖ and ‖A_j x̆‖; ‖Σ|A_i||x_i|‖ where both shall vanish."""
-    adjoints_z: tuple[float, ...]
-    """‖A_iᵀz‖."""
-
-
-def dual_step_norms(R: ReducedProblem, point: Point) -> DualStepNorms:
-    """The norms at a point, fetched at once."""
-    residual, others, own, *pulls = fetch(pure(_dual_step_norms, R, point, like=point.z))
-    return DualStepNorms(residual, max(others, own), tuple(pulls))
-
-
-def _dual_step_norms(R: ReducedProblem, point: Point) -> tuple[Any, ...]:
-    others, own = total(R, point.place), R.A.apply(point.x_breve)
-    terms = others
-    if R.cancelling is not None and type(others) is np.ndarray:
-        terms = sum_products([op.apply(abs(x)) for op, x in zip(R.cancelling, point.x, strict=True)], 0.0)
-    norms = magnitude(sum_products((others, own), R.b)), magnitude(terms), magnitude(own)
-    return (*norms, *map(magnitude, adjoints(R, point.z, point.adjoints_z)))
+    return tuple([op.adjoint(z) if own is None else own for op, own in zip(R.operators, known, strict=True)])
 
 
 def snapshot(
@@ -380,9 +358,8 @@ def snapshot(
         known["gradients"] = insert(place.gradients, j, None)
         known["adjoints"] = insert(point.adjoints_z, j, None)
     else:  # z = z⁺ - A_j⁻ᵀ∇f_j(y), and no gradient is that of an f_i alone
-        z = z + R.force(
-            1.0 * R.moved.grad(block_from_equation(R, place))
-        )  # of a copy: the slope is f_j's own
+        slope = R.moved.grad(block_from_equation(R, place))
+        z = z + R.force(1.0 * slope)  # of a copy: the slope is f_j's own
     if place.force is not None or R.moved is not None:  # else z tells the prox point of x̆
         u = add_scaled(point.x_breve, -s, R.A.adjoint(point.reduced_multiplier))
     x, products = insert(place.x, j, point.x_breve), insert(place.products, j, None)

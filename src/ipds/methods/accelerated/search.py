@@ -10,6 +10,7 @@ from ..._arrays import Array, add_scaled, dot, fetch, greatest, norm, products_o
 from ..._arrays.compiling import pure
 from ...deadline import raise_if_late
 from .reduced import Arrays, Known, Point, ReducedProblem, evaluate, exact
+from .single import SINGLE, rounded
 
 if TYPE_CHECKING:
     from .method import Carry, Setup
@@ -199,12 +200,15 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
     phi, tau, weights = setup.phi(carry.stage), setup.tau, carry.stage.weights
     s, (first, usual, reference, inner) = setup.schedule.smoothing(carry.stage), carry.search
     bounded = any(phi.bounding)
-    level = reference.value + ROUNDING * setup.eps * abs(reference.value)
+    (known, gradient), target, eps = (carry.known, carry.gradient), carry.target, setup.eps
+    if phi.single:
+        (known, gradient), target, eps = rounded((known, gradient)), rounded(target), SINGLE
+    start = known, gradient, target, s, weights, carry.warm
+    level = reference.value + ROUNDING * eps * abs(reference.value)
 
     def attempt(alpha: float) -> tuple[bool, Any]:
         steps = tuple([alpha * ti for ti in tau])
-        start = carry.known, carry.gradient, carry.target, s, weights, carry.warm
-        numbers, point, *arrays = fetch(*pure(try_step, phi, steps, tau, setup.eps, *start, like=carry.x[0]))
+        numbers, point, *arrays = fetch(*pure(try_step, phi, steps, tau, eps, *start, like=carry.x[0]))
         measures = Measures(*numbers)
         enough = level - DECREASE * measures.dx_dx / alpha
         if not measures.value <= enough and bounded:  # a bound that does not tell

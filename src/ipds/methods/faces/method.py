@@ -235,7 +235,7 @@ def _pursued(setup: Setup, carry: Carry) -> tuple[Carry, State | None]:
     """The carry, and what a pursuit from the start ends at, where that is lower."""
     (i,) = setup.at
     fit = pursued(setup.problem, i, setup.start[0], setup.norms[i])
-    solved = None if fit is None else fit.restricted.state(carry.t + 1, fit.found, {i: fit.pull})
+    solved = None if fit is None else fit.restricted.state(carry.t + 1, fit.found)
     if fit is None or solved is None:
         return carry, None
     labels = (fit.restricted.faces[i].label.astype(np.int8),)

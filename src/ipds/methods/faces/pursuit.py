@@ -40,8 +40,6 @@ class Fit(NamedTuple):
     restricted: Restricted
     found: State
     """Of the restricted problem."""
-    pull: np.ndarray
-    """A_iᵀz."""
     value: float
 
 
@@ -74,8 +72,8 @@ def pursued(problem: Problem, i: int, x: tuple[Array, ...], norms: np.ndarray) -
         value = math.inf if found is None else restricted.reached(found)
         if found is None or not value < lowest:
             break
-        u, pull, lowest = found.q[-1], op.adjoint(found.z), value
-        best, x = Fit(restricted, found, pull, value), (*x[:i], face.embed(found.q[i]), *x[i + 1 :])
+        u, pull, lowest = found.q[-1], restricted.adjoint(i, found.z), value
+        best, x = Fit(restricted, found, value), (*x[:i], face.embed(found.q[i]), *x[i + 1 :])
     return best
 
 

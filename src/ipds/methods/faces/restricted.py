@@ -67,6 +67,14 @@ class Restricted:
     faces: Mapping[int, Coordinates]
     solved: dict[bytes, State | None] = field(default_factory=dict)
     """What `solve` has come to on these faces and on those next to them, by the supports of the blocks."""
+    pulled: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """z and A_iᵀz of the whole problem, by block, for the last z."""
+
+    def adjoint(self, i: int, z: Any) -> Any:
+        """A_iᵀz of the whole problem, once: it tells which face is next, and its certificate needs it as well."""
+        if i not in self.pulled or self.pulled[i][0] is not z:
+            self.pulled[i] = z, self.whole.operators[i].adjoint(z)
+        return self.pulled[i][1]
 
     def on(self, faces: Mapping[int, Coordinates]) -> Restricted:
         """The problem on other faces, which shares what is solved."""
@@ -283,22 +291,18 @@ class Restricted:
                 break
         return found
 
-    def state(self, t: int, found: State, pulls: Mapping[int, Any] | None = None) -> State | None:
-        """A State of `problem` as one of the whole problem; None where a point lies on another face.
-
-        `pulls` are the A_iᵀz that are known, by block.
-        """
+    def state(self, t: int, found: State) -> State | None:
+        """A State of `problem` as one of the whole problem; None where a point lies on another face."""
         x = [xi if i not in self.faces else self.faces[i].embed(xi) for i, xi in enumerate(found.q)]
         now = {i: self.whole.blocks[i].h.face(x[i]) for i in self.faces}
         if any(own is None or not np.array_equal(own.label, self.faces[i].label) for i, own in now.items()):
             return None
-        witnesses, adjoints = [], dict(pulls or {})
+        witnesses, adjoints = [], {}
         for i, (block, op) in enumerate(zip(self.whole.blocks, self.whole.operators, strict=True)):
             if i not in self.faces:
                 witnesses.append(subgradient(block, op, x[i], found.z, found.prox_points[i]))
                 continue
-            if i not in adjoints:
-                adjoints[i] = op.adjoint(found.z)
+            adjoints[i] = self.adjoint(i, found.z)
             g = adjoints[i] if block.f is None else adjoints[i] + block.f.grad(x[i])
             face = now[i]
             assert isinstance(face, Coordinates)

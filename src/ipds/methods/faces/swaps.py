@@ -193,7 +193,7 @@ def _trials(
 def _score(restricted: Restricted, found: State, i: int, norms: np.ndarray) -> np.ndarray:
     """|∇_j|/‖A e_j‖ of the entries of block i."""
     face, whole = restricted.faces[i], restricted.whole
-    g, f = whole.operators[i].adjoint(found.z), whole.blocks[i].f
+    g, f = restricted.adjoint(i, found.z), whole.blocks[i].f
     g = g if f is None else g + f.grad(face.embed(found.q[i]))
     return face.pull(g) / np.where(norms > 0, norms, 1.0)
 

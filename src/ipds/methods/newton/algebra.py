@@ -61,12 +61,12 @@ class System:
         own = eps + self.diagonal
         if is_diagonal(rest):
             own, rest = own + rest, None
-        diagonal = own + self.M.gather(W.diagonal[W.general :])
+        diagonal = own + self.M.gather(W.diagonal[W.general :]) if self.M.index.size else own
         solve, augmented = None, None
         strategy = self.saddle if W.inverses else self.strategy
         if strategy is not None and not any(callable(block) for _, block in W.blocks):
-            w = np.concatenate([D, W.diagonal[: W.general]])
-            solve, augmented = strategy.factorise(w, diagonal, rest, W)
+            w = W.diagonal[: W.general]
+            solve, augmented = strategy.factorise(np.concatenate([D, w]) if D.size else w, diagonal, rest, W)
         return Factor(self, D, rest, W, own, diagonal, solve, augmented)
 
 
@@ -117,21 +117,27 @@ class Factor:
         """(dv, dy) with (∇²f + ε) dv + Mᵀdy = a, M dv - W⁻¹dy = b, refined as one system; dy = 0 where W = 0."""
         M = self.system.M
         dv, dy = self._saddle(a, b)
-        if not times:
-            return dv, dy
-        goal_a, goal_b, used = tol * norm(a), tol * norm(b), self.W.diagonal > 0
-        every = used.all()
         for _ in range(times):
-            ra, rb = a - self.curved(dv) - M.adjoint(dy), b - M.apply(dv) + self.W.divide(dy)
-            rb = rb if every else np.where(used, rb, 0.0)
-            if norm(ra) <= goal_a and norm(rb) <= goal_b:
+            ra, rb = a - self.curved(dv) - M.adjoint(dy), self._left(b, dv, dy)
+            if norm(ra) <= tol * norm(a) and (rb is None or norm(rb) <= tol * norm(b)):
                 break
             x, y = self._saddle(ra, rb)
             dv, dy = dv + x, dy + y
         return dv, dy
 
-    def _saddle(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _left(self, b: np.ndarray, dv: np.ndarray, dy: np.ndarray) -> np.ndarray | None:
+        """What is left of M dv - W⁻¹dy = b, on rows with W > 0; None where dy = W(M dv - b) was made so."""
+        if self.augmented is None:
+            return None
+        left = b - self.system.M.apply(dv) + self.W.divide(dy)
+        return left if self.W.diagonal.all() else np.where(self.W.diagonal > 0, left, 0.0)
+
+    def _saddle(self, a: np.ndarray, b: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The same as the factorisation gives it; b = None stands for 0."""
         M, curved = self.system.M, self.system.curved
+        if b is None:
+            x = self.solve(a)
+            return x, self.W.times(M.apply(x))
         if self.augmented is None:
             x = self.solve(a + M.adjoint(self.W.times(b)))
             return x, self.W.times(M.apply(x) - b)

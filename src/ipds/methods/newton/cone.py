@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._arrays import Shape
 
-INWARD = 0.1
+INWARD = 0.3
 """Part of the size of a cone's points that every eigenvalue has at the start, at least."""
 
 

@@ -80,15 +80,15 @@ def predicted(problem: Problem) -> Cost:
 
 
 def _predicted(problem: Problem) -> Cost:
-    ends = np.cumsum([0, *(math.prod(block.shape) for block in problem.blocks[:-1])])
-    n, unknown, constant = int(ends[-1]), False, False
+    n, unknown, constant = 0, False, False
     maps: list[tuple[Any, int]] = []
-    for block, op, begin in zip(problem.blocks, problem.operators, ends[:-1], strict=False):
+    for block, op in zip(problem.blocks[:-1], problem.operators, strict=False):
         rows, full, further = _rows_of(block.f, block.shape)
         matrix = op.as_matrix(block.shape)
         large = math.prod(block.shape) > EXPLICIT
         unknown, constant = unknown or further or (matrix is None and large), constant or full
-        maps += [(A, int(begin)) for A in (matrix, *rows) if A is not None]
+        maps += [(A, n) for A in (matrix, *rows) if A is not None]
+        n += math.prod(block.shape)
     entries = sum(A.nnz if scipy.sparse.issparse(A) else A.size for A, _ in maps) + constant * n * n
     spectral = [shape for block in problem.blocks for shape in _full_jacobians(block.h, block.shape)]
     if spectral and is_conic(problem) and not is_round(problem):

@@ -29,15 +29,22 @@ FILLED, FILLED_BY = 0.04, 1.2e-4
 row adds to it: SuperLU takes 5e-8 s for an entry of its factors, a dense Cholesky factor 2e-9 s·n² + 6.5e-12 s·n³."""
 
 
+LONG = 20_000
+"""Products of entries from which on a sparse matrix sums them faster than NumPy does; it takes longer to be made."""
+
+
 def dense_cholesky(K: np.ndarray) -> Solve:
-    """K = L Lᵀ in units in which the diagonal is one; K is overwritten."""
+    """K = L Lᵀ; in units in which the diagonal is one where a ridge is needed. K is overwritten."""
+    if not K.size:
+        return lambda g: g
+    dpotrf, dpotrs = scipy.linalg.lapack.dpotrf, scipy.linalg.lapack.dpotrs
+    factor, info = dpotrf(K.T, lower=1, clean=0)
+    if info == 0:
+        return lambda g: dpotrs(factor, g, lower=1)[0]
     diagonal = np.maximum(K.diagonal(), 0.0)
     top = float(diagonal.max(initial=0.0)) or 1.0
     s = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300 * top + 1e-300))
-    if not K.size:
-        return lambda g: g
     K *= s
-    dpotrf, dpotrs = scipy.linalg.lapack.dpotrf, scipy.linalg.lapack.dpotrs
     for ridge in RIDGES:
         shifted = K * s[:, None]
         if ridge:
@@ -89,7 +96,7 @@ def fills_in(gram: Gram) -> bool:
     n = gram.n
     if n > MOST_DENSE:
         return False
-    ones = gram.map @ np.ones(gram.map.shape[1])
+    ones = gram.triangle(np.ones(gram.shape[1]))
     ones[gram.diagonal] = 1.0 + 2.0 * float(np.abs(ones).sum())
     return bool(_super_lu(gram.matrix(ones)).nnz > (FILLED + FILLED_BY * n) * n * n)
 
@@ -144,12 +151,9 @@ class Gram:
         self.row, self.column = np.divmod(pattern, n)
         """Places of the entries; the diagonal is always among them."""
         self.diagonal = place[:n]
-        if owners:
-            triple = (np.concatenate(values), (place[n:], np.concatenate(owners)))
-        else:
-            triple = (np.empty(0), (np.empty(0, int), np.empty(0, int)))
-        self.map = scipy.sparse.csr_array(triple, shape=(len(pattern), R.shape[0]))
-        self.n = n
+        self._place, self._owner = place[n:], np.concatenate([np.empty(0, int), *owners])
+        self._values = np.concatenate([np.empty(0), *values])
+        self.shape, self.n = (len(pattern), R.shape[0]), n
 
     @staticmethod
     def work(R: Any) -> int:
@@ -162,9 +166,21 @@ class Gram:
         counts = counts.astype(np.int64)
         return int(np.sum(counts * (counts + 1) // 2))
 
+    @cached_property
+    def _map(self) -> Any:
+        """T."""
+        return scipy.sparse.csr_array((self._values, (self._place, self._owner)), shape=self.shape)
+
+    def triangle(self, w: Vector) -> Vector:
+        """The lower triangle of RᵀWR: T w."""
+        if len(self._values) > LONG:
+            return self._map @ w
+        found = np.bincount(self._place, self._values * w[self._owner], self.shape[0])
+        return found.astype(float, copy=False)  # sums of nothing are integers
+
     def entries(self, w: Vector, diagonal: Vector) -> Vector:
         """The lower triangle of RᵀWR + diag."""
-        data = self.map @ w
+        data = self.triangle(w)
         data[self.diagonal] += diagonal
         return data
 

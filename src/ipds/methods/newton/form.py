@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import Array, Shape, is_array, on_device, scaled_matrix, to_numpy
+from ..._arrays import Array, Shape, is_array, norm, on_device, scaled_matrix, to_numpy
 from ...errors import AssumptionError
 from ...functions import Composed, Kinks, Linear, Nonsmooth, Scaled, Stacked, Zero
 from ...functions.entrywise import Entrywise
@@ -34,6 +34,10 @@ from .matrices import beside, general_rows, picked
 from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
 from .units import equilibrated, orthonormal, powers_of_two, rough_norm
+
+FAINT = 1e-15
+"""Part of the largest right-hand side of an equation below which others are 0, as far tails of densities are, for
+certificates, too (`theory.fixed.faint_part`): with more, equations that depend on each other would disagree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,8 @@ class Form:
     """Of every block but the last: its entries in v, and its rows among the sources where it has an h."""
     scale: float
     """a of A_n = a·I."""
+    start: np.ndarray
+    """v of the starting point, where f may be asked, in the units of the problem."""
     mix: np.ndarray | None = None
     """A triangular T, where columns were made orthonormal: v' = T v/C."""
 
@@ -84,6 +90,11 @@ class Form:
         if not rows.size or isinstance(G, scipy.sparse.linalg.LinearOperator):
             return np.empty(0, int), np.zeros((0, self.n))
         return rows, abs(G if rows.size == self.general else G[rows])
+
+    @cached_property
+    def slope(self) -> np.ndarray:
+        """∇f(0)."""
+        return self.smooth.gradient(np.zeros(self.n))
 
     @property
     def n(self) -> int:
@@ -161,7 +172,16 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
         constant, bends, unknown = describe(joint, (n,), x0[0])
         parts.append(Part(joint, slice(0, n), (n,), x0[0], tuple(constant), tuple(bends), tuple(unknown)))
     start = np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]])
+    for part in parts:
+        if isinstance(part.f, Inside):
+            start[part.place] = part.f.start(start[part.place], _unit(M, c[:size]))
     return _scaled(pieces, blocks, c, parts, M, a, start)
+
+
+def _unit(M: Any, c: np.ndarray) -> float:
+    """The size of the entries of v, all the same, with which M v is as large as c where c is not 0."""
+    ones = norm((M @ np.ones(M.shape[1]))[c != 0])
+    return norm(c) / ones if ones > 0 else 1.0
 
 
 def require_convex(problem: Problem) -> None:
@@ -252,7 +272,10 @@ def _scaled(
             G, mix = orthonormal(G)
         unit = float(powers_of_two(np.array(rough_norm(G, n) or 1.0)))
         E[: len(general)] /= unit
-        G = G / unit if not isinstance(G, scipy.sparse.linalg.LinearOperator) else (1 / unit) * G
+        if scipy.sparse.issparse(G):
+            G.data /= unit  # made anew above
+        else:
+            G = (1 / unit) * G
     first = len(source) - len(entries)
     e = E[first:]
     k = Kinks(*fields).of(1 / e)
@@ -267,7 +290,16 @@ def _scaled(
         len(general),
     )
     smooth = smooth.rescaled(C) if mix is None else _mixed(smooth.rescaled(C), mix)
-    return Form(smooth, terms, Rows(G, index, n), E * c[source], C, E, source, tuple(blocks), a, mix)
+    c, bounds = E * c[source], terms.entries
+    equal = np.flatnonzero((bounds.lower == bounds.upper)[: len(general) - first])
+    c[first + equal] = _without_faint(c[first + equal], bounds.lower[equal])
+    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix)
+
+
+def _without_faint(c: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """c, but `place` where M v = place - c asks for less than `FAINT` of the largest."""
+    size = np.abs(place - c)
+    return np.where(size < FAINT * np.max(size, initial=0.0), place, c)
 
 
 def _mixed(smooth: SmoothPart, T: np.ndarray) -> SmoothPart:

@@ -1,14 +1,6 @@
 """Proximal interior-point steps: for entries with kinks or bounds, equations, and norms of groups.
 
-Every entry of H is one of
-
-    kink     y ∈ [lo, hi], its slopes, and u - place = high - low with low·(y - lo) = high·(hi - y) = μ
-    bounds   u ∈ [lo, hi], and y = slope + high - low with low·(u - lo) = high·(hi - u) = μ
-    equation u = place, y free
-    group    ‖y_g‖ ≤ r, and u_g = s y_g with s (r² - ‖y_g‖²)/2 = μ
-
-(an entry with a kink inside its bounds counts twice). In the first two x is what is bounded, and the partner high - low
-belongs to it; the same formulas serve both. One step of Mehrotra's predictor and corrector for μ → 0 on
+The variables are those of `layout`. One step of Mehrotra's predictor and corrector for μ → 0 on
 
     ∇f(v) + Mᵀy = 0,   M v + c = u,
 
@@ -25,10 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import norm
 from .algebra import Factor, System
-from .barriers import Barrier, Placed, Scaling, placed
-from .form import Form
+from .barriers import Placed, Scaling
+from .layout import SIGN, Layout, Point
 from .weights import Weights
 
 REGULAR, CAP = 1e8, 1e10
@@ -39,96 +30,25 @@ TO_BOUNDARY = 0.995
 """Part of the way to the boundary that a step may take."""
 CENTRE = 1e-4
 """Least part of μ that the corrector aims at: with less, products drift apart and steps become short."""
+BALANCE = 1e-2
+"""Least forces at the start, in units of the weight times the room, and least rooms: sweeps may leave none of both."""
 DAMPED = 0.5
 """A step on a curved f is halved until ∇f departs from its linearisation by at most this part of the change."""
 
 
-SIGN = np.array([[1.0], [-1.0]])
-"""Of x in the rooms x - lo and hi - x."""
-FAR = 1e300
-"""Where a bound stands that is none: its room is no obstacle, and the force of 0 from there is no product."""
+class Direction(NamedTuple):
+    """A step."""
 
-
-class Point(NamedTuple):
-    """The variables of interior-point steps."""
-
-    x: np.ndarray
-    """What is bounded: y of kinks, then u of bounds."""
-    force: np.ndarray
-    """(low, high): what holds x above lo and below hi; 0 where there is no bound."""
-    free: np.ndarray
-    """y of equations, then of groups."""
-    stretch: np.ndarray
-    """s of groups."""
-    u: np.ndarray
-    """u of rows with a barrier."""
-    y: np.ndarray
-
-
-class Residuals(NamedTuple):
-    """What is left of the equations at a point."""
-
-    u: np.ndarray
-    """M v + c, row by row of the form."""
-    y: np.ndarray
-    gradient: np.ndarray
-    """∇f."""
-    rd: np.ndarray
-    """∇f + Mᵀy."""
+    v: np.ndarray
+    point: Point
     room: np.ndarray
-    """(x - lo, hi - x), not below what rounding leaves of them."""
+    """Of `Residuals.room`."""
+    inner: np.ndarray
+    """⟨y_g, dy_g⟩ of groups."""
 
 
-class Interior:
-    """The rows of a form, sorted for interior-point steps."""
-
-    def __init__(self, form: Form, barriers: Sequence[Barrier] = ()):
-        terms, e = form.terms, form.terms.entries
-        entry = np.arange(terms.last.start, terms.last.stop)
-        equal = e.lower == e.upper
-        inside = (e.left < e.right) & (e.place > e.lower) & (e.place < e.upper) & ~equal
-        bounded = (np.isfinite(e.lower) | np.isfinite(e.upper)) & ~equal
-        slope = np.where(e.place <= e.lower, e.right, e.left)  # where the kink lies inside, `x` has it
-        self.slope = np.zeros(form.m)
-        self.slope[entry] = np.where(inside | equal, 0.0, slope)
-        curved = np.concatenate([np.arange(form.m)[b.rows] for b in barriers] or [np.empty(0, int)])
-        self.row = np.concatenate([entry[inside], entry[bounded], entry[equal], terms.members, curved])
-        """The row of the form for each variable: kinks, bounds, equations, groups, barriers."""
-        self.twice = np.bincount(self.row, minlength=form.m)[self.row] > 1
-        self.is_twice = bool(self.twice.any())
-        lo = np.concatenate([e.left[inside], e.lower[bounded]])
-        hi = np.concatenate([e.right[inside], e.upper[bounded]])
-        self.has = np.isfinite([lo, hi])
-        self.ends = np.clip([lo, hi], -FAR, FAR)
-        self.label, self.radius = terms.label, terms.radius
-        self.pairs = int(self.has.sum()) + len(self.radius) + sum(b.degree for b in barriers)
-        kinks, bounds, self.equations = (int(np.count_nonzero(kind)) for kind in (inside, bounded, equal))
-        self.place = np.concatenate([e.place[inside], np.zeros(bounds), e.lower[equal]])
-        k, b, q = kinks, kinks + bounds, kinks + bounds + self.equations
-        self.is_kink, self.is_bound = slice(0, k), slice(k, b)
-        self.kinked = np.arange(b) < k
-        g = q + len(terms.members)
-        self.is_boxed, self.is_equation, self.is_group = slice(0, b), slice(b, q), slice(q, g)
-        numbers = np.zeros(sum(c.size for c in barriers))
-        self._barriers = placed(barriers, g)
-        shown = [np.arange(len(numbers))[c.shown] for c in self._barriers]
-        self._shown = np.concatenate([np.empty(0, int), *shown])
-        """Of the numbers that points hold of barriers, those that are u."""
-        picked = np.full(form.m, False)
-        picked[form.general :] = form.confined[form.M.index]
-        self.is_confined = picked[self.row[self.is_boxed]] & (np.arange(b) >= k)
-        """Bounds that v itself keeps: their residual is 0 from the start, and so ever after."""
-        self.none = Point(
-            np.zeros(b),
-            np.zeros((2, b)),
-            np.zeros(g - b),
-            np.zeros(len(self.radius)),
-            numbers,
-            np.zeros(len(curved)),
-        )
-        """A point before there is one."""
-        self.form = form
-        self._at: tuple[Any, Any, Residuals | None] = None, None, None
+class Interior(Layout):
+    """Interior-point steps on the rows of a form."""
 
     def start(self, v: np.ndarray, y: np.ndarray, weight: float) -> Point:
         """A point well inside, near (v, y): every variable and partner at least as large as they are on average.
@@ -138,26 +58,10 @@ class Interior:
         """
         p = self._inside(v, y, weight, 1.0)
         at = self.residuals(v, p)
-        rp = at.u[self.row] - self._arguments(p)
+        rp = self._of_rows(at.u) - self._arguments(p)
         work = float(np.abs(rp) @ np.abs(self._own(p)) + np.abs(at.rd) @ np.abs(v))
         ratio = work / (self.products(p, at.room) or 1.0)
         return p if ratio <= 1 else self._inside(v, y, weight, min(math.sqrt(ratio), 100.0))
-
-    def residuals(self, v: np.ndarray, p: Point) -> Residuals:
-        """The equations at a point; those of the last point are kept, as a step begins where another has ended."""
-        last_v, last_p, found = self._at
-        if found is None or last_v is not v or last_p is not p:
-            gradient, y = self.form.smooth.gradient(v), self._multipliers(p)
-            u, room = self.form.apply(v) + self.form.c, SIGN * (p.x - self.ends)
-            room = np.maximum(room, 1e-17 * np.abs(p.x) + 1e-300)
-            found = Residuals(u, y, gradient, gradient + self.form.adjoint(y), room)
-            self._at = v, p, found
-        return found
-
-    def equation(self, v: np.ndarray, p: Point) -> float:
-        """The relative residual of M v + c = u."""
-        u, own = self.residuals(v, p).u[self.row], self._arguments(p)
-        return norm(u - own) / (max(norm(u), norm(own)) or 1.0)
 
     def _inside(self, v: np.ndarray, y: np.ndarray, weight: float, push: float) -> Point:
         u = self.form.apply(v) + self.form.c
@@ -170,8 +74,8 @@ class Interior:
         for rows, ratio in ((self.is_kink, 1 / weight), (self.is_bound, weight)):
             if x[rows].size:
                 size, other = np.mean(np.minimum(width, np.abs(x))[rows]), np.mean(np.abs(partner[rows]))
-                room[rows] = push * (max(size, 1e-6 * other / ratio) or 1.0)
-                least[rows] = push * (max(other, 1e-6 * size * ratio) or 1.0)
+                room[rows] = push * (max(size, BALANCE * other / ratio) or 1.0)
+                least[rows] = push * (max(other, BALANCE * size * ratio) or 1.0)
         room = np.minimum(room, 0.25 * width)
         x = np.minimum(np.maximum(x, self.ends[0] + room), self.ends[1] - room)
         x = np.where(self.is_confined, at[self.is_boxed], x)
@@ -190,68 +94,20 @@ class Interior:
             at_curves[c.numbers], own_curves[c.forces] = found
         return Point(x, force, free, stretch, at_curves, own_curves)
 
-    def _sum(self, values: np.ndarray) -> np.ndarray:
-        """Sums over groups."""
-        return np.bincount(self.label, values, len(self.radius))
-
-    def _multipliers(self, p: Point) -> np.ndarray:
-        """y, row by row of the form."""
-        return self.slope + np.bincount(self.row, self._own(p), self.form.m)
-
-    def _own(self, p: Point) -> np.ndarray:
-        """y of every variable, without the slope."""
-        return np.concatenate([np.where(self.kinked, p.x, p.force[1] - p.force[0]), p.free, p.y])
-
-    def _arguments(self, p: Point) -> np.ndarray:
-        """u of every variable."""
-        boxed = np.where(self.kinked, p.force[1] - p.force[0] + self.place[self.is_boxed], p.x)
-        group = p.stretch[self.label] * p.free[self.equations :]
-        return np.concatenate([boxed, self.place[self.is_boxed.stop :], group, p.u[self._shown]])
-
-    def products(self, p: Point, room: np.ndarray) -> float:
-        """Σ of all products that ought to be μ: the duality gap, where the equations hold; `room` as in `Residuals`."""
-        curved = sum(c.barrier.product(*c.of(p)) for c in self._barriers)
-        return self._products(p, room, self._slack(p)) + curved
-
-    def divided(self, p: Point, room: np.ndarray) -> tuple[float, float]:
-        """(β, c): rows with |u| < y/β are held at a kink or bound, others are not, by a factor of √c at least.
-
-        With products near μ the ratios u/y fall apart, those of rows that will be held from those of the others: 1/β is
-        the middle of the widest gap between them, c its width.
-        """
-        ratio = np.log(room / np.maximum(p.force, 1e-300))
-        ratio[:, self.is_kink] *= -1  # there x is y
-        ordered = np.sort(ratio[self.has])
-        if len(ordered) < 2:
-            return 1.0, 0.0
-        widths = np.diff(ordered)
-        k = int(np.argmax(widths))
-        middle, width = 0.5 * float(ordered[k] + ordered[k + 1]), float(widths[k])
-        return math.exp(-min(max(middle, -500.0), 500.0)), math.exp(min(width, 500.0))
-
-    def _products(self, p: Point, room: np.ndarray, slack: np.ndarray) -> float:
-        pairs = float(np.vdot(p.force, room))
-        return pairs + 0.5 * float(p.stretch @ slack) if self.label.size else pairs
-
-    def _slack(self, p: Point) -> np.ndarray:
-        """r² - ‖y_g‖², group by group, not below what rounding leaves of it."""
-        if not self.label.size:
-            return self.radius
-        square = self.radius**2
-        return np.maximum(square - self._sum(p.free[self.equations :] ** 2), 1e-17 * square + 1e-300)
-
     def step(
         self, system: System, v: np.ndarray, p: Point, weight: float, curvature: float
     ) -> tuple[np.ndarray, Point, float]:
         """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f."""
-        form, is_boxed, kinked = self.form, self.is_boxed, self.kinked
+        form, is_boxed = self.form, self.is_boxed
         at = self.residuals(v, p)
-        rp, rd, room, slack = at.u[self.row] - self._arguments(p), at.rd, at.room, self._slack(p)
+        rp, rd, room, slack = self._of_rows(at.u) - self._arguments(p), at.rd, at.room, self._slack(p)
         ratio, Z = p.force / room, p.free[self.equations :]
         theta = ratio[0] + ratio[1]
-        psi = np.zeros(len(self.row))  # du = ψ dy + ρ, entry by entry; for groups across y_g
-        across = psi[is_boxed] = np.where(kinked, theta, 1 / np.maximum(theta, 1e-300))
-        if self.label.size:
+        across = self._either(theta, 1 / np.maximum(theta, 1e-300))
+        psi = across  # du = ψ dy + ρ, entry by entry; for groups across y_g
+        if len(self.row) > len(across):
+            psi = np.zeros(len(self.row))
+            psi[is_boxed] = across
             psi[self.is_group] = p.stretch[self.label]
         scalings = [(c, c.barrier.at(*c.of(p), weight, REGULAR * weight)) for c in self._barriers]
         W, own = self._weights(psi, Z, slack, p.stretch, weight, scalings)
@@ -260,42 +116,52 @@ class Interior:
         mu = (self._products(p, room, slack) + curved) / max(self.pairs, 1)
 
         def direction(
-            pairs: Any, group: Any, times: int, goal: float, first: Point | None
-        ) -> tuple[np.ndarray, Point, np.ndarray]:
+            change: np.ndarray, group: Any, times: int, goal: float, first: Point | None
+        ) -> Direction:
             """The step to the given products; of barriers to `goal`, corrected by the first step."""
-            change = -p.force if first is None else pairs / room - p.force  # of forces, x fixed
-            partner = change[1] - change[0]  # dY = θ dx + this
-            rho = np.zeros(len(self.row))
-            shift_x = rho[is_boxed] = np.where(kinked, partner, -partner * across)
+            partner = change[1] - change[0]  # dY = θ dx + this, `change` being that of forces, x fixed
+            shift_x = self._either(partner, -partner * across)
+            rho = shift_x
+            if len(self.row) > len(shift_x):
+                rho = np.zeros(len(self.row))
+                rho[is_boxed] = shift_x
             if self.label.size:
                 rho[self.is_group] = Z * (group / slack - p.stretch)[self.label]
             shifts = [at.shift(goal, *(() if first is None else c.of(first))) for c, at in scalings]
             for (c, _), shift in zip(scalings, shifts, strict=True):
                 rho[c.variables] = shift[: c.count]
             dv, dy = self._solve(factor, own, -rd, rho - rp, times)
-            dx = np.where(kinked, dy[is_boxed], dy[is_boxed] * across + shift_x)
-            dforce = self.has * (change - SIGN * dx * ratio)
+            boxed = dy[is_boxed]
+            dx = self._either(boxed, boxed * across + shift_x)
+            droom = SIGN * dx
+            dforce = change - droom * ratio
+            if not self.has_all:
+                dforce *= self.has
             inner, dstretch = p.stretch, p.stretch  # of no group
             if self.label.size:
                 inner = self._sum(Z * dy[self.is_group])
                 dstretch = (group + 2 * p.stretch * inner) / slack - p.stretch
-            du = np.zeros(len(p.u))
+            du = np.zeros(len(p.u)) if scalings else p.u
             for (c, at), shift in zip(scalings, shifts, strict=True):
                 du[c.numbers] = at.change(dy[c.variables], shift)
-            dfree, dcurved = dy[self.is_boxed.stop : self.is_group.stop], dy[self.is_group.stop :]
-            return dv, Point(dx, dforce, dfree, dstretch, du, dcurved), inner
+            dfree, dcurved = dy[is_boxed.stop : self.is_group.stop], dy[self.is_group.stop :]
+            return Direction(dv, Point(dx, dforce, dfree, dstretch, du, dcurved), droom, inner)
 
-        dv, d, inner = direction(0.0, 0.0, 0, 0.0, None)  # the predictor: all products to 0
-        length = min(1.0, self._length(p, d, room, slack, scalings))
-        left = self.products(plus_step(p, length, d), room + length * (SIGN * d.x))
+        dv, d, droom, inner = direction(-p.force, 0.0, 0, 0.0, None)  # the predictor: all products to 0
+        length = min(1.0, self._length(p, d, room, droom, slack, scalings))
+        second = droom * d.force  # of the products of pairs, whose first order is their negative
+        left = (1 - length) * float(np.vdot(p.force, room)) + length**2 * float(second.sum())
+        if self.label.size or scalings:
+            left = self.products(plus_step(p, length, d), room + length * droom)
         ahead = max(left, 0.0) / max(self.pairs, 1)
         sigma = max(min(ahead / mu, 1.0) ** 3, CENTRE) if mu > 0 else 0.0
         goal = sigma * mu
         group = 2 * (goal + d.stretch * inner)
         if self.label.size:
             group = group + p.stretch * self._sum(d.free[self.equations :] ** 2)
-        dv, d, _ = direction(goal - SIGN * d.x * d.force, group, 3, goal, d)
-        length = min(1.0, TO_BOUNDARY * self._length(p, d, room, slack, scalings))
+        change = (goal - second) / room - p.force
+        dv, d, droom, _ = direction(change, group, 3, goal, d)
+        length = min(1.0, TO_BOUNDARY * self._length(p, d, room, droom, slack, scalings))
         length, there = self._damped(factor, v, dv, at.gradient, rd, length)
         end = plus_step(p, length, d)
         for c, scaling in scalings:
@@ -317,18 +183,19 @@ class Interior:
             if sizes.size:
                 logs = np.log(np.minimum(np.maximum(sizes, 1e-200), 1e200))
                 typical = max(typical, math.exp(-float(logs.sum()) / len(logs)))
-        cap = np.full(len(psi), CAP * max(weight, typical))
-        cap[self.is_equation] = CAP * weight
-        own = 1 / (psi + 1 / cap)
+        soft = 1 / (CAP * max(weight, typical))
+        own = 1 / (psi + soft)
+        if self.equations:
+            own[self.is_equation] = CAP * weight
         along, direction = np.zeros(len(self.radius)), np.zeros(len(self.label))
         if self.label.size:
             square = self._sum(Z * Z)
-            along = 1 / (stretch * (1 + 2 * square / slack) + 1 / cap[self.is_group.start])
+            along = 1 / (stretch * (1 + 2 * square / slack) + soft)
             direction = Z / np.sqrt(np.maximum(square, 1e-300))[self.label]
         for c, at in scalings:
-            own[c.variables] = 1 / (at.psi + 1 / cap[c.variables]) if at.psi.ndim == 1 else 1.0
+            own[c.variables] = 1 / (at.psi + soft) if at.psi.ndim == 1 else 1.0
         matrices = [(c.barrier.rows, at.psi) for c, at in scalings if at.psi.ndim == 2]
-        diagonal = np.bincount(self.row, own, self.form.m)
+        diagonal = self._summed(own)
         general = self.form.general
         W = Weights(diagonal, general, terms.members, self.label, direction, along, inverses=tuple(matrices))
         return W, own
@@ -338,6 +205,8 @@ class Interior:
     ) -> tuple[np.ndarray, np.ndarray]:
         """(∇²f + ε) dv + Mᵀdy = a, M dv - W⁻¹dy = b, for the variables; those of one row share its equation."""
         m, W = self.form.m, factor.W
+        if self.is_in_order:
+            return factor.saddle(a, b, 1e-8, times)
         if not self.is_twice:
             shared = np.zeros(m)
             shared[self.row] = b
@@ -354,12 +223,13 @@ class Interior:
         p: Point,
         d: Point,
         room: np.ndarray,
+        droom: np.ndarray,
         slack: np.ndarray,
         scalings: Sequence[tuple[Placed, Scaling]],
     ) -> float:
         """The longest step that keeps everything positive."""
         # value + t·change > 0 up to t = -1/min(change/value)
-        shares = [SIGN * d.x / room, d.force / np.maximum(p.force, 1e-300)]
+        shares = [droom / room, d.force / np.maximum(p.force, 1e-300)]
         if self.label.size:  # ‖y + t dy‖ = r
             shares.append(d.stretch / p.stretch)
             Z, dZ = p.free[self.equations :], d.free[self.equations :]

@@ -2,12 +2,13 @@
 
     min f(v) + H(u)   subject to   u = M v + c        (`form.read` brings a canonical problem to this, in its own units)
 
-    returning   where a multiplier is given, or all rows are equations: Newton steps on the face that is predicted
-                (`returning`)
+    returning   where a multiplier is given, or all rows are equations and f is quadratic: Newton steps on the face
+                that is predicted (`returning`)
     warm        two rounds of ADMM, or more while they are fast, each with one factorisation (`rounds`);
                 after each, β moves to where the equation and stationarity are equally far; steps on the face that they
-                predict are tried after the second, or after the first where residuals are small
-    interior    where all of H has kinks, bounds, norms or barriers: interior-point steps (`interior`, `barriers`); as
+                predict are tried after the second, and from every tenth sweep on where residuals are small
+    interior    where all of H has kinks, bounds, norms or barriers: interior-point steps (`interior`, `barriers`), at
+                once where all rows are equations, or f may be asked inside its bounds only; as
                 the gap falls, steps on the face that they predict are tried again, and end at the solution where that
                 is the right one
     semismooth  else: Newton steps on the augmented Lagrangian (`semismooth`), or, where no Jacobian is known,
@@ -21,34 +22,43 @@ y ∈ ∂H(u) exactly, made by a prox; with it come exact zeros and bounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from ..._arrays import Array, norm
 from ...deadline import late, raise_if_late
+from ...functions import Linear
 from ...problem import Problem
 from ...theory.state import State
+from ...theory.structure import is_described
 from ..base import Method
 from . import returning, rounds, semismooth
-from .algebra import Factor, System
+from .algebra import System
 from .barriers import known_barriers
+from .carry import (
+    INTERIOR,
+    RETURNING,
+    SEMISMOOTH,
+    WARM,
+    Carry,
+    Setup,
+    first_carry,
+    is_alone,
+    is_linear,
+)
 from .cost import Cost
 from .form import Form, read
-from .interior import Interior, Point
+from .interior import Interior
 from .passage import Pair, point_of, state_of
 from .resting import at_rest
 from .returning import residuals
 
-WARM, INTERIOR, SEMISMOOTH, RETURNING = 0, 1, 2, 3
-"""Phases, as a carry holds them."""
 ROUNDS = 2
 """Rounds of ADMM before Newton steps, at least."""
 ARRIVED, FURTHER = 1e-7, 1e-3
 """Relative residuals at which steps on predicted faces end; what they end at if that was not enough, in its units."""
-PACE = 0.01
+PACE = 0.03
 """Further rounds follow as long as each leaves no more than this part of the residuals."""
 CLOSE = 5e-5
 """Residuals that a check may pass after the first round."""
@@ -67,7 +77,7 @@ ROUNDING = 4e-15
 NONE_LEFT = 1e-24
 """A relative gap that is none at all: interior-point steps end there. The residual of stationarity is rounding long
 before, but products of zeros with what holds them may be small while one of the factors is not."""
-FALLING = 0.5
+FALLING = 0.9
 """Part of the forces that a step under equations alone may leave, so that others follow: where there is no solution it
 leaves nearly all of them, and they would lead ever farther."""
 WAITS = 50
@@ -80,7 +90,9 @@ CURVED = 1e-8
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
-"""Semismooth steps are worth one from these residuals on, and a first round a look at the face that it predicts."""
+"""Semismooth steps are worth one from these residuals on."""
+LIKELY, NEARER = 0.05, 0.1
+"""Residuals at which sweeps are first taken to predict the face; what they fall by before they are again."""
 SETTLED, AGAIN = 1e-3, 0.03
 """Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
 BENT = 200
@@ -96,57 +108,6 @@ SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
 
-class Carry(NamedTuple):
-    """All that continues from step to step."""
-
-    t: int
-    phase: int
-    v: np.ndarray
-    u: np.ndarray
-    y: np.ndarray
-    beta: float
-    """The weight of the equation: objective per unit of u²."""
-    eps: float
-    point: Point
-    """Of the interior-point steps."""
-    centre: np.ndarray
-    """v_k of the augmented Lagrangian; v of the interior point while its face is tried."""
-    multiplier: np.ndarray
-    """y_k of the augmented Lagrangian."""
-    taken: int
-    """Newton steps on the subproblem at hand, or rounds so far."""
-    left: float
-    """Smallest relative residual of stationarity in interior-point steps; the last one, or that of the equation, in
-    others."""
-    gap: float
-    """Smallest relative gap in them."""
-    stalled: int
-    """Interior-point steps since the last that was the smallest in one of both."""
-    trusted: float
-    """Gap from which on the face that interior points predict is tried next."""
-
-
-@dataclass(frozen=True, eq=False)
-class Setup:
-    """What is fixed for a run."""
-
-    problem: Problem
-    form: Form
-    system: System
-    interior: Interior | None
-    curvature: float
-    """Mean of diag ∇²f at the start."""
-    slope: np.ndarray
-    """∇f at the start."""
-    has_jacobian: bool
-    like: tuple[Array, ...]
-
-    @property
-    def has_barriers(self) -> bool:
-        """Whether interior-point steps take rows that are neither entries nor norms."""
-        return self.interior is not None and bool(self.form.terms.pieces)
-
-
 class NewtonALM(Method):
     """Second-order method for convex problems in canonical form; see the module for its steps."""
 
@@ -155,23 +116,38 @@ class NewtonALM(Method):
     cost: Cost | None = None
     """What the steps on the problem at hand were predicted to cost, where "auto" has asked."""
 
+    def chooses_units(self, problem: Problem) -> bool:
+        """Where nothing bends, and all rows are those of matrices with kinks, bounds or norms of groups.
+
+        With a curved f more problems are certified from units that were chosen before, and then once more here.
+        """
+        if not all(block.f is None or isinstance(block.f, Linear) for block in problem.blocks):
+            return False
+        pairs = zip(problem.blocks[:-1], problem.operators, strict=False)
+        known = all(is_described(block.h, block.shape) for block in problem.blocks)
+        return known and all(op.as_matrix(block.shape) is not None for block, op in pairs)
+
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Carry]:
         """Read the problem, choose units and linear algebra; raises AssumptionError where it is not convex."""
         form = read(problem, x0)
-        v, y = point_of(problem, form, x0, z0)
-        curvature = float(np.mean(form.smooth.curvature(v))) if form.n else 0.0
+        v, y = point_of(problem, form, z0)
+        diagonal = form.smooth.curvature(v)
+        curvature = float(np.mean(diagonal)) if form.n else 0.0
         beta = rounds.first_weight(form, v, curvature)
-        weights = form.terms.weights(form.apply(v) + form.c, beta)
         W = rounds.uniform(form, beta)
-        if weights is not None:
-            W = weights._replace(direction=np.ones(len(weights.label)))
+        has_jacobian = form.terms.is_described
+        if not has_jacobian:
+            weights = form.terms.weights(form.apply(v) + form.c, beta)
+            has_jacobian = weights is not None
+            W = W if weights is None else weights._replace(direction=W.direction)
         barriers = known_barriers(form.terms.pieces, form.n + form.general)
         interior = None if barriers is None else Interior(form, barriers)
         rest = form.smooth.hessian(v)[1]
         system = System(form.smooth.Q, form.smooth.R, form.M, W, rest, bool(barriers))
         slope = form.smooth.gradient(v)
-        setup = Setup(problem, form, system, interior, curvature, slope, weights is not None, (*x0, z0))
-        return setup, _first_carry(setup, v, y, beta)
+        is_flat = not np.all(diagonal > 0)
+        setup = Setup(problem, form, system, interior, curvature, is_flat, slope, has_jacobian, (*x0, z0))
+        return setup, first_carry(setup, v, y, beta, SETTLED)
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One round of ADMM, or one Newton step."""
@@ -205,10 +181,11 @@ class NewtonALM(Method):
         goal = max(min(ARRIVED, FURTHER * carry.left), ROUNDING)
         found = None
         if carry.left > ROUNDING:
-            alone, curvature = _is_linear(setup), setup.curvature or beta
+            alone, curvature = is_linear(setup), setup.curvature or beta
             stiff = alone or (math.isfinite(carry.left) and form.smooth.is_quadratic)
             trust = returning.ALONE if alone else returning.GIVEN
-            for weight, part in [(1.0, STIFF if stiff else 1.0), *([(FIRM, 1.0)] if alone else [])]:
+            tried = [(1.0, STIFF if stiff else 1.0), *([(FIRM, 1.0)] if alone else [])]
+            for weight, part in reversed(tried) if setup.is_flat else tried:
                 found = found or returning.settle(
                     form, setup.system, carry.v, carry.y, weight * beta, part * curvature, goal, trust
                 )
@@ -220,39 +197,44 @@ class NewtonALM(Method):
         return carry._replace(**pair._asdict(), left=left)
 
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
-        left, before, factor, beta = math.inf, math.inf, None, math.nan
+        left, before, tried, factor, beta = math.inf, math.inf, math.inf, None, math.nan
         has_faces = setup.interior is not None and _has_faces(setup.form)
+        brief = setup.has_barriers or (setup.interior is not None and not setup.curvature)
         while carry.taken < ROUNDS or WORTH < left <= PACE * before:
             raise_if_late()
             if factor is None or carry.beta != beta or not setup.form.smooth.is_quadratic:
                 beta, D = carry.beta, setup.form.smooth.hessian(carry.v)
                 factor = setup.system.factor(*D, rounds.uniform(setup.form, beta), rounds.PROXIMAL * beta)
-            before = left
-            carry, left = self._round(setup, carry, factor)
-            if not setup.has_jacobian or (left <= CLOSE and carry.taken < ROUNDS):
+            before, pair, moved = left, Pair(carry.v, carry.u, carry.y, beta), carry
+            parts = rounds.parts(carry.taken, brief)
+            for k, count in enumerate(parts, 1):
+                pair = rounds.swept(setup.form, factor, pair, count)
+                moved, left = self._balanced(setup, carry, pair)
+                is_last = k == len(parts) and (setup.has_barriers or moved.taken >= ROUNDS)
+                if has_faces and (is_last or left <= min(LIKELY, NEARER * tried)):
+                    on_face, tried = self._on_predicted_face(setup, moved, moved.beta), left
+                    if on_face.phase == RETURNING:
+                        return on_face
+            carry = moved
+            if not setup.has_jacobian:
                 return carry
-            last = setup.has_barriers or carry.taken >= ROUNDS
-            if has_faces and (last or left <= NEAR):
-                tried = self._on_predicted_face(setup, carry, carry.beta)
-                if tried.phase == RETURNING:
-                    return tried
+            if left <= CLOSE and carry.taken < ROUNDS:
+                return carry
             if setup.has_barriers:  # a rough start will do
                 break
         if setup.interior is None:
             return self._to_semismooth(setup, carry._replace(left=left))
         return carry._replace(phase=INTERIOR)
 
-    def _round(self, setup: Setup, carry: Carry, factor: Factor) -> tuple[Carry, float]:
-        """Sweeps with one β and its K, then the next β; and the larger of the relative residuals."""
-        brief = setup.has_barriers or (setup.interior is not None and not setup.curvature)
-        start = Pair(carry.v, carry.u, carry.y, carry.beta)
-        v, u, y, _ = rounds.swept(setup.form, factor, start, rounds.sweeps(carry.taken, brief))
+    def _balanced(self, setup: Setup, carry: Carry, pair: Pair) -> tuple[Carry, float]:
+        """After a round that ends at a pair, with the next β; and the larger of the relative residuals."""
+        v, u, y, beta = pair
         equation, stationarity, size = residuals(setup.form, v, u, y)
         if setup.has_jacobian:
-            beta = rounds.balanced(carry.beta, equation, stationarity)
+            beta = rounds.balanced(beta, equation, stationarity)
         else:  # rounds are all there is: β comes to rest, and y counts where u can move
             moving = float(np.linalg.norm(y[u != 0])) or size
-            beta = rounds.settling(carry.beta, equation, stationarity * (size / moving), carry.taken)
+            beta = rounds.settling(beta, equation, stationarity * (size / moving), carry.taken)
         return carry._replace(v=v, u=u, y=y, beta=beta, taken=carry.taken + 1), max(equation, stationarity)
 
     def _interior(self, setup: Setup, carry: Carry) -> Carry:
@@ -261,7 +243,8 @@ class NewtonALM(Method):
         if math.isinf(carry.gap):  # the first of these steps
             carry = carry._replace(point=interior.start(carry.v, carry.y, carry.beta))
         if carry.gap <= NONE_LEFT:
-            carry = carry._replace(stalled=carry.stalled + 1)
+            at = interior.residuals(carry.v, carry.point)  # not those of a face that was tried
+            carry = carry._replace(u=at.u, y=at.y, stalled=carry.stalled + 1)
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
         try:
             v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
@@ -332,7 +315,7 @@ def _trials(setup: Setup, carry: Carry) -> list[float]:
     gap falls that of the rounds. None where there are more than `BENT` rows of norms, whose faces bend."""
     form, interior = setup.form, setup.interior
     assert interior is not None
-    if not _has_faces(form) or carry.gap > MIXED:
+    if not _has_faces(form) or carry.gap > MIXED or is_alone(setup):
         return []
     trials = [carry.beta] if carry.gap <= carry.trusted else []
     if setup.curvature > 0:  # sparse rows, and curves, divide by degrees
@@ -353,29 +336,6 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
     if math.isinf(carry.gap) and setup.form.terms.label.size:
         return True
     return max(carry.left, carry.gap) <= (CURVED if setup.has_barriers else WORTH)
-
-
-def _first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float) -> Carry:
-    """The carry of a run from (v, y)."""
-    form = setup.form
-    u = form.terms.prox(form.apply(v) + form.c + y / beta, beta)  # at a solution that is u
-    # sweeps move v freely, and would stop at the first bound that f may not cross
-    inside = setup.interior is not None and bool(form.confined.any())
-    phase = INTERIOR if inside and setup.has_jacobian else WARM
-    if phase == INTERIOR:  # the forces that bounds will have to hold are of the size of ∇f
-        y[form.general :] = np.where(
-            form.confined[form.M.index], -form.smooth.gradient(v)[form.M.index], y[form.general :]
-        )
-    elif setup.has_jacobian and (np.any(y) or _is_linear(setup)):
-        phase = RETURNING
-    point = Point(*[np.zeros(0)] * 6) if setup.interior is None else setup.interior.none
-    return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, SETTLED)
-
-
-def _is_linear(setup: Setup) -> bool:
-    """Whether there are but equations, and f is quadratic: then there is one face, and one Newton step."""
-    alone = setup.interior is not None and setup.interior.pairs == 0 and setup.curvature > 0
-    return alone and setup.form.smooth.is_quadratic
 
 
 def _energy(first: np.ndarray, gradient: np.ndarray, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> float:

@@ -11,7 +11,6 @@ from ..._arrays import Array, from_numpy, namespace, norm, to_numpy
 from ...problem import Problem
 from ...theory.state import State
 from .form import Form
-from .inside import Inside
 
 MET = 1e-5
 """Relative residual of the equation above which a state does not end a run, however little its rows weigh: those of
@@ -31,14 +30,9 @@ def _last_slope(problem: Problem, u: np.ndarray) -> Any:
     return 0.0 if last.f is None else np.ravel(to_numpy(last.f.grad(u.reshape(last.shape))))
 
 
-def point_of(problem: Problem, form: Form, x0: tuple[Array, ...], z0: Array) -> tuple[np.ndarray, np.ndarray]:
-    """(v, y) of a starting point, in the units of the form; a given z also says what a block's own h has for y."""
-    v = form.inward(np.concatenate([np.ravel(to_numpy(x)).astype(float) for x in x0[:-1]]))
-    for part in form.smooth.parts:
-        if isinstance(part.f, Inside):
-            ones = float(np.linalg.norm(form.apply(1 / form.C)[: form.general]))
-            unit = float(np.linalg.norm(form.c)) / ones if ones > 0 and np.any(form.c) else 1.0
-            v[part.place] = part.f.start(form.C[part.place] * v[part.place], unit) / form.C[part.place]
+def point_of(problem: Problem, form: Form, z0: Array) -> tuple[np.ndarray, np.ndarray]:
+    """(v, y) of the starting point, in the units of the form; a given z also says what a block's own h has for y."""
+    v = form.inward(form.start)
     z, y = np.ravel(to_numpy(z0)).astype(float), np.zeros(form.m)
     last = form.source < z.size
     if np.any(z):

@@ -16,6 +16,7 @@ Hintermüller, Ito & Kunisch, The primal-dual active set strategy as a semismoot
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -31,8 +32,8 @@ from .weights import Weights
 
 REGULAR = 1e8
 """1/δ, and the ratio of the curvature to ε: half of the digits, which refinement gives back."""
-ENOUGH = 1e-12
-"""Relative residuals below which rounding in a pair is not looked for."""
+APART = 60
+"""Rows of a block of W from which on it is worth a look whether it falls apart."""
 REFINEMENTS = 3
 """Of the saddle-point system, at most: they take the effect of δ and ε away."""
 
@@ -85,7 +86,7 @@ def settle(
         left = max(residuals(form, v, u, y)[:2])
         found = Pair(v, u, y, beta), left
         gentle = norm(y) / (max(norm(u), norm(form.c)) or math.inf)
-        if left > ENOUGH and 0 < gentle < beta:
+        if left > goal and 0 < gentle < beta:
             other = Pair(v, *pair(form, v, free, gentle), gentle)
             found = min(found, (other, max(residuals(form, v, other.u, other.y)[:2])), key=itemgetter(1))
         if found[1] <= goal:
@@ -141,9 +142,30 @@ def held(jacobian: Weights, beta: float) -> Weights:
 
 
 def _inverse(N: np.ndarray) -> np.ndarray:
-    """(J + δI)(N + δI)⁻¹ for N = I - J."""
-    unit = np.eye(len(N))
+    """(J + δI)(N + δI)⁻¹ for N = I - J, block by block: that of several cones falls apart."""
+    if len(N) < APART or N[0, len(N) // 2 :].any():
+        return _of_one(N)
+    out = np.zeros_like(N)
+    for rows in _blocks(N):
+        own = rows[:, :, None], rows[:, None, :]
+        out[own] = _of_one(N[own])
+    return out
+
+
+def _of_one(N: np.ndarray) -> np.ndarray:
+    """The same of single blocks."""
+    unit = np.eye(N.shape[-1])
     return (1 + 2 / REGULAR) * np.linalg.inv(N + unit / REGULAR) - unit
+
+
+def _blocks(N: np.ndarray) -> Iterator[np.ndarray]:
+    """The diagonal blocks of a symmetric matrix, those of one size together: rows of the matrix, block by block."""
+    place = np.arange(len(N))
+    last = np.where(N != 0, place, 0).max(axis=1, initial=0)
+    ends = np.flatnonzero(np.maximum.accumulate(np.maximum(last, place)) == place) + 1
+    sizes = np.diff(ends, prepend=0)
+    for size in np.unique(sizes):
+        yield (ends - size)[sizes == size][:, None] + place[:size]
 
 
 def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
@@ -154,7 +176,7 @@ def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[
     product, gradient, pulled = form.apply(v), form.smooth.gradient(v), form.adjoint(y)
     size = max(norm(gradient), norm(y))  # ‖M‖ = 1
     if not y.any():
-        size = max(size, norm(gradient - form.smooth.gradient(np.zeros(form.n))))
+        size = max(size, norm(gradient - form.slope))
     size = size or 1.0
     equation = norm(product + form.c - u) / (max(norm(product), norm(u), norm(form.c)) or 1.0)
     return equation, norm(gradient + pulled) / size, size

@@ -43,10 +43,9 @@ def slacks_of(n: int, Q: Any, rows: Sequence[Any]) -> Slacks | None:
     """The slack columns of the rows that Q does not touch either; None where they are few."""
     if n < MANY or not rows:
         return None
-    counts = sum((counts_of(A) for A in rows), np.zeros(n, int))
-    if Q is not None:
-        counts = counts + np.diff(scipy.sparse.csc_array(Q).indptr) * 2
-    single = np.flatnonzero(counts == 1)
+    single = np.flatnonzero(sum((counts_of(A) for A in rows), np.zeros(n, int)) == 1)
+    if len(single) >= SHARE * n and Q is not None:
+        single = single[np.diff(scipy.sparse.csc_array(Q[:, single]).indptr) == 0]
     if len(single) < SHARE * n:
         return None
     stacked = scipy.sparse.vstack([scipy.sparse.csc_array(A[:, single]) for A in rows], format="csc")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
-from ..._arrays import Array, Shape, asarray, to_numpy, zeros
+from ..._arrays import Array, Shape, asarray, column_squares, scaled_matrix, to_numpy, zeros
 from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, SmoothSum, Weighted
 from ...functions.hessians import by_differences
 from ...operators import Identity
@@ -106,16 +107,17 @@ def _described(f: Any, shape: Shape, like: Array | None) -> tuple[list[Any], lis
             [Weighted(g, f.weight) for g in unknown],
         )
     if hasattr(f, "row_curvature"):
-        R = f.G.as_matrix(shape)
+        R: Any = f.G.as_matrix(shape)
         if R is None and like is not None:
             R = written_out(f.G, shape, like)
         if R is None:
             return [], [], [f]
-        R = scipy.sparse.csr_array(R, dtype=float) if scipy.sparse.issparse(R) else np.asarray(R, float)
+        is_sparse = scipy.sparse.issparse(R)
+        R = scipy.sparse.csr_array(R, dtype=float) if is_sparse else np.asarray(R, float)
         if isinstance(f, LeastSquares):
-            if scipy.sparse.issparse(R) and _one_per_row(R):  # GᵀG is diagonal
-                return [np.ravel((R * R).sum(axis=0))], [], []
-            if not scipy.sparse.issparse(R) and R.shape[0] >= R.shape[1]:  # fewer numbers in GᵀG than in G
+            if is_sparse and _one_per_row(R):  # GᵀG is diagonal
+                return [column_squares(R)], [], []
+            if not is_sparse and R.shape[0] >= R.shape[1]:  # fewer numbers in GᵀG than in G
                 return [R.T @ R], [], []
             return [], [Bend(R, None)], []
         return [], [Bend(R, lambda x: to_numpy(f.row_curvature(f.G.apply(x))).ravel())], []
@@ -168,6 +170,7 @@ class SmoothPart:
         self._ends = np.cumsum([0, *(bend.R.shape[0] for _, bend in self._bends)])
         self._at: np.ndarray | None = None
         self._there: tuple[np.ndarray, Any] = np.zeros(0), None
+        self._is_linear = all(p.f is None or isinstance(p.f, Linear) for p in parts)
         self._sloped_at: np.ndarray | None = None
         self._slope = np.zeros(0)
         self._last: tuple[np.ndarray, list[tuple[slice, Any]]] | None = (
@@ -178,8 +181,11 @@ class SmoothPart:
         """The same in other units; Hessians at the point asked for last need not be made again."""
         if np.array_equal(scale, self.scale):
             return self
-        other = SmoothPart(self.parts, scale)
-        other._last = self._last
+        other, change = copy(self), scale / self.scale
+        other.scale, other._at, other._sloped_at = scale, None, None
+        if self.Q is not None:
+            other.Q = self.Q * change**2 if self.Q.ndim == 1 else scaled_matrix(change, self.Q, change)
+        other.R = None if self.R is None else scaled_matrix(None, self.R, change)
         return other
 
     def value(self, v: np.ndarray) -> float:
@@ -196,8 +202,8 @@ class SmoothPart:
             return known and math.isfinite(self.value(v))
 
     def gradient(self, v: np.ndarray) -> np.ndarray:
-        """Its gradient; that of the array v asked for last is kept."""
-        if self._sloped_at is not v:
+        """Its gradient; that of the array v asked for last is kept, and that of a linear f."""
+        if self._sloped_at is None or not (self._is_linear or self._sloped_at is v):
             self._sloped_at, self._slope = v, self._gradient(v)
         return self._slope
 
@@ -316,6 +322,8 @@ def widened(blocks: Sequence[tuple[slice, Any]], scale: np.ndarray) -> Any:
     n = len(scale)
     if not blocks:
         return None
+    if len(blocks) == 1 and blocks[0][0] == slice(0, n):
+        return scaled_matrix(None, blocks[0][1], scale)
     if any(scipy.sparse.issparse(A) for _, A in blocks):
         wide = []
         for place, A in blocks:
@@ -323,8 +331,6 @@ def widened(blocks: Sequence[tuple[slice, Any]], scale: np.ndarray) -> Any:
             triple = (coo.data * scale[coo.col + place.start], (coo.row, coo.col + place.start))
             wide.append(scipy.sparse.csr_array(triple, shape=(A.shape[0], n)))
         return scipy.sparse.vstack(wide, format="csr")
-    if len(blocks) == 1 and blocks[0][0] == slice(0, n):
-        return blocks[0][1] * scale
     total = np.zeros((sum(A.shape[0] for _, A in blocks), n))
     begin = 0
     for place, A in blocks:

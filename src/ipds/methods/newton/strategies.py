@@ -82,13 +82,20 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
             others += _meetings(bulk, beside)
             return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, others, bulk, only_rows))
     if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
-        R = scipy.sparse.vstack(rows, format="csr") if rows else scipy.sparse.csr_array((0, n))
+        R = _stacked(rows, n)
         others += _meetings(R, W)
         return _sparse_choice(n, Q, rows, R, others, only_rows)
     work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
     if only_rows and count < n and count**2 * n + count**3 / 3 < work:
         return Woodbury(np.vstack([to_dense(A) for A in rows]))
     return Dense(n, Q, rows)
+
+
+def _stacked(rows: Sequence[Any], n: int) -> Any:
+    """Stacks of sparse rows as one, sorted by rows."""
+    if len(rows) == 1 and rows[0].format == "csr":
+        return rows[0]
+    return scipy.sparse.vstack(rows, format="csr") if rows else scipy.sparse.csr_array((0, n))
 
 
 def _of_columns(A: Any, kept: np.ndarray) -> Any:
@@ -159,7 +166,7 @@ class Dense:
         K, begin = np.zeros((self.n, self.n)), 0
         for R, gram in zip(self.rows, self._grams, strict=True):
             own, begin = w[begin : begin + R.shape[0]], begin + R.shape[0]
-            K += self._product(R, own) if gram is None else gram.dense(gram.map @ own)
+            K += self._product(R, own) if gram is None else gram.dense(gram.triangle(own))
         for A in (self.Q, rest):
             if A is not None:
                 K += to_dense(A)
@@ -176,9 +183,12 @@ class Dense:
     def _product(R: Any, w: np.ndarray) -> np.ndarray:
         if scipy.sparse.issparse(R):
             return (R.T @ scipy.sparse.diags_array(w) @ R).toarray()
-        active = np.flatnonzero(w)
         root = np.sqrt(w)[:, None]
-        B = R * root if active.size == len(w) else R[active] * root[active]
+        if np.count_nonzero(w) == len(w):
+            B = R * root
+        else:
+            active = np.flatnonzero(w)
+            B = R[active] * root[active]
         return B.T @ B
 
 

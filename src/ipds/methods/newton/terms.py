@@ -7,6 +7,7 @@ with a kink or with bounds (`functions.Kinks`), which interior-point steps can u
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,7 @@ from ...functions import Nonsmooth
 from ...functions.jacobians import Conjugated, Jacobian, Spectral
 from .weights import Weights
 
+Prox = Callable[[np.ndarray], np.ndarray]
 RANK = 300
 """Largest rank with which a Jacobian is taken as a diagonal and a low rank."""
 EXPLICIT = 1000
@@ -84,13 +86,25 @@ class Entries:
         """Whether there are no bounds."""
         return not (np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
-    def prox(self, w: np.ndarray, step: Any) -> np.ndarray:
+    def prox(self, step: float) -> Prox:
         """A shift towards the kink, then a clip: in one dimension that is the prox of the sum."""
-        if not self.are_sets:
-            w = w - np.minimum(np.maximum(w - self.place, step * self.left), step * self.right)
-            if self.are_free:
-                return w
-        return np.minimum(np.maximum(w, self.lower), self.upper)
+        left, right, place, lower, upper = (
+            step * self.left,
+            step * self.right,
+            self.place,
+            self.lower,
+            self.upper,
+        )
+
+        def clipped(w: np.ndarray) -> np.ndarray:
+            return np.minimum(np.maximum(w, lower), upper)
+
+        def shifted(w: np.ndarray) -> np.ndarray:
+            return w - np.minimum(np.maximum(w - place, left), right)
+
+        if self.are_sets:
+            return clipped
+        return shifted if self.are_free else lambda w: clipped(shifted(w))
 
     def held(self, w: np.ndarray, step: Any) -> np.ndarray:
         """Where the prox does not move with w: at the kink and at bounds."""
@@ -123,16 +137,25 @@ class Terms:
 
     def prox(self, w: np.ndarray, beta: float) -> np.ndarray:
         """argmin H(u) + β/2‖u - w‖²."""
-        if len(w) == len(self.entries.left):
-            return self.entries.prox(w, 1 / beta)
-        u = np.empty_like(w)
-        for piece in self.pieces:
-            u[piece.rows] = piece.prox(w, beta)
-        if self.label.size:
-            keep = 1 - np.minimum(1.0, self.radius / np.maximum(beta * self.norms(w), 1e-300))
-            u[self.members] = keep[self.label] * w[self.members]
-        u[self.last] = self.entries.prox(w[self.last], 1 / beta)
-        return u
+        return self.prox_with(beta)(w)
+
+    def prox_with(self, beta: float) -> Prox:
+        """The same as a function of w."""
+        entries = self.entries.prox(1 / beta)
+        if self.last.start == 0:
+            return entries
+
+        def prox(w: np.ndarray) -> np.ndarray:
+            u = np.empty_like(w)
+            for piece in self.pieces:
+                u[piece.rows] = piece.prox(w, beta)
+            if self.label.size:
+                keep = 1 - np.minimum(1.0, self.radius / np.maximum(beta * self.norms(w), 1e-300))
+                u[self.members] = keep[self.label] * w[self.members]
+            u[self.last] = entries(w[self.last])
+            return u
+
+        return prox
 
     def weights(self, w: np.ndarray, beta: float) -> Weights | None:
         """β(I - J) at w, J an element of the generalised Jacobian of the prox; None where one is not known."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import norm
+from ..._arrays import norm, products_with
 
 PASSES = 10
 """Passes of Ruiz' scaling at most: each takes the square root of what is left to do."""
@@ -28,41 +28,69 @@ def equilibrated(
     G: Any, n: int, curvature: np.ndarray, together: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """(E, C): rows of diag(E) G diag(C) near norm one, its columns and those of √diag(∇²f) near a common norm."""
-    C, rows = np.ones(n), 0 if G is None else G.shape[0]
-    E, root = np.ones(rows), np.maximum(curvature, 0.0)
+    E, C, root = np.ones(0 if G is None else G.shape[0]), np.ones(n), np.maximum(curvature, 0.0)
     if isinstance(G, scipy.sparse.linalg.LinearOperator):
         return E, C
-    square: Any = None if G is None else G.power(2) if scipy.sparse.issparse(G) else G * G
-    transposed = None if square is None else square.T.tocsr() if scipy.sparse.issparse(square) else square.T
+    squares = None if G is None else _Squares(G)
     members = np.concatenate(together) if together else np.empty(0, int)
     counts = np.array([len(t) for t in together], dtype=int)
     shared = np.repeat(np.arange(len(together)), counts)
-    f, change = 1.0, np.ones(0)  # the unit of f's rows √(∇²f)_jj, one for all: they stand for column norms
+    # from here on squares: E, C, sizes, and the unit f of f's rows √(∇²f)_jj, one for all: they stand for column norms
     is_curved = bool(root.any())
-    for _ in range(PASSES if square is not None or is_curved else 0):
-        if square is not None:
-            size = E * np.sqrt(square @ (C * C))
-            if members.size:  # rows that share a unit: the root of their mean square
-                size[members] = np.sqrt(np.bincount(shared, size[members] ** 2) / counts)[shared]
-            change = np.sqrt(np.where(size > 0, size, 1.0))
+    f, change = 1.0, np.ones(1)
+    if squares is not None:  # one unit for all rows, so that passes are left with their differences
+        E /= float(squares.of_rows(C).sum()) / len(E) or 1.0
+    for _ in range(PASSES if squares is not None or is_curved else 0):
+        if squares is not None:
+            size = E * squares.of_rows(C)
+            if members.size:  # rows that share a unit: their mean
+                size[members] = (np.bincount(shared, size[members]) / counts)[shared]
+            change = _root(size)
             E /= change
         if is_curved:
-            f /= math.sqrt(f * math.sqrt(float(root @ (C * C)) / n) or 1.0)
-        size = C * np.sqrt((0.0 if transposed is None else transposed @ (E * E)) + f * f * root)
-        used = size > 0
-        if used.any():
-            logs = np.log(size[used])
-            middle = math.exp(float(logs.sum()) / len(logs))
-            factor = np.sqrt(np.where(used, size / middle, 1.0))
+            f /= math.sqrt(f * float(root @ C) / n) or 1.0
+        size = f * root if squares is None else squares.of_columns(E) + f * root
+        size *= C
+        used = size if np.count_nonzero(size) == n else size[size > 0]
+        if used.size:
+            factor = _root(size / math.exp(float(np.log(used).sum()) / len(used)))
             C /= factor
             if _is_even(factor) and _is_even(change):
                 break
-    return powers_of_two(E), powers_of_two(C)
+    return powers_of_two(np.sqrt(E)), powers_of_two(np.sqrt(C))
 
 
-def _is_even(factors: np.ndarray) -> bool:
-    """Whether none of them changes much."""
-    return not factors.size or bool(factors.max() <= EVEN and factors.min() * EVEN >= 1)
+class _Squares:
+    """|G_ij|² of a matrix, summed with weights."""
+
+    def __init__(self, G: Any):
+        self.is_sparse = scipy.sparse.issparse(G)
+        if self.is_sparse:
+            self.shape, self.column = G.shape, G.indices
+            self.row = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
+        self.values = np.square(G.data if self.is_sparse else G)
+
+    def of_rows(self, C: np.ndarray) -> np.ndarray:
+        """Σ_j |G_ij|² C_j of every row."""
+        if not self.is_sparse:
+            return self.values @ C
+        return np.bincount(self.row, self.values * C[self.column], self.shape[0]).astype(float, copy=False)
+
+    def of_columns(self, E: np.ndarray) -> np.ndarray:
+        """Σ_i |G_ij|² E_i of every column."""
+        if not self.is_sparse:
+            return E @ self.values
+        return np.bincount(self.column, self.values * E[self.row], self.shape[1]).astype(float, copy=False)
+
+
+def _root(size: np.ndarray) -> np.ndarray:
+    """√size, and 1 where there is nothing."""
+    return np.sqrt(size if np.count_nonzero(size) == len(size) else np.where(size > 0, size, 1.0))
+
+
+def _is_even(squares: np.ndarray) -> bool:
+    """Whether none of the factors with these squares changes much."""
+    return bool(np.maximum.reduce(squares) <= EVEN**2 and np.minimum.reduce(squares) * EVEN**2 >= 1)
 
 
 def orthonormal(G: Any) -> tuple[Any, np.ndarray | None]:
@@ -89,10 +117,9 @@ def powers_of_two(units: np.ndarray) -> np.ndarray:
 
 def rough_norm(G: Any, n: int) -> float:
     """‖G‖ by a few power iterations: a unit, so that a rough value will do."""
-    x, transposed = np.sin(1.0 + np.arange(n)), G.T  # as good as random, and made at once
+    x = np.sin(1.0 + np.arange(n))  # as good as random, and made at once
+    product, adjoint = products_with(G), products_with(G.T)
     for _ in range(POWERS):
-        size = norm(x)
-        if size == 0:
-            return 0.0
-        x = transposed @ (G @ (x / size))
-    return math.sqrt(norm(x))
+        before, x = x, adjoint(product(x))
+    size = norm(before)
+    return math.sqrt(norm(x) / size) if size > 0 else 0.0
