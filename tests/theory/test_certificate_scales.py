@@ -192,15 +192,25 @@ def test_a_row_that_is_small_by_its_units_is_not_faint():
     assert faint_part(right, (Matrix(rows),), (np.zeros(2),)) is None
 
 
-def test_feasibility_is_that_of_the_problem_as_stated():
-    """What a faint row asks for is no matter of tolerance, but stands in the residual."""
-    problem = Problem([Block(f=Quadratic(1.0), A=np.eye(2), shape=2)], b=np.array([1.0, 1e-12]))
-    x, z = np.array([1.0, 0.0]), np.array([-1.0, 0.0])
-    found = certificate(problem, (x,), z, (np.zeros(2),))
-    assert found.feasibility == 1e-12
-    assert found.rows < 1e-14
-    far = certificate(problem, (np.array([1.0, 1e-3]),), z, (np.zeros(2),))
-    assert far.relative > 0.1
+def two_orders(price):
+    """x₁ + x₂ = 1e-10 at `price` and x₃ + x₄ = 1e3 at 1, tied by x₁ + x₃ + x₅ = 2e3."""
+    A = np.array([[1.0, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 1, 0, 1]])
+    c = np.array([price, 2 * price, 1.0, 2.0, 1.0])
+    return Problem([Block(f=Linear(c), h=NonNegative(), A=A, shape=5)], b=np.array([1e-10, 1e3, 2e3]))
+
+
+@pytest.mark.parametrize(("price", "accepted"), [(1.0, True), (1e12, False)])
+def test_a_faint_row_counts_by_what_it_costs(price, accepted):
+    """Without what the first row asks for, the objective is 2000 in place of 2000 + 1e-10·price."""
+    problem = two_orders(price)
+    x, z = np.array([0.0, 0, 1e3, 0, 1e3]), np.array([0.0, 0.0, -1.0])
+    c = problem.blocks[0].f.grad(x)
+    s = np.where(x > 0, 0.0, -(c + problem.operators[0].adjoint(z)))
+    found = certificate(problem, (x,), z, (s,))
+    assert found.feasibility == 1e-10
+    assert (found.relative < 1e-6) == accepted
+    result = solve(problem)
+    assert not result.success or result.fun == pytest.approx(2e3 + 1e-10 * price, rel=1e-3)
 
 
 def test_blocks_that_cost_nothing_do_not_grow_until_the_equation_seems_to_hold():

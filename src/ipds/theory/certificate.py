@@ -253,7 +253,7 @@ def _numbers(
     least = smallest([energy.whole for energy in energies])
     rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
     products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
-    numbers = residuals_of_rows(problem.b, fixed.faint, products, rows, z)
+    numbers = residuals_of_rows(problem.b, products, rows, z)
     z_felt = felt_multiplier(z, rows, least)
     del rows, products
     for i, energy in enumerate(energies):

@@ -50,8 +50,6 @@ class Fixed(NamedTuple):
     """What the cheapest block costs that satisfies the equation by itself; 0 for blocks that cannot."""
     homogeneous: Any
     """Where b is 0, or as good as 0: True (everywhere), False (nowhere), or an array."""
-    faint: np.ndarray | None
-    """b where it is as good as 0, and 0 elsewhere (`faint_part`); None where it is nowhere."""
     free: tuple[bool, ...]
     """Whether A_i = 0."""
     priced: tuple[bool, ...]
@@ -102,7 +100,6 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple(bare),
             alone(problem, q),
             _homogeneous(problem.b if faint is None else problem.b - faint),
-            faint,
             free,
             tuple(map(is_priced, problem.blocks)),
             tuple([_is_loose(*pair) for pair in zip(problem.blocks, widths, strict=True)]),

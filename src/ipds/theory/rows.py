@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from .._arrays import (
     Array,
     add_in_place,
@@ -42,7 +40,11 @@ def sizes_of_rows(
     least: Any,
     known: Sequence[Array | None],
 ) -> Array:
-    """R = Σ|A_i||q_i| + |b|, where b is 0 Σ|A_i| X_i with the sizes X_i of entries; at most the room of sets."""
+    """R = Σ|A_i||q_i| + |b|, at least Σ|A_i| X_i with sizes X_i of entries where b is as good as 0; at most the room
+    of sets.
+
+    X_i are moves at the price of their share of the objective: a faint b counts by what it costs.
+    """
     zero = fixed.homogeneous
     rows = None if zero is True else _held_rows(problem, fixed, acting, known)
 
@@ -55,8 +57,14 @@ def sizes_of_rows(
 
     if zero is not False:
         large = _sum(problem, fixed, lifted, acting, known, range(len(acting)))
-        rows = large if rows is None else namespace(rows).where(zero, large, rows)
+        rows = large if rows is None else _larger(rows, large, zero)
     return rows if fixed.room is None else namespace(rows).minimum(rows, fixed.room)
+
+
+def _larger(rows: Array, large: Array, where: Array) -> Array:
+    """The larger of both `where` that is so, else `rows`."""
+    xp = namespace(rows)
+    return xp.where(where, xp.maximum(rows, large), rows)
 
 
 def _held(forces: Forces) -> Iterator[Array]:
@@ -128,19 +136,12 @@ def _sum(
     return total
 
 
-def residuals_of_rows(
-    b: Array, faint: Array | None, products: Sequence[Product], rows: Array, z: Array
-) -> list[Any]:
-    """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added; |z|ᵀR. r = Σ A_i q_i - b is made of the A_i q_i piece by piece.
-
-    In all but the first, b is what suits r best between 0 and b where it is as good as 0.
-    """
+def residuals_of_rows(b: Array, products: Sequence[Product], rows: Array, z: Array) -> list[Any]:
+    """‖r‖; rms(r/R) and |z|ᵀ|r|, rounding added; |z|ᵀR. r = Σ A_i q_i - b is made of the A_i q_i piece by piece."""
     units, count = ROUNDING * precision(rows), max(1, math.prod(rows.shape))
     left: Any = None
     share = lost = held = 0.0
-    for R, size, right, slight, *arrays in pieces(
-        rows, z, b, faint, *(product.array for product in products)
-    ):
+    for R, size, right, *arrays in pieces(rows, z, b, *(product.array for product in products)):
         scales = [product.scale for product in products]
         first, *others = (x if c == 1.0 else c * x for c, x in zip(scales, arrays, strict=True))
         r = first - right
@@ -148,7 +149,6 @@ def residuals_of_rows(
             r = add_in_place(r, term)
         length = magnitude(r)
         left = length if left is None else math.hypot(left, length)
-        r = r if slight is None else r - np.clip(r, np.minimum(-slight, 0.0), np.maximum(-slight, 0.0))
         r, size = abs(r), abs(size)
         W = over(r, R)
         share, lost, held = share + dot(W, W), lost + dot(size, r), held + dot(size, R)

@@ -29,6 +29,7 @@ from ...operators import Identity, Reshape
 from ...presolve.restrict import restricted
 from ...problem import Problem
 from .algebra import Rows
+from .gauges import asked, gauges
 from .inside import Inside, inside
 from .matrices import beside, general_rows, picked
 from .smooth import Part, SmoothPart, describe
@@ -262,7 +263,16 @@ def _scaled(
     smooth = SmoothPart(parts, np.ones(n))
     curvature = smooth.curvature(start)
     E_general, C = equilibrated(G, n, curvature, together)
-    E = np.concatenate([E_general, 1 / (coefficient[entries[is_picked]] * C[index])])
+    picks = coefficient[entries[is_picked]]
+    sizes = np.abs(c[source])
+    sizes[len(source) - len(entries) :] = asked(fields, c[entries])
+    sizes *= np.concatenate([E_general, 1 / np.abs(picks * C[index])])
+    bent = np.flatnonzero(curvature) if smooth.is_quadratic and sizes.any() else np.empty(0, int)
+    reach = np.abs(smooth.gradient(np.zeros(n))[bent]) / (curvature * C)[bent] if bent.size else np.empty(0)
+    found = gauges(G, np.concatenate([sizes, reach]), np.concatenate([index, bent]), together, curvature)
+    if found is not None:
+        E_general, C = E_general / found[0], C * found[1]
+    E = np.concatenate([E_general, 1 / (picks * C[index])])
     mix = None
     if G is not None:
         if not isinstance(G, scipy.sparse.linalg.LinearOperator):
