@@ -117,7 +117,7 @@ fuzz: $(READY)
 	@seed=$$(date +%s); failed=0; \
 	for run in "fuzz --minutes $(MINUTES)" "fuzz_files --cases 20000" "fuzz_arguments --cases 1000" "../properties/judge --cases 5000" \
 		"../properties/judge --kind infeasible --cases 360" "../properties/judge --kind unbounded --cases 250" \
-		"../properties/judge --kind known --cases 2000"; do \
+		"../properties/judge --kind known --cases 2000" "../properties/judge --kind parts --cases 500"; do \
 		set -- $$run; file=$$1; shift; echo "== $$file $$@ --seed $$seed"; \
 		PYTHONPATH=tests $(BIN)/python tests/hostile/$$file.py "$$@" --seed $$seed || failed=1; done; \
 	echo "== random models --seed $$seed"; \

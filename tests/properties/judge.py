@@ -2,6 +2,7 @@
 
     python tests/properties/judge.py --cases 5000                       random convex problems against a reference
     python tests/properties/judge.py --kind known --cases 2000          the same with entries known beforehand
+    python tests/properties/judge.py --kind parts --cases 500           two of them in one, in units far apart
     python tests/properties/judge.py --kind infeasible --cases 360      problems without a solution, by construction:
     python tests/properties/judge.py --kind unbounded --cases 250       none may succeed, nine of ten are named
     python tests/properties/judge.py --kind contradictory --cases 300   two values for an entry: likewise
@@ -25,6 +26,7 @@ from ipds import AssumptionError, DivergenceError, Status, solve
 from ipds.theory.entries import has_price
 from properties.convex import Case, draw, solved
 from properties.known import contradictory, known
+from properties.parts import parts
 from properties.without_solution import infeasible, unbounded
 
 PROVED = (Status.INFEASIBLE, Status.UNBOUNDED)
@@ -77,6 +79,8 @@ def attempt(case: Case, seconds: float, method: Any = "auto") -> Any:
         return error
 
 
+WITH: dict[str, Callable[[int], Case]] = {"convex": draw, "known": known, "parts": parts}
+"""Problems with a solution, as a rule."""
 WITHOUT = {
     "infeasible": (infeasible, "INFEASIBLE"),
     "unbounded": (unbounded, "UNBOUNDED"),
@@ -115,7 +119,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kind", choices=["convex", "known", *WITHOUT], default="convex")
+    parser.add_argument("--kind", choices=[*WITH, *WITHOUT], default="convex")
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=2.0, help="of this process, for each problem")
@@ -127,8 +131,7 @@ def main() -> int:
         found: list[str] = []
         try:
             if options.kind not in WITHOUT:
-                build = draw if options.kind == "convex" else known
-                end, found = judged(seed, options.seconds, options.method, build)
+                end, found = judged(seed, options.seconds, options.method, WITH[options.kind])
             else:
                 end = named(WITHOUT[options.kind][0](seed), options.seconds)
                 found = ["no solution"] if end == Status.CONVERGED.name else []

@@ -5,6 +5,7 @@ import pytest
 from ipds.theory.proofs import falls, separates
 from properties.judge import attempt, judged
 from properties.known import contradictory, known
+from properties.parts import parts
 from properties.without_solution import infeasible, unbounded
 
 FALSE_ONCE = (4243964, 5502446, 7000822)
@@ -21,6 +22,12 @@ def test_a_success_is_right(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_a_success_is_right_where_entries_are_known_beforehand(seed):
     end, wrong = judged(seed, build=known)
+    assert not wrong, (end, wrong)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_success_is_right_where_two_problems_in_one_have_units_of_their_own(seed):
+    end, wrong = judged(seed, build=parts)
     assert not wrong, (end, wrong)
 
 
