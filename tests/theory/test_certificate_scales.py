@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
-from ipds.functions import L1, Box, Huber, LeastSquares, Linear, NonNegative, Quadratic
+from ipds.functions import L1, Box, Huber, LeastSquares, Linear, NonNegative, Quadratic, Stacked
 from ipds.operators import FlatStack, Matrix, SumOver
 from ipds.theory.certificate import _forces_at, certificate, certify
 from ipds.theory.entries import Product
@@ -136,7 +136,7 @@ def test_rounding_does_not_depend_on_the_units_of_entries():
             pull=Product((q - v) / (step * unit))
         )
         larger = Product(np.abs((q - v) / (step * unit)))
-        bounds.append(balance_of(forces, larger, Energy(1.0, 0.0), rounding_of(forces)))
+        bounds.append(balance_of(forces, larger, Energy(1.0, 0.0, ()), rounding_of(forces)))
     assert bounds[0].work == pytest.approx(bounds[1].work, rel=1e-6)
     assert bounds[0].error == pytest.approx(bounds[1].error, rel=1e-6)
 
@@ -211,6 +211,31 @@ def test_a_faint_row_counts_by_what_it_costs(price, accepted):
     assert (found.relative < 1e-6) == accepted
     result = solve(problem)
     assert not result.success or result.fun == pytest.approx(2e3 + 1e-10 * price, rel=1e-3)
+
+
+@pytest.mark.parametrize("gathered", [False, True])
+def test_terms_gathered_in_one_block_are_as_strict_as_apart(gathered):
+    """Two fits |v - 1|·1e-5 and |w - 1|·1e3 of three values each: v is far off, w right."""
+    G, ones = np.array([[1.0], [1.0], [1.0]]), np.array([0.0, 1.0, 5.0])
+    small, large, none = L1(1e-5), L1(1e3), np.zeros((3, 1))
+    b = np.r_[ones, ones]
+    left, right = np.r_[-G, none], np.r_[none, -G]
+    blocks = [Block(A=left, shape=1), Block(A=right, shape=1)]
+    if gathered:
+        blocks.append(Block(h=Stacked([(small, 3), (large, 3)]), shape=6))
+    else:
+        pick = np.eye(6)
+        blocks += [Block(h=small, A=pick[:, :3], shape=3), Block(h=large, A=pick[:, 3:], shape=3)]
+    problem = Problem(blocks, b=-b)
+    v, w = np.array([9.0]), np.array([1.0])
+    u = np.r_[v - ones, w - ones]
+    slopes = np.r_[np.full(3, 1e-5), 1e3, 0.0, -1e3]
+    parts = (u,) if gathered else (u[:3], u[3:])
+    s = (slopes,) if gathered else (slopes[:3], slopes[3:])
+    found = certificate(problem, (v, w, *parts), -slopes, (np.zeros(1), np.zeros(1), *s))
+    assert found.rows < 1e-12
+    assert found.blocks[0] > 0.1
+    assert found.blocks[1] < 1e-12
 
 
 def test_blocks_that_cost_nothing_do_not_grow_until_the_equation_seems_to_hold():

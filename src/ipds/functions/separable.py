@@ -63,8 +63,12 @@ class OnPieces(Nonsmooth):
             return [step] * len(self._functions)
         return [_one_number(piece) for piece in self._cut(namespace(v).broadcast_to(fit(step, v), v.shape))]
 
+    def values(self, x: Array) -> list[Any]:
+        """The h_k(x_k)."""
+        return self._each("__call__", self._cut(x))
+
     def __call__(self, x: Array) -> float:
-        return sum(self._each("__call__", self._cut(x)))
+        return sum(self.values(x))
 
     def prox(self, v: Array, step: float) -> Array:
         return self._join(self._each("prox", self._cut(v), self._steps(step, v)), v.shape)

@@ -250,7 +250,7 @@ def _numbers(
     acting = [forces(i) for i in range(len(q))]
     errors = [rounding_of(found) for found in acting]  # first, while there is room for prox points
     energies = [energy_of(found, alone) for found, alone in zip(acting, fixed.alone, strict=True)]
-    least = smallest([energy.whole for energy in energies])
+    least = smallest([energy.whole for energy in energies], [e for energy in energies for e in energy.terms])
     rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
     products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
     numbers = residuals_of_rows(problem.b, products, rows, z)

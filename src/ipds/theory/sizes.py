@@ -41,6 +41,7 @@ from .._arrays import (
     precision,
     scalar,
 )
+from ..functions.separable import OnPieces
 from .entries import (
     VANISHING,
     Forces,
@@ -78,6 +79,9 @@ class Energy(NamedTuple):
     """|f| + |h|."""
     spare: Any
     """|⟨q, ∇²f q⟩| + `Fixed.alone`: where a fit is perfect, f and h say nothing of their size, and the data do."""
+
+    terms: tuple[Any, ...]
+    """|h_k| of the parts of h, where it is a sum of several: gathered in one block, they are as they would be apart."""
 
     @property
     def whole(self) -> Any:
@@ -118,8 +122,11 @@ BALANCE = len(Balance._fields)
 
 def energy_of(forces: Forces, alone: float) -> Energy:
     """How much of the objective a block holds."""
-    price = abs(forces.block.h(forces.q)) if forces.priced else 0.0
-    return Energy(abs(forces.value) + price, abs(quadratic_form(forces)) + alone)
+    h, terms = forces.block.h, ()
+    if forces.priced and isinstance(h, OnPieces):
+        terms = tuple([abs(value) for value in h.values(forces.q)])
+    price = sum(terms) if terms else abs(h(forces.q)) if forces.priced else 0.0
+    return Energy(abs(forces.value) + price, abs(quadratic_form(forces)) + alone, terms)
 
 
 class Rounding(NamedTuple):
@@ -246,15 +253,16 @@ def _block(free: bool, found: Balance) -> float:
     return found.error / size
 
 
-def smallest(energies: Sequence[Any]) -> Any:
-    """The smallest energy that is there, more than `ABSENT`² of all; 0 where none is."""
+def smallest(energies: Sequence[Any], terms: Sequence[Any] = ()) -> Any:
+    """The smallest energy that is there, more than `ABSENT`² of all, of terms of a block `ABSENT`; 0 where none is."""
     total = sum(energies)
+    shares = [*((e, ABSENT**2) for e in energies), *((e, ABSENT) for e in terms)]
     if isinstance(total, float):
-        return min([e for e in energies if e > ABSENT**2 * total], default=0.0)
+        return min([e for e, share in shares if e > share * total], default=0.0)
     xp, found = namespace(total), math.inf
-    for e in energies:
+    for e, share in shares:
         e = xp.asarray(e) if type(e) is float else e  # a number still to come is not asked for
-        found = xp.minimum(xp.where(e > ABSENT**2 * total, e, math.inf), found)
+        found = xp.minimum(xp.where(e > share * total, e, math.inf), found)
     return xp.where(xp.isfinite(found), found, 0.0)
 
 

@@ -48,6 +48,22 @@ def test_a_lasso_beside_a_linear_program_in_other_units(unit):
     np.testing.assert_allclose(result.value(w) / unit, alone, atol=1e-3)
 
 
+@pytest.mark.parametrize("weight", [1e-8, 1e-5, 1.0, 1e5])
+@pytest.mark.parametrize("curved", [False, True])
+def test_a_fit_of_little_weight_is_found_beside_another(weight, curved):
+    """It would be held where it is by a ridge of the size of the other, and certified as a part of it."""
+    g = np.random.default_rng(1)
+    G, F = g.standard_normal((20, 8)), g.standard_normal((20, 8))
+    y, t = g.standard_normal(20), g.standard_normal(20)
+    w, x = Variable(8), Variable(8)
+    other = 0.5 * sum_squares(F @ x - t) + norm1(x) if curved else norm1(F @ x - t)
+    result = solve(minimize(weight * norm1(G @ w - y) + other))
+    alone = solve(minimize(norm1(G @ w - y)), tol=1e-8)
+    assert result.success
+    assert result.nit < 60
+    assert np.abs(G @ result.value(w) - y).sum() == pytest.approx(alone.fun, rel=1e-2)
+
+
 def test_units_are_those_of_parts():
     """diag(M₁, M₂) with rows of 1 and 1e-9; the second part is two columns that a third row ties."""
     G = np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 1.0, 1.0]])

@@ -26,6 +26,8 @@ REGULAR, CAP = 1e8, 1e10
 """Ratio of the weights of the problem to ε, and of the cap on W to them: half of the digits, so that both sides of the
 saddle are proximal steps which still move as Newton's would, and refinement converges. A row that will not be held, but
 nearly so, is let go of by y/CAP in a step: with 1e8 it stays, beside as many as the corner has, until the end."""
+LIGHT = 1e-6
+"""Least ε of a block, in units of the largest: fits of little weight have one of their own, and points far off none."""
 TO_BOUNDARY = 0.995
 """Part of the way to the boundary that a step may take."""
 CENTRE = 1e-4
@@ -111,7 +113,7 @@ class Interior(Layout):
             psi[self.is_group] = p.stretch[self.label]
         scalings = [(c, c.barrier.at(*c.of(p), weight, REGULAR * weight)) for c in self._barriers]
         W, own = self._weights(psi, Z, slack, p.stretch, weight, scalings)
-        factor = system.factor(*form.smooth.hessian(v), W, (curvature or weight) / REGULAR)
+        factor = system.factor(*form.smooth.hessian(v), W, self._ridge(W, weight, curvature))
         curved = sum(scaling.product for _, scaling in scalings)
         mu = (self._products(p, room, slack) + curved) / max(self.pairs, 1)
 
@@ -167,6 +169,17 @@ class Interior(Layout):
         for c, scaling in scalings:
             end.u[c.numbers], end.y[c.forces] = scaling.moved(*c.of(d), length)
         return there, end, length
+
+    def _ridge(self, W: Weights, weight: float, curvature: float) -> Any:
+        """ε, of the size of K over `REGULAR`: of f, or of the rows that a block is seen by, where that is less."""
+        ridge = (curvature or weight) / REGULAR
+        if not self.seen:
+            return ridge
+        each, logs = np.full(self.form.n, ridge), np.log(np.maximum(W.diagonal, 1e-200))
+        for columns, rows in self.seen:
+            own = math.exp(float(logs[rows].mean())) / REGULAR
+            each[columns] = min(ridge, max(own, LIGHT * ridge))
+        return each
 
     def _weights(
         self,

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from ..._arrays import norm
 from .barriers import Barrier, placed
@@ -111,7 +112,28 @@ class Layout:
         )
         """A point before there is one."""
         self.form = form
+        self.seen = self._seen()
         self._at: tuple[Any, Any, Residuals | None] = None, None, None
+
+    def _seen(self) -> list[tuple[slice, np.ndarray]]:
+        """The columns of every block, and the rows that see them, but for equations.
+
+        None where there is one block, or M is known by its products.
+        """
+        form = self.form
+        G, index = form.M.G, form.M.index
+        if len(form.blocks) == 1 or isinstance(G, scipy.sparse.linalg.LinearOperator):
+            return []
+        found = []
+        for columns, _ in form.blocks:
+            sees = (columns.start <= index) & (index < columns.stop)
+            if G is not None:
+                own = np.zeros(form.n)
+                own[columns] = 1.0
+                sees = np.concatenate([abs(G) @ own > 0, sees])
+            sees[self.row[self.is_equation]] = False
+            found.append((columns, np.flatnonzero(sees)))
+        return [pair for pair in found if pair[1].size]
 
     def residuals(self, v: np.ndarray, p: Point) -> Residuals:
         """The equations at a point; those of the last point are kept, as a step begins where another has ended."""
