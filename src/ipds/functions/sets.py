@@ -81,7 +81,8 @@ class Box(Indicator):
 
     def __init__(self, lo: float | Array = 0.0, hi: float | Array = 1.0) -> None:
         self.lo, self.hi = bound("Box", "lo", lo), bound("Box", "hi", hi)
-        if not np.all(to_numpy(self.lo) <= to_numpy(self.hi)):
+        ordered = self.lo <= self.hi if type(self.lo) is type(self.hi) is float else None
+        if not (np.all(to_numpy(self.lo) <= to_numpy(self.hi)) if ordered is None else ordered):
             raise ValueError("Box: lo must be ≤ hi in every entry")
 
     def contains(self, x: Array) -> bool:
