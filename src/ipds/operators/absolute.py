@@ -182,8 +182,9 @@ class BySigns(_Sizes):
             return x
         shape = tuple(x.shape)
         if (shape, chessboard) not in self._drawn:
-            odd = np.random.default_rng(0).integers(0, 2, shape)
             if chessboard:
                 odd = sum(np.indices(shape, sparse=True), np.zeros(shape, int)) % 2
+            else:
+                odd = np.random.default_rng(0).integers(0, 2, shape)
             self._drawn[shape, chessboard] = (1 - 2 * odd).astype(np.int8)
         return x * asarray(self._drawn[shape, chessboard], x)
