@@ -308,7 +308,8 @@ def _scaled(
     smooth = smooth.rescaled(C) if mix is None else _mixed(smooth.rescaled(C), mix)
     c, bounds = E * c[source], terms.entries
     equal = np.flatnonzero((bounds.lower == bounds.upper)[: len(general) - first])
-    c[first + equal] = _without_faint(c[first + equal], bounds.lower[equal])
+    if equal.size:
+        c[first + equal] = _without_faint(c[first + equal], bounds.lower[equal])
     return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix)
 
 
