@@ -31,7 +31,7 @@ def simplex_level(a: Array, total: float) -> float:
         # relative to the largest, and no farther below it than τ can be: no sum overflows
         a = np.sort(np.maximum(a - top, -total))[::-1]
         levels = (a.cumsum() - total) / _COUNTS[:size]
-        return top + float(levels[max(np.count_nonzero(a > levels), 1) - 1])
+        return top + float(levels[max(int(np.count_nonzero(a > levels)), 1) - 1])
     level = simplex_level(a[::64], total / 64) if size > 20_000 else top - total
     level = min(level, top - min(total, abs(top) + total) * 1e-6)  # some entry must be above it
     used, room = -1, np.empty_like(a) if xp is np else None
