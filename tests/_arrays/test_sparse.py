@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ipds._arrays import diagonal_matrix, picking, scaled_matrix, sums_of_squares, transposed
+from ipds._arrays import diagonal_matrix, picking, scaled_matrix, sparse_of, sums_of_squares, transposed
 from ipds._arrays.sparse import SHORT
 from ipds.operators import Matrix
 
@@ -15,6 +15,17 @@ def test_picking_and_diagonals():
     )
     assert picking(np.empty(0, int), 3).shape == (0, 3)
     assert np.array_equal(diagonal_matrix(np.array([2.0, 0.0])).toarray(), np.diag([2.0, 0.0]))
+
+
+@pytest.mark.parametrize("order", [np.ascontiguousarray, np.asfortranarray])
+def test_dense_matrices_of_few_entries(order):
+    """Empty rows at both ends, a negative zero, and an entry that is not finite."""
+    A = np.array([[0.0, 0.0, -0.0], [0.0, 2.0, np.nan], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    found, wanted = sparse_of(order(A)), sp.csr_array(A)
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(wanted, part))
+    assert found.shape == A.shape
+    assert sparse_of(np.zeros((2, 0))).shape == (2, 0)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_array])

@@ -57,6 +57,8 @@ def count(owner: str, name: str, value: Any) -> int:
 
 def bound(owner: str, name: str, value: Any) -> float | Array:
     """`value` as a float or array of bounds; infinite ones are fine, NaN is not."""
+    if type(value) is float and not math.isnan(value):
+        return value
     value = _plain(owner, name, value)
     if isinstance(value, (list, tuple)):
         value = np.asarray(value, dtype=float)

@@ -160,12 +160,12 @@ def returned_number(name: str, value: Any) -> Any:
 
 def as_nonsmooth(h: Any, label: str) -> Nonsmooth:
     """`h` as a `Nonsmooth`; None is the zero function."""
-    from .penalties import Zero
-
-    if h is None:
-        return Zero()
     if isinstance(h, Nonsmooth):
         return h
+    if h is None:
+        from .penalties import Zero
+
+        return Zero()
     if isinstance(h, type):
         raise TypeError(f"{label}: h is the class {h.__name__}; pass an object, e.g. {h.__name__}(...)")
     if not callable(h) or not callable(getattr(h, "prox", None)):

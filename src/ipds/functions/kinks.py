@@ -28,7 +28,10 @@ class Kinks(NamedTuple):
 
     def of(self, a: float | np.ndarray, shift: float | Array = 0.0) -> Kinks:
         """Those of u ↦ h(a·u + shift), a ≠ 0 a number or an array; a negative one turns left into right."""
-        place, lower, upper = ((x - shift) / a for x in (self.place, self.lower, self.upper))
+        place, lower, upper = self.place, self.lower, self.upper
+        if type(shift) is not float or shift != 0.0:
+            place, lower, upper = place - shift, lower - shift, upper - shift
+        place, lower, upper = place / a, lower / a, upper / a
         left, right = self.left * a, self.right * a
         positive = np.asarray(a) > 0
         if not positive.all():

@@ -11,6 +11,7 @@ from .scalar import floor_at_zero
 
 SHORT = 1000
 """Entries that are sorted sooner than Newton's steps are taken."""
+_COUNTS = np.arange(1.0, SHORT + 1)
 
 
 def simplex_level(a: Array, total: float) -> float:
@@ -28,7 +29,9 @@ def simplex_level(a: Array, total: float) -> float:
     size, top = a.shape[0], float(xp.max(a))
     if xp is np and size <= SHORT:
         # relative to the largest, and no farther below it than τ can be: no sum overflows
-        return top + float(_level_by_sorting(np, np.maximum(a - top, -total), total))
+        a = np.sort(np.maximum(a - top, -total))[::-1]
+        levels = (a.cumsum() - total) / _COUNTS[:size]
+        return top + float(levels[max(int(np.count_nonzero(a > levels)), 1) - 1])
     level = simplex_level(a[::64], total / 64) if size > 20_000 else top - total
     level = min(level, top - min(total, abs(top) + total) * 1e-6)  # some entry must be above it
     used, room = -1, np.empty_like(a) if xp is np else None

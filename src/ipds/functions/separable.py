@@ -93,8 +93,11 @@ class OnPieces(Nonsmooth):
         found = self._each("kinks", shapes)
         if any(own is None for own in found):
             return None
-        filled = [own.filled(inner) for own, inner in zip(found, shapes, strict=True)]
-        return Kinks(*(self._join(field, shape) for field in zip(*filled, strict=True)))
+        fields = np.empty((len(Kinks._fields), math.prod(shape)))
+        for own, inner, place in zip(found, shapes, self._places(shape), strict=True):
+            for field, x in zip(fields, own, strict=True):
+                field[place] = x if type(x) is float else np.broadcast_to(to_numpy(x), inner).reshape(-1)
+        return Kinks(*fields.reshape(-1, *shape))
 
     def support(self, y: Array) -> float:
         return sum(self._each("support", self._cut(y)))

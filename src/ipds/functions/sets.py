@@ -81,7 +81,8 @@ class Box(Indicator):
 
     def __init__(self, lo: float | Array = 0.0, hi: float | Array = 1.0) -> None:
         self.lo, self.hi = bound("Box", "lo", lo), bound("Box", "hi", hi)
-        if not np.all(to_numpy(self.lo) <= to_numpy(self.hi)):
+        ordered = self.lo <= self.hi if type(self.lo) is type(self.hi) is float else None
+        if not (np.all(to_numpy(self.lo) <= to_numpy(self.hi)) if ordered is None else ordered):
             raise ValueError("Box: lo must be ≤ hi in every entry")
 
     def contains(self, x: Array) -> bool:
@@ -90,9 +91,10 @@ class Box(Indicator):
         return truth(xp.all((x >= fit(self.lo, x) - room) & (x <= fit(self.hi, x) + room)))
 
     def project(self, v: Array) -> Array:
-        xp = namespace(v)
-        u = xp.clip(v, fit(self.lo, v), fit(self.hi, v))
-        return u if v.ndim else xp.asarray(u)
+        lo, hi = fit(self.lo, v), fit(self.hi, v)
+        if type(v) is np.ndarray:  # a third of the time of its clip
+            return np.asarray(np.minimum(np.maximum(v, lo), hi))
+        return namespace(v).clip(v, lo, hi)
 
     def kinks(self, shape: Shape) -> Kinks:
         return Kinks(lower=self.lo, upper=self.hi)
@@ -175,7 +177,7 @@ class Simplex(OfRadius):
         # Shifting all entries by a constant does not move the projection, and saves digits of large ones.
         v = v - scalar(xp.max(v))
         level = simplex_level(xp.reshape(v, (-1,)), self.radius)
-        return xp.asarray(xp.clip(v - level, 0.0, None))
+        return np.asarray(np.maximum(v - level, 0.0)) if xp is np else xp.clip(v - level, 0.0, None)
 
     def prox_jacobian(self, v: Array, step: float) -> Operator:
         """I - 11ᵀ/k on the k entries that are not 0."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy
 
-from .._arrays import Array, Shape, asarray
+from .._arrays import Array, Shape, asarray, with_data
 from ..distributed import Rows
 from .arranging import Permute, SumOver
 from .base import Compose, Operator, Scaled, Sum, Transpose
@@ -42,6 +43,8 @@ def absolute(op: Operator) -> Operator:
     if isinstance(op, Scaled):
         return Scaled(absolute(op.inner), abs(op.scale))
     if isinstance(op, Matrix):
+        if scipy.sparse.issparse(op.matrix):
+            return Matrix.known(with_data(op.matrix, np.abs(op.matrix.data)))
         small = op.matrix.shape[0] * op.matrix.shape[1] <= SMALL or not isinstance(op.matrix, np.ndarray)
         return Matrix.known(abs(op.matrix)) if small else AbsoluteMatrix(op)
     if isinstance(op, Diagonal):
@@ -182,8 +185,9 @@ class BySigns(_Sizes):
             return x
         shape = tuple(x.shape)
         if (shape, chessboard) not in self._drawn:
-            odd = np.random.default_rng(0).integers(0, 2, shape)
             if chessboard:
                 odd = sum(np.indices(shape, sparse=True), np.zeros(shape, int)) % 2
+            else:
+                odd = np.random.default_rng(0).integers(0, 2, shape)
             self._drawn[shape, chessboard] = (1 - 2 * odd).astype(np.int8)
         return x * asarray(self._drawn[shape, chessboard], x)

@@ -100,12 +100,11 @@ class SumOver(OfOneShape):
 
     @made_once
     def as_matrix(self, shape: Shape) -> Any:
-        rows = np.arange(math.prod(self.output), dtype=float)
-        columns = self.adjoint(rows.reshape(self.output)).reshape(-1).astype(int)
-        place = np.arange(columns.size)
-        return scipy.sparse.csr_array(
-            (np.ones(columns.size), (columns, place)), shape=(rows.size, columns.size)
-        )
+        size, rows = math.prod(self.shape), math.prod(self.output)
+        kept = [a for a in range(len(self.shape)) if a not in self.axes]
+        columns = np.arange(size).reshape(self.shape).transpose(*kept, *self.axes).ravel()
+        ends = np.arange(rows + 1) * self.count
+        return scipy.sparse.csr_array((np.ones(size), columns, ends), shape=(rows, size))
 
     def __repr__(self) -> str:
         return f"SumOver({self.shape}, axis={self.axes})"

@@ -136,9 +136,22 @@ class FiniteDifference(Operator):
     @made_once
     def as_matrix(self, shape: Shape) -> Any:
         self.output_shape(shape)
-        if not self.several:
-            return _axis_matrix(shape, self.axes[0], shape[self.axes[0]] - 1)
-        return scipy.sparse.vstack([_axis_matrix(shape, a, shape[a]) for a in self.axes], format="csr")
+        place = np.arange(math.prod(shape)).reshape(shape)
+        columns, counts = [], []
+        for axis in self.axes:
+            low, high = _ends(axis, shape[axis])
+            pairs = np.stack([place[low], place[high]], axis=-1)
+            count = np.zeros(
+                shape if self.several else pairs.shape[:-1], int
+            )  # of several the last rows are empty
+            count[low if self.several else ...] = 2
+            columns.append(pairs.ravel())
+            counts.append(count.ravel())
+        ends = np.concatenate([[0], *counts]).cumsum()
+        data = np.tile([-1.0, 1.0], int(ends[-1]) // 2)
+        return scipy.sparse.csr_array(
+            (data, np.concatenate(columns), ends), shape=(len(ends) - 1, place.size)
+        )
 
     def __repr__(self) -> str:
         return f"FiniteDifference(axis={self.axes if self.several else self.axes[0]})"
@@ -148,18 +161,6 @@ def _ends(axis: int, n: int) -> tuple[Any, Any]:
     """Indices of all but the last and of all but the first entry along an axis of length n."""
     before = [slice(None)] * axis
     return (*before, slice(0, n - 1), ...), (*before, slice(1, n), ...)
-
-
-def _axis_matrix(shape: Shape, axis: int, rows: int) -> Any:
-    """I ⊗ D ⊗ I: the matrix of the differences along one axis, with `rows` of them: one more is a row of zeros."""
-    n = shape[axis]
-    columns = np.arange(n - 1)[:, None] + np.arange(2)
-    ends = 2 * np.minimum(np.arange(rows + 1), n - 1)
-    D = scipy.sparse.csr_array((np.tile([-1.0, 1.0], n - 1), columns.ravel(), ends), shape=(rows, n))
-    before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    eye = scipy.sparse.eye_array
-    inner = D if before == 1 else scipy.sparse.kron(eye(before), D, format="csr")
-    return inner if after == 1 else scipy.sparse.kron(inner, eye(after), format="csr")
 
 
 def _difference(x: Array, axis: int) -> Array:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .._arrays import Array, Shape, namespace
-from .arranging import Permute
 from .base import as_shape, made_once
 from .differences import FiniteDifference
 from .one_shape import OfOneShape
@@ -60,7 +61,8 @@ class Gradient(OfOneShape):
     @made_once
     def as_matrix(self, shape: Shape) -> Any:
         whole = self._differences.output_shape(self.shape)
-        return Permute(self._order).as_matrix(whole) @ self._differences.as_matrix(self.shape)
+        place = np.arange(math.prod(whole)).reshape(whole)
+        return self._differences.as_matrix(self.shape)[place.transpose(self._order).ravel()]
 
     def __repr__(self) -> str:
         return f"Gradient({self.shape}, axes={self.axes})"

@@ -26,12 +26,12 @@ def leave_out_repeated(draft: Draft) -> None:
     """
     for group in draft.groups:
         h = group.h
-        if not (isinstance(h, Box) and np.all(np.asarray(h.lo) == 0) and np.all(np.asarray(h.hi) == 0)):
+        if not (isinstance(h, Box) and _is_zero(h.lo) and _is_zero(h.hi)):
             continue
         matrices = {v: N.as_matrix(v.shape) for v, N in group.terms.items()}
         if not matrices or any(matrix is None for matrix in matrices.values()):
             continue
-        right = np.broadcast_to(group.c, group.shape).reshape(-1)
+        right = np.full(group.shape, group.c).reshape(-1)
         keep = _telling(list(matrices.values()), right)
         if keep.size in (0, right.size) or not _cut_recovery(draft, group, keep):
             continue
@@ -39,6 +39,10 @@ def leave_out_repeated(draft: Draft) -> None:
         draft.notes.append(f"{dropped} equation{'s' if dropped > 1 else ''} that said nothing new left out")
         group.terms = {v: as_map(_rows(matrix, keep), v.shape) for v, matrix in matrices.items()}
         group.c, group.shape = right[keep], (keep.size,)
+
+
+def _is_zero(bound: Any) -> bool:
+    return bound == 0.0 if type(bound) is float else bool(np.all(np.asarray(bound) == 0))
 
 
 def _telling(matrices: list[Any], right: np.ndarray) -> np.ndarray:

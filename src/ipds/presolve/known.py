@@ -59,7 +59,7 @@ def points(h: Nonsmooth, shape: Shape) -> Points | None:
     same = (lower == upper) & np.isfinite(lower)
     if not same.any():
         return None
-    return Points(np.broadcast_to(same, shape).reshape(-1), np.broadcast_to(lower, shape).reshape(-1))
+    return Points(np.full(shape, same).reshape(-1), np.full(shape, lower).reshape(-1))
 
 
 def _stacked_points(h: Stacked) -> Points | None:

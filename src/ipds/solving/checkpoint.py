@@ -105,7 +105,7 @@ class Journal:
     @cached_property
     def entropy(self) -> Any:
         """The seed of the starting point, so that a start made again is the same."""
-        return np.random.SeedSequence(self._seed).entropy
+        return self._seed if type(self._seed) is int else np.random.SeedSequence(self._seed).entropy
 
     def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:
         """The run in the file, or else the fresh one."""

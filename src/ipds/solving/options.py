@@ -50,6 +50,8 @@ class Options:
 
     def less(self, tried: Sequence[Result]) -> Options:
         """What is left of the limits after earlier tries."""
+        if not tried:
+            return self
         iterations = max(1, self.max_iter - sum(r.nit for r in tried))
         limit = None if self.time_limit is None else max(0.0, self.time_limit - sum(r.seconds for r in tried))
         return replace(self, max_iter=iterations, time_limit=limit)

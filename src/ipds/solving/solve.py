@@ -200,7 +200,7 @@ def solve(
         if many:
             count = STARTS["thorough" if result.nit <= CHEAP else "balanced"]
             return lowest_of(problem, result, count, again, time_limit, seed)
-        return from_convex(problem, result, again)
+        return result if convex else from_convex(problem, result, again)
 
 
 def largest_array(problem: Problem) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,7 @@ def require_room(problem: Problem) -> None:
         )
 
 
+@cache
 def _memory() -> float:
     """Bytes of memory of this machine, infinite where the system does not say."""
     try:

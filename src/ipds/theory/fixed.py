@@ -187,8 +187,10 @@ def faint_part(b: Array, sizes: Sequence[Operator], q: Sequence[Array]) -> np.nd
     such a row all others hold up to rounding long before it does, and where sets bound its entries it says that they
     are 0.
     """
-    size = np.abs(b) if type(b) is np.ndarray else np.zeros(1)
-    if not np.any((size > 0) & (size < FAINT * size.max())) or any(type(qi) is not np.ndarray for qi in q):
+    if type(b) is not np.ndarray or any(type(qi) is not np.ndarray for qi in q):
+        return None
+    size = np.abs(b)
+    if not ((size > 0) & (size < FAINT * size.max())).any():
         return None
     rows, columns = np.ones(b.shape), [np.ones(qi.shape) for qi in q]
     for _ in range(PASSES):

@@ -23,6 +23,7 @@ from ipds.functions import (
     SumSquares,
 )
 from ipds.methods import NewtonALM
+from ipds.methods.newton import returning
 from ipds.methods.newton.barriers import known_barriers, placed
 from ipds.methods.newton.saddle import Saddle
 from ipds.methods.newton.terms import Piece
@@ -371,3 +372,26 @@ def test_logarithms_tell_the_first_weight_by_what_constraints_allow(unit):
     moments = solve(minimize(-entropy(x), [A[:2] @ x == A[:2] @ np.full(8, 0.125)]), tol=1e-6)
     assert moments.success
     assert moments.nit <= 2
+
+
+@pytest.mark.parametrize(("name", "tried"), [("entropy", 0), ("covariance", 1)])
+def test_sweeps_predict_faces_where_they_are_near(monkeypatch, name, tried):
+    """Residuals of a third after ten sweeps say nothing of the face, those of a fiftieth do."""
+    rng, t, X = np.random.default_rng(0), np.linspace(-1, 1, 100), Variable((4, 4), name="X")
+    A, S = np.vstack([np.ones(100), t, t**2]), np.cov(rng.standard_normal((40, 4)), rowvar=False)
+    problem = {
+        "entropy": Problem([Block(h=Entropy(), A=A, shape=100)], b=A @ rng.dirichlet(np.ones(100))),
+        "covariance": minimize((S * X).sum() - log_det(X) + 0.1 * norm1(X)),
+    }[name]
+    asked, after_sweeps = [], []
+    settle, warm = returning.settle, NewtonALM._warm
+
+    def swept(self, setup, carry):
+        carry = warm(self, setup, carry)
+        after_sweeps.append(len(asked))
+        return carry
+
+    monkeypatch.setattr(returning, "settle", lambda *given: asked.append(given) or settle(*given))
+    monkeypatch.setattr(NewtonALM, "_warm", swept)
+    assert solve(problem, method="newton").success
+    assert after_sweeps[0] == tried

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +72,17 @@ class Setup:
         """Whether interior-point steps take rows that are neither entries nor norms."""
         return self.interior is not None and bool(self.form.terms.pieces)
 
+    @cached_property
+    def is_alone(self) -> bool:
+        """Whether there are but equations, and f is convex and bends: Newton steps need no start other than any."""
+        convex = all(block.f is None or block.f.is_convex for block in self.problem.blocks)
+        return convex and self.interior is not None and self.interior.pairs == 0 and self.curvature > 0
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether f is quadratic, too: then there is one face, and one Newton step."""
+        return self.is_alone and self.form.smooth.is_quadratic
+
 
 def first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float, trusted: float) -> Carry:
     """The carry of a run from (v, y)."""
@@ -83,20 +95,9 @@ def first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float, trusted
         y[form.general :] = np.where(
             form.confined[form.M.index], -form.smooth.gradient(v)[form.M.index], y[form.general :]
         )
-    elif setup.has_jacobian and (np.any(y) or is_linear(setup)):
+    elif setup.has_jacobian and (y.any() or setup.is_linear):
         phase = RETURNING
-    elif setup.has_jacobian and is_alone(setup):
+    elif setup.has_jacobian and setup.is_alone:
         phase = INTERIOR
     point = Point(*[np.zeros(0)] * 6) if setup.interior is None else setup.interior.none
     return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, trusted)
-
-
-def is_alone(setup: Setup) -> bool:
-    """Whether there are but equations, and f is convex and bends: Newton steps need no start other than any."""
-    convex = all(block.f is None or block.f.is_convex for block in setup.problem.blocks)
-    return convex and setup.interior is not None and setup.interior.pairs == 0 and setup.curvature > 0
-
-
-def is_linear(setup: Setup) -> bool:
-    """Whether f is quadratic, too: then there is one face, and one Newton step."""
-    return is_alone(setup) and setup.form.smooth.is_quadratic

@@ -217,25 +217,30 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
     """
     if not maps:
         return float(n), float(n)
-    if n**3 / 3 < LOOK:
-        counts = np.concatenate([np.diff(scipy.sparse.csr_array(A).indptr) for A, _ in maps])
-        counts = counts[counts > 1]
-        if len(counts) >= FLAT * n and Gram.pairs(counts) <= FEW * n * n:
-            return _without_pattern(n, Gram.pairs(counts))
-    wide = []
-    for A, begin in maps:
-        coo = scipy.sparse.coo_array(A)
-        wide.append(scipy.sparse.coo_array((coo.data, (coo.row, coo.col + begin)), shape=(A.shape[0], n)))
-    M = scipy.sparse.vstack(wide, format="csr")
-    M = M[np.diff(M.indptr) > 1]  # rows with one entry only touch the diagonal
-    if M.shape[0] < FLAT * n and Gram.work(M.T) < Gram.work(M):
-        M, n = M.T.tocsr(), M.shape[0]
-    pairs, full = Gram.work(M), n**3 / 3
+    rows = [(scipy.sparse.csr_array(A), begin) for A, begin in maps]
+    lengths = [np.diff(A.indptr) for A, _ in rows]
+    counts = np.concatenate([own[own > 1] for own in lengths])  # rows with one entry only touch the diagonal
+    pairs, columns, is_flat = Gram.pairs(counts), n, False
+    if len(counts) < FLAT * n:
+        meetings = np.zeros(n, int)
+        for (A, begin), own in zip(rows, lengths, strict=True):
+            meetings += np.bincount(A.indices[np.repeat(own > 1, own)] + begin, minlength=n)
+        across = Gram.pairs(meetings)
+        is_flat = across < pairs
+        n, pairs = (len(counts), across) if is_flat else (n, pairs)
+    full = n**3 / 3
     if pairs > FEW * n * n:
         return (full, float(n * n)) if n <= DENSE else (math.inf, math.inf)
     if full < LOOK or pairs > PAIRS:
         return _without_pattern(n, pairs)
-    width = reordered(M, [])[1]
+    wide = []
+    for A, begin in rows:
+        coo = scipy.sparse.coo_array(A)
+        triple = coo.data, (coo.row, coo.col + begin)
+        wide.append(scipy.sparse.coo_array(triple, shape=(A.shape[0], columns)))
+    M = scipy.sparse.vstack(wide, format="csr")
+    M = M[np.diff(M.indptr) > 1]
+    width = reordered(M.T.tocsr() if is_flat else M, [])[1]
     work = min(float(n) * width**2, 200.0 * width * n + 0.3 * width**3)
     return work + 100 * (pairs + n), min(float(n) * (width + 1), max(10 * n * math.log2(n + 2), width**2))
 

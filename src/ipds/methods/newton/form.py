@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,16 @@ class Form:
         return rows, abs(G if rows.size == self.general else G[rows])
 
     @cached_property
+    def picks(self) -> np.ndarray:
+        """Of the rows that pick an entry of v, the first for each of these."""
+        return np.unique(self.M.index, return_index=True)[1]
+
+    @cached_property
+    def c_norm(self) -> float:
+        """‖c‖."""
+        return norm(self.c)
+
+    @cached_property
     def slope(self) -> np.ndarray:
         """∇f(0)."""
         return self.smooth.gradient(np.zeros(self.n))
@@ -127,7 +137,7 @@ class _Row:
     def __init__(self, h: Nonsmooth, shape: Shape, rows: np.ndarray, like: Array):
         self.h, self.shape, self.rows, self.like = h, shape, rows, like
         kinks = h.kinks(shape)
-        self.kinks = None if kinks is None else Kinks(*(np.ravel(x) for x in kinks.filled(shape)))
+        self.kinks = None if kinks is None else _filled(kinks, shape)
         self.groups = h.groups(shape) if kinks is None else None
 
 
@@ -142,9 +152,9 @@ def read(problem: Problem, x0: Sequence[Array]) -> Form:
     last, operator = problem.blocks[-1], problem.operators[-1]
     assert isinstance(operator, Identity)
     a, size = operator.scale, math.prod(last.shape)
-    ends = np.cumsum([0, *(math.prod(block.shape) for block in problem.blocks[:-1])])
-    places = [slice(int(i), int(j)) for i, j in pairwise(ends)]
-    n, pieces, blocks, m = int(ends[-1]), _pieces(last.h, last.shape, 0, x0[-1]), [], size
+    ends = [0, *accumulate(math.prod(block.shape) for block in problem.blocks[:-1])]
+    places = [slice(i, j) for i, j in pairwise(ends)]
+    n, pieces, blocks, m = ends[-1], _pieces(last.h, last.shape, 0, x0[-1]), [], size
     for block, place, like in zip(problem.blocks[:-1], places, x0[:-1], strict=True):
         own = None if isinstance(block.h, Zero) else slice(m, m + place.stop - place.start)
         if own is not None:
@@ -210,6 +220,14 @@ def _pieces(h: Nonsmooth, shape: Shape, begin: int, like: Array) -> list[_Row]:
     return [row for (own, at), place in places for row in _pieces(own, at, begin + place.start, like)]
 
 
+def _filled(kinks: Kinks, shape: Shape) -> np.ndarray:
+    """The fields of kinks as rows, entry by entry of the flattened block."""
+    out = np.empty((len(kinks), *shape))
+    for row, x in zip(out, kinks, strict=True):
+        row[...] = x if type(x) is float else to_numpy(x)
+    return out.reshape(len(kinks), -1)
+
+
 def _apart(h: Nonsmooth, shape: Shape, rows: np.ndarray, like: Array) -> list[_Row] | None:
     """A loss in two pieces where some of its entries are linear up to a bound: at it they have no gradient to keep to.
     None for others."""
@@ -242,16 +260,14 @@ def _scaled(
     others = [p for p in pieces if p.kinks is None and p.groups is None]
     grouped = [p for p in pieces if p.groups is not None]
     entries = np.concatenate([p.rows for p in pieces if p.kinks is not None] or [np.empty(0, int)])
-    fields = [
-        np.concatenate([p.kinks[k] for p in pieces if p.kinks is not None] or [np.empty(0)]) for k in range(5)
-    ]
+    fields = np.concatenate([p.kinks for p in pieces if p.kinks is not None] or [np.empty((5, 0))], axis=1)
     if grouped:  # entries in no group: h = 0 there
         free = np.concatenate([p.rows[p.groups.label < 0] for p in grouped if p.groups is not None])
-        entries, none = np.concatenate([entries, free]), Kinks().filled(free.shape)
-        fields = [np.concatenate([field, extra]) for field, extra in zip(fields, none, strict=True)]
+        entries = np.concatenate([entries, free])
+        fields = np.concatenate([fields, _filled(Kinks(), free.shape)], axis=1)
     is_picked = column[entries] >= 0
     sort = np.argsort(is_picked, kind="stable")
-    entries, fields, is_picked = entries[sort], [field[sort] for field in fields], is_picked[sort]
+    entries, fields, is_picked = entries[sort], fields[:, sort], is_picked[sort]
     members, label, radius = _groups(grouped)
     general = np.concatenate([*(p.rows for p in others), members, entries[~is_picked]]).astype(int)
     source = np.concatenate([general, entries[is_picked]])
@@ -302,14 +318,15 @@ def _scaled(
     smooth = smooth.rescaled(C) if mix is None else _mixed(smooth.rescaled(C), mix)
     c, bounds = E * c[source], terms.entries
     equal = np.flatnonzero((bounds.lower == bounds.upper)[: len(general) - first])
-    c[first + equal] = _without_faint(c[first + equal], bounds.lower[equal])
+    if equal.size:
+        c[first + equal] = _without_faint(c[first + equal], bounds.lower[equal])
     return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix)
 
 
 def _without_faint(c: np.ndarray, place: np.ndarray) -> np.ndarray:
     """c, but `place` where M v = place - c asks for less than `FAINT` of the largest."""
     size = np.abs(place - c)
-    return np.where(size < FAINT * np.max(size, initial=0.0), place, c)
+    return np.where(size < FAINT * size.max(initial=0.0), place, c)
 
 
 def _mixed(smooth: SmoothPart, T: np.ndarray) -> SmoothPart:
@@ -340,8 +357,7 @@ def _breaks(label: np.ndarray) -> np.ndarray:
 
 
 def _offsets(rows: list[_Row]) -> list[tuple[_Row, int]]:
-    ends = np.cumsum([0, *(len(p.rows) for p in rows)])
-    return [(p, int(begin)) for p, begin in zip(rows, ends[:-1], strict=True)]
+    return list(zip(rows, accumulate((len(p.rows) for p in rows), initial=0), strict=False))
 
 
 def _per_group(E: np.ndarray, label: np.ndarray, count: int) -> np.ndarray:

@@ -60,10 +60,12 @@ def picked(M: Any, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
         single = np.flatnonzero(np.diff(M.indptr) == 1)
         column[single], coefficient[single] = M.indices[M.indptr[single]], M.data[M.indptr[single]]
     elif isinstance(M, np.ndarray):
-        may_be = np.flatnonzero(np.count_nonzero(M[:, :FIRST], axis=1) <= 1)
-        single = may_be[np.count_nonzero(M[may_be], axis=1) == 1]
-        column[single] = np.argmax(M[single] != 0, axis=1)
-        coefficient[single] = M[single, column[single]]
+        may_be = np.flatnonzero(~np.logical_and(M[:, 0], M[:, -1])) if M.shape[1] > 1 else np.arange(len(M))
+        if may_be.size:
+            may_be = may_be[np.count_nonzero(M[may_be, :FIRST], axis=1) <= 1]
+            single = may_be[np.count_nonzero(M[may_be], axis=1) == 1]
+            column[single] = np.argmax(M[single] != 0, axis=1)
+            coefficient[single] = M[single, column[single]]
     for place, own in blocks:
         if own is not None:
             column[own] = np.arange(place.start, place.stop)

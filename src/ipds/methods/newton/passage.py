@@ -164,7 +164,7 @@ def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: flo
 
 def _step(step: np.ndarray, shape: tuple[int, ...], like: Array) -> Any:
     """One number where all are the same."""
-    return float(step[0]) if step.size and np.all(step == step[0]) else _like(step.reshape(shape), like)
+    return float(step[0]) if step.size and (step == step[0]).all() else _like(step.reshape(shape), like)
 
 
 def _like(x: np.ndarray, like: Array) -> Array:

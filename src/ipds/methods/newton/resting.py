@@ -23,15 +23,15 @@ ROUNDING = 1e-14
 
 def at_rest(form: Form, v: np.ndarray, beta: float, size: float) -> Pair | None:
     """The pair at rest near v, with y = 0 on general rows; None where forces are left. `size` is that of ∇f."""
-    rounded = np.where(np.abs(v) <= SMALL * np.max(np.abs(v), initial=0.0), 0.0, v)
+    entries = np.abs(v)
+    rounded = np.where(entries <= SMALL * entries.max(initial=0.0), 0.0, v)
     found = _resting(form, rounded, beta, size)
     return _resting(form, v, beta, size) if found is None and not np.array_equal(v, rounded) else found
 
 
 def _resting(form: Form, v: np.ndarray, beta: float, size: float) -> Pair | None:
-    force, index = form.smooth.gradient(v), form.M.index
+    force, index, first = form.smooth.gradient(v), form.M.index, form.picks
     pulled = np.abs(force) > ROUNDING * size
-    first = np.unique(index, return_index=True)[1]
     chosen = first[pulled[index[first]]]  # of the rows that pick an entry which ∇f pulls at
     if len(chosen) < np.count_nonzero(pulled):
         return None

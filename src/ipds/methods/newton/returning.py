@@ -85,7 +85,7 @@ def settle(
         u, y = pair(form, v, free, beta)
         left = max(residuals(form, v, u, y)[:2])
         found = Pair(v, u, y, beta), left
-        gentle = norm(y) / (max(norm(u), norm(form.c)) or math.inf)
+        gentle = norm(y) / (max(norm(u), form.c_norm) or math.inf)
         if left > goal and 0 < gentle < beta:
             other = Pair(v, *pair(form, v, free, gentle), gentle)
             found = min(found, (other, max(residuals(form, v, other.u, other.y)[:2])), key=itemgetter(1))
@@ -173,10 +173,10 @@ def residuals(form: Form, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> tuple[
 
     Where H has no force, ∇f vanishes at the solution, and is compared with what it has changed by since 0.
     """
-    product, gradient, pulled = form.apply(v), form.smooth.gradient(v), form.adjoint(y)
-    size = max(norm(gradient), norm(y))  # ‖M‖ = 1
-    if not y.any():
+    product, gradient, pulled, force = form.apply(v), form.smooth.gradient(v), form.adjoint(y), norm(y)
+    size = max(norm(gradient), force)  # ‖M‖ = 1
+    if force == 0.0:
         size = max(size, norm(gradient - form.slope))
     size = size or 1.0
-    equation = norm(product + form.c - u) / (max(norm(product), norm(u), norm(form.c)) or 1.0)
+    equation = norm(product + form.c - u) / (max(norm(product), norm(u), form.c_norm) or 1.0)
     return equation, norm(gradient + pulled) / size, size

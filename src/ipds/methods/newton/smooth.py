@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,7 +168,7 @@ class SmoothPart:
         self.is_quadratic = not self._unknown and all(bend.weights is None for _, bend in self._bends)
         self.Q = assembled([(p.place, Q) for p in parts for Q in p.constant], scale)
         self.R = widened([(p.place, bend.R) for p, bend in self._bends], scale)
-        self._ends = np.cumsum([0, *(bend.R.shape[0] for _, bend in self._bends)])
+        self._ends = [0, *accumulate(bend.R.shape[0] for _, bend in self._bends)]
         self._at: np.ndarray | None = None
         self._there: tuple[np.ndarray, Any] = np.zeros(0), None
         self._is_linear = all(p.f is None or isinstance(p.f, Linear) for p in parts)
@@ -217,15 +218,16 @@ class SmoothPart:
     def hessian(self, v: np.ndarray) -> tuple[np.ndarray, Any]:
         """(D, rest) with ∇²f = Q + RᵀDR + rest; the rest is None, a diagonal, a matrix or known by its products.
 
-        That of the array v asked for last is kept: gradients of the caller's may be many calls away from it.
+        That of the array v asked for last is kept, as gradients of the caller's may be many calls away from it, and
+        that of a quadratic f.
         """
-        if self._at is not v:
+        if self._at is None or not (self.is_quadratic or self._at is v):
             self._at, self._there = v, self._hessian(v)
         return self._there
 
     def _hessian(self, v: np.ndarray) -> tuple[np.ndarray, Any]:
         D, x = np.ones(self._ends[-1]), self.scale * v
-        for (p, bend), begin, end in zip(self._bends, self._ends[:-1], self._ends[1:], strict=True):
+        for (p, bend), (begin, end) in zip(self._bends, pairwise(self._ends), strict=True):
             if bend.weights is not None:
                 D[begin:end] = bend.weights(p.block(x))
         if not self._unknown:

@@ -86,31 +86,34 @@ class Entries:
         """Whether there are no bounds."""
         return not (np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
+    @cached_property
+    def have_kinks(self) -> np.ndarray:
+        """Where there is one."""
+        return self.left < self.right
+
     def prox(self, step: float) -> Prox:
         """A shift towards the kink, then a clip: in one dimension that is the prox of the sum."""
-        left, right, place, lower, upper = (
-            step * self.left,
-            step * self.right,
-            self.place,
-            self.lower,
-            self.upper,
-        )
+        place, lower, upper = self.place, self.lower, self.upper
 
         def clipped(w: np.ndarray) -> np.ndarray:
             return np.minimum(np.maximum(w, lower), upper)
 
+        if self.are_sets:
+            return clipped
+        left, right = step * self.left, step * self.right
+
         def shifted(w: np.ndarray) -> np.ndarray:
             return w - np.minimum(np.maximum(w - place, left), right)
 
-        if self.are_sets:
-            return clipped
         return shifted if self.are_free else lambda w: clipped(shifted(w))
 
     def held(self, w: np.ndarray, step: Any) -> np.ndarray:
         """Where the prox does not move with w: at the kink and at bounds."""
+        if self.are_sets:
+            return (w <= self.lower) | (w >= self.upper)
         shift = w - self.place
-        at_kink = (shift >= step * self.left) & (shift <= step * self.right) & (self.left < self.right)
-        return at_kink | (w <= self.lower) | (w >= self.upper)
+        at_kink = (shift >= step * self.left) & (shift <= step * self.right) & self.have_kinks
+        return at_kink if self.are_free else at_kink | (w <= self.lower) | (w >= self.upper)
 
 
 class Terms:

@@ -112,7 +112,7 @@ def orthonormal(G: Any) -> tuple[Any, np.ndarray | None]:
 
 def powers_of_two(units: np.ndarray) -> np.ndarray:
     """The nearest powers of two: changes of units are then free of rounding, and bounds stay what they are."""
-    return np.exp2(np.round(np.log2(units)))
+    return np.exp2(np.rint(np.log2(units)))
 
 
 def rough_norm(G: Any, n: int) -> float:
