@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -173,6 +173,11 @@ class Problem:
     def __init__(self, blocks: Sequence[Block], b: Any = None):
         if isinstance(blocks, Block):
             raise TypeError("blocks must be a list of ipds.Block objects, got a single Block; write [block]")
+        if not isinstance(blocks, Iterable) or hasattr(blocks, "__ipds_term__"):
+            raise TypeError(
+                f"blocks must be a list of ipds.Block objects, got {type(blocks).__name__}; a problem of terms and "
+                "constraints is minimize(objective, constraints)"
+            )
         self.blocks: tuple[Block, ...] = tuple(blocks)
         if not self.blocks:
             raise ValueError("a problem needs at least one block")

@@ -9,7 +9,17 @@ import scipy.sparse.linalg as spl
 
 from ipds import Variable, minimize, solve
 from ipds.functions import Cardinality
-from ipds.modelling import Expression, concatenate, diff, norm1, sum_squares, total_variation
+from ipds.modelling import (
+    Expression,
+    concatenate,
+    diff,
+    norm1,
+    norm2,
+    norm_inf,
+    quad_form,
+    sum_squares,
+    total_variation,
+)
 from ipds.operators import DCT, FiniteDifference, Matrix, Sampling, TwoSided
 
 rng = np.random.default_rng(0)
@@ -225,3 +235,32 @@ def test_columns_of_data_frames_are_constants():
     np.testing.assert_array_equal(frame @ value[x], [2.5, 14.0])  # all else as before
     with pytest.raises(ValueError, match="shape"):
         frame @ Variable(3)
+
+
+def test_numbers_are_joined_as_vectors_of_one_entry():
+    e = concatenate([v[0], 3.0, V[1]])
+    assert e.shape == (5,)
+    np.testing.assert_array_equal(e.at({v: at, V: np.arange(6.0).reshape(2, 3)}), [at[0], 3.0, 3.0, 4.0, 5.0])
+
+
+def test_norms_along_an_axis_and_of_the_largest_entry():
+    target = rng.normal(size=(2, 3))
+    for axis in (0, 1, -1):
+        result = solve(minimize(sum_squares(V - target) + norm2(V, axis=axis)), tol=1e-8)
+        norms = np.linalg.norm(target, axis=axis, keepdims=True)  # of each, the half that shrinks
+        expected = target * np.maximum(1 - 0.5 / norms, 0)
+        np.testing.assert_allclose(result.value(V), expected, atol=1e-6)
+    assert result.value(norm2(V, axis=0)) == pytest.approx(np.linalg.norm(result.value(V), axis=0).sum())
+    assert result.value(norm_inf(V)) == np.abs(result.value(V)).max()
+
+
+def test_lists_are_matrices_of_quadratics_and_constraints_may_be_none():
+    model = minimize(quad_form(v, np.eye(6).tolist()) - at @ v, None)
+    np.testing.assert_allclose(solve(model, tol=1e-8).value(v), at / 2, atol=1e-6)
+
+
+def test_a_start_is_a_point_of_the_model():
+    model = minimize(sum_squares(v - at) + norm1(V[0] - v[:3]))
+    start = model.point({v: at, V: np.zeros((2, 3))})
+    assert model.objective(start) == pytest.approx(np.abs(at[:3]).sum())
+    assert solve(model, x0=start).success

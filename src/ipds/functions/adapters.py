@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from typing import Any
 
 from .._arrays import Array, Shape, scalar
@@ -170,6 +171,8 @@ def as_nonsmooth(h: Any, label: str) -> Nonsmooth:
         raise TypeError(f"{label}: h is the class {h.__name__}; pass an object, e.g. {h.__name__}(...)")
     if not callable(h) or not callable(getattr(h, "prox", None)):
         smooth = "; it has a gradient: pass it as f" if callable(getattr(h, "grad", None)) else ""
+        if isinstance(h, types.FunctionType):
+            smooth = "; a smooth function is smooth(fun)"
         raise TypeError(f"{label}: h must be callable and have prox(v, step), got {type(h).__name__}{smooth}")
     return UserNonsmooth(h)
 

@@ -50,7 +50,7 @@ class Shaped:
         wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], numbers.Integral) else shape
         try:
             indices = np.arange(self.size).reshape(wanted)
-        except ValueError:
+        except (TypeError, ValueError):
             raise ValueError(
                 f"`{self}` of shape {self.shape} has {self.size} entries and cannot be reshaped to {wanted}"
             ) from None
@@ -59,6 +59,8 @@ class Shaped:
     def ravel(self) -> Any:
         """All entries as a vector, row by row."""
         return self.reshape(-1)
+
+    flatten = ravel
 
     @property
     def T(self) -> Any:
@@ -92,7 +94,8 @@ class Shaped:
 def require_axis(e: Shaped, axis: Any) -> None:
     """ValueError where e has no such axis."""
     if not isinstance(axis, int | np.integer) or not -e.ndim <= axis < e.ndim:
-        raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}")
+        several = "; several axes are a tuple" if isinstance(axis, list) else ""
+        raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}{several}")
 
 
 def _different_axes(e: Shaped, axis: int | tuple[int, ...]) -> tuple[int, ...]:
