@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape
+from .._arrays import Array, Shape, asarray, to_numpy
 from ..distributed import Rows
 from . import spectrum
 
@@ -33,6 +33,18 @@ def made_once(make: Callable[[Any, Shape], Any]) -> Callable[[Any, Shape], Any]:
         return matrix
 
     return as_matrix
+
+
+def in_numpy(product: Callable[..., Any]) -> Callable[..., Any]:
+    """A product that is known for NumPy's arrays: those of other libraries are copied there and back."""
+
+    @wraps(product)
+    def through(self: Any, x: Array, *more: Any) -> Array:
+        if type(x) is np.ndarray:
+            return product(self, x, *more)
+        return asarray(product(self, to_numpy(x), *more), like=x)
+
+    return through
 
 
 class Operator(ABC):
@@ -135,6 +147,21 @@ class Operator(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+class Symmetric(Operator):
+    """A map with A = Aᵀ; a subclass gives `output_shape` and `apply`."""
+
+    def input_shape(self, shape: Shape) -> Shape:
+        return self.output_shape(shape)
+
+    def adjoint(self, y: Array) -> Array:
+        return self.apply(y)
+
+    @property
+    def T(self) -> Operator:
+        """Itself."""
+        return self
 
 
 class Transpose(Operator):
