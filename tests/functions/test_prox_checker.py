@@ -105,6 +105,11 @@ def test_the_checker_needs_no_base_class() -> None:
         check_prox(_UsersL0(), (4,))
 
 
+def test_the_checker_says_what_it_wants() -> None:
+    with pytest.raises(TypeError, match=r"check_prox: h must .* have prox\(v, step\)"):
+        check_prox(lambda x: 0.0, (4,))
+
+
 def test_the_checker_catches_a_wrong_dtype() -> None:
     with pytest.raises(AssertionError, match="float64"):
         check_prox(_Widening(1.0), (4,), dtype="float32")

@@ -6,7 +6,7 @@ import scipy.sparse.linalg as spl
 
 import ipds
 from ipds import Problem, Variable, minimize, solve
-from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Rank
+from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Quadratic, Rank
 from ipds.modelling import (
     concatenate,
     diff,
@@ -157,6 +157,10 @@ REFUSED = [
     (lambda: ipds.modelling.nonsense, AttributeError, ["'nonsense'"]),
     (lambda: ipds.L1, AttributeError, ["it is in ipds.functions"]),
     (lambda: ipds.Parameter, AttributeError, ["warm_start"]),
+    (lambda: 2 * L1(1.0), TypeError, ["L1(lam=1.0)(x)"]),
+    (lambda: norm1(v) + L1(1.0), TypeError, ["`norm1(v)`", "L1(lam=1.0)(x)"]),
+    (lambda: norm1(v) + L1, TypeError, ["L1(...)(x)"]),
+    (lambda: Quadratic(np.eye(5))(v), ValueError, ["5x5", "(6,)"]),
 ]
 
 

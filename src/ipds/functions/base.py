@@ -12,7 +12,7 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -36,6 +36,13 @@ class OnExpressions:
         super().__init_subclass__(**kwargs)
         if "__call__" in vars(cls):
             cls.__call__ = _value_or_term(vars(cls)["__call__"])  # type: ignore[method-assign]
+
+    def _apart(self, *other: Any) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is a function; call it on an expression before you add or multiply: {self!r}(x)"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _apart
 
     def __repr__(self) -> str:
         public = {k: v for k, v in vars(self).items() if not k.startswith(("_", "is_"))}

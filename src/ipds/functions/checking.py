@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, to_numpy
+from .adapters import require_nonsmooth
 
 STEPS = (1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, 1e3)
 GRID = 2001
@@ -68,6 +69,7 @@ def check_prox(
     >>> check_prox(L1(0.5), (3,)).worst < 1e-10
     True
     """
+    require_nonsmooth(h, "check_prox")
     rng = np.random.default_rng(seed)
     tol = tol or (1e-9 if dtype == "float64" else 2e-5)
     given = [np.asarray(to_numpy(p), dtype=dtype) for p in points or []]

@@ -316,10 +316,22 @@ def distributed(note: str, shape: Shape, others: str) -> str:
 
 def not_added(term: Any, other: Any) -> str:
     """norm1(x) + array and the like."""
+    if callable(other):
+        return f"`{term}` + ...: {_called(other)}"
     return (
         f"`{term}` can be added to terms, numbers and scalar expressions, got {type(other).__name__}; an objective is "
         "one number"
     )
+
+
+def _called(function: Any) -> str:
+    """How to make a term of a function, of the class of one, or of a plain one."""
+    name = getattr(function, "__name__", None)
+    if isinstance(function, type):
+        example = f"{name}(...)(x)"
+    else:
+        example = "smooth(fun)(x)" if name == "<lambda>" else f"{name or function}(x)"
+    return f"{name or function} is a function; call it on a variable or an expression, e.g. {example}"
 
 
 def no_term(value: Any) -> str:
@@ -327,16 +339,7 @@ def no_term(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "minimize: the objective must be one sum of terms, got a list; add them up: sum([...])"
     if callable(value) and not hasattr(value, "text"):
-        name = getattr(value, "__name__", None)
-        if isinstance(value, type):
-            shape = f"{name}(...)(x)"
-        elif name is None:
-            shape = f"{value}(x)"
-        else:
-            shape = "smooth(fun)(x)" if name == "<lambda>" else f"{name}(x)"
-        return (
-            f"minimize: {name or value} is a function; call it on a variable or an expression, e.g. {shape}"
-        )
+        return f"minimize: {_called(value)}"
     return (
         f"minimize: the objective must be a sum of terms and scalar expressions, got {type(value).__name__}"
     )

@@ -121,7 +121,8 @@ class Term(_Summand):
 
     def _try(self) -> None:
         """Refuse now what the function cannot act on."""
-        shape, linear = self.expression.shape or (1,), getattr(self.function, "G", None)
+        shape = self.expression.shape or (1,)
+        linear = next((getattr(self.function, name) for name in "GQ" if hasattr(self.function, name)), None)
         if isinstance(self.function, OF_MATRICES) and len(shape) != 2:
             raise ValueError(f"`{self.name}`: needs a matrix, got shape {shape}; use .reshape")
         if isinstance(self.function, PSD) and shape[0] != shape[1]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, to_numpy
+from .._arrays import Array, Shape, asarray, is_array, to_numpy
 from ..distributed import Rows
 from . import spectrum
 
@@ -128,8 +128,11 @@ class Operator(ABC):
         """The transpose Aᵀ as an operator."""
         return Transpose(self)
 
-    def __matmul__(self, other: Operator) -> Operator:
-        return Compose(self, other) if isinstance(other, Operator) else NotImplemented
+    def __matmul__(self, other: Any) -> Any:
+        """A B of two maps, A x of an array."""
+        if isinstance(other, Operator):
+            return Compose(self, other)
+        return self.apply(other) if is_array(other) else NotImplemented
 
     def __add__(self, other: Operator) -> Operator:
         return Sum([self, other]) if isinstance(other, Operator) else NotImplemented
