@@ -16,7 +16,7 @@ def problem_in(file: Path, name: str) -> Problem:
     """The problem that FILE calls `name`; errors say where the file fails, or what it defines instead."""
     from ..problem import Problem
 
-    if file.suffix != ".py":
+    if file.suffix not in (".py", ""):
         raise ValueError(
             f"{file} is no Python file (.py); `ipds solve MODEL {file}` fits a model to a file of data"
         )
