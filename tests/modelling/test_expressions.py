@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 
-from ipds import Variable, minimize, solve
-from ipds.functions import Cardinality
+from ipds import Block, Variable, minimize, solve
+from ipds.functions import Cardinality, LeastSquares
 from ipds.modelling import (
     Expression,
     concatenate,
@@ -235,6 +235,25 @@ def test_columns_of_data_frames_are_constants():
     np.testing.assert_array_equal(frame @ value[x], [2.5, 14.0])  # all else as before
     with pytest.raises(ValueError, match="shape"):
         frame @ Variable(3)
+
+
+def test_columns_of_several_kinds_are_numbers_and_text_is_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [1.5, 2.0], "city": ["Rome", "Oslo"]})
+    flags = pandas.get_dummies(frame)
+    whole = pandas.DataFrame({"a": pandas.array([1, 2], dtype="Int64"), "b": [0.5, 0.5]})
+    x, y = Variable(3, name="x"), Variable(2, name="y")
+    np.testing.assert_array_equal((flags @ x).at({x: np.ones(3)}), [2.5, 3.0])
+    np.testing.assert_array_equal((whole @ y).at({y: np.ones(2)}), [1.5, 2.5])
+    assert LeastSquares(flags, [2.5, 3.0])(np.ones(3)) == 0.0
+    for refused in (lambda: frame @ y, lambda: Block(A=frame, shape=2)):
+        with pytest.raises(TypeError, match=r"no numbers: city; .* pandas\.get_dummies"):
+            refused()
+    with pytest.raises(TypeError, match="the constant holds"):
+        y - frame["city"]
+    whole.loc[0, "a"] = pandas.NA
+    with pytest.raises(ValueError, match="NaN"):
+        whole @ y
 
 
 def test_numbers_are_joined_as_vectors_of_one_entry():

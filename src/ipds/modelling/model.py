@@ -194,7 +194,8 @@ class Model(Problem):
 
     def __repr__(self) -> str:
         names = ", ".join(f"{v.name} {v.shape}" for v in self.variables)
-        return f"minimize({self._objective}) over {names}, {len(self.constraints)} constraints"
+        count = len(self.constraints)
+        return f"minimize({self._objective}) over {names}, {count} constraint{'s' if count != 1 else ''}"
 
 
 def minimize(objective: Any, constraints: Iterable[Constraint] | None = ()) -> Model:

@@ -8,7 +8,7 @@ _INSTEAD = {
     "maximize": "minimize(-objective)",
     "Parameter": "the number or array itself, and minimize(...).solve(warm_start=result) for the next one",
     "Constant": "the number or array itself",
-    "abs": "norm1({e}), or norm_inf({e}) for the largest",
+    "abs": "norm1({e}) for the sum, norm_inf({e}) for the largest; for a bound r, {e} <= r and {e} >= -r",
     "square": "sum_squares({e})",
     "sqrt": "smooth(fun)({e}) with a function of your own",
     "power": "sum_squares({e}), or smooth(fun)({e}) with a function of your own",

@@ -61,7 +61,7 @@ def power(e: Any, exponent: Any) -> str:
 
 def absolute(e: Any) -> str:
     """abs(e)."""
-    return f"`abs({e})` is not affine; for the sum of absolute values write norm1({e}), for the largest Linf(1.0)({e})"
+    return f"`abs({e})` is not affine; write {instead('abs', str(e))}"
 
 
 def nonaffine(e: Any, written: str) -> str:
