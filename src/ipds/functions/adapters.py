@@ -16,6 +16,12 @@ from .hessians import as_map
 from .rescaling import one_unit
 
 
+def called(function: Any) -> str:
+    """How messages call an object of the user's: by its own words, or by its class where these are an address."""
+    text = repr(function)
+    return f"{type(function).__name__}()" if " at 0x" in text else text
+
+
 def _offered(name: str) -> Any:
     """The method of that name: the object's own where it has one, else what `Nonsmooth` says by default."""
     default = getattr(Nonsmooth, name)
@@ -55,6 +61,9 @@ class UserNonsmooth(Nonsmooth):
             return None if found is None else as_nonsmooth(found, "rescaled")
         unit = one_unit(d)
         return None if unit is None else InUnits(self, unit)
+
+    def __repr__(self) -> str:
+        return called(self.function)
 
     prox_size = _offered("prox_size")
     prox_jacobian = _offered("prox_jacobian")
@@ -147,6 +156,9 @@ class UserSmooth(Smooth):
 
     def hessian(self, x: Array) -> Any:
         return self.function.hessian(x) if hasattr(self.function, "hessian") else super().hessian(x)
+
+    def __repr__(self) -> str:
+        return called(self.function)
 
 
 def returned_number(name: str, value: Any) -> Any:
