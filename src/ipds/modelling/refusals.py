@@ -162,7 +162,9 @@ def chained(constraint: Any) -> str:
 
 
 def common_shape(left: Any, right: Any, sign: str) -> Shape:
-    """The shape of a sum, which must be that of one of both sides; ValueError otherwise."""
+    """The shape of a sum or comparison, which must be that of one of both sides; ValueError otherwise."""
+    if left.shape == right.shape or not right.shape:  # most often, and NumPy takes longer to say so
+        return left.shape
     try:
         shape = np.broadcast_shapes(left.shape, right.shape)
     except ValueError:
