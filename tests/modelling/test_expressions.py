@@ -221,6 +221,20 @@ def test_sums_over_several_axes():
         X.sum(axis=(0, -3))
 
 
+def test_sums_that_keep_their_axes():
+    W = Variable((2, 3, 4), name="W")
+    point = rng.normal(size=(2, 3, 4))
+    for axis in (None, 1, (0, 2), -1):
+        for e, expected in (
+            (W.sum(axis=axis, keepdims=True), point.sum(axis=axis, keepdims=True)),
+            (W - W.mean(axis=axis, keepdims=True), point - point.mean(axis=axis, keepdims=True)),
+        ):
+            assert e.shape == expected.shape
+            np.testing.assert_allclose(e.at({W: point}), expected, atol=1e-12)
+    assert str(V.sum(axis=0, keepdims=True)) == "V.sum(axis=0, keepdims=True)"
+    assert str(V.mean(keepdims=True)) == "V.mean(keepdims=True)"
+
+
 def test_columns_of_data_frames_are_constants():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [0.5, 4.0]})

@@ -38,6 +38,7 @@ _INSTEAD = {
     "reshape": "{w}.reshape(...)",
     "transpose": "{w}.T",
     "ravel": "{w}.ravel()",
+    "vec": "{w}.T.ravel(), column by column as in CVXPY, or {w}.ravel()",
 }
 """`{e}` is the argument, `{w}` the same in brackets where it needs them."""
 _SAME = {
@@ -53,7 +54,6 @@ _SAME = {
     "vstack": "concatenate",
     "stack": "concatenate",
     "bmat": "concatenate",
-    "vec": "ravel",
 }
 """Other names of those."""
 
