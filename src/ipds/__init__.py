@@ -70,8 +70,18 @@ def __getattr__(name: str) -> Any:
             found = getattr(import_module(f".{home}", __name__), name)
             globals()[name] = found
             return found
-    remedy = "; write minimize(-objective)" if name in ("maximize", "Maximize") else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_remedy(name)}")
+
+
+def _remedy(name: str) -> str:
+    """Where a name that is not here is to be found, or what to write for it."""
+    if name.startswith("_"):
+        return ""
+    for room in ("modelling", "functions", "models", "operators", "methods"):
+        if name in import_module(f".{room}", __name__).__all__:
+            return f"; it is in {__name__}.{room}"
+    words = import_module(".modelling.names", __name__).instead(name)
+    return f"; write {words}" if words else ""
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,8 +34,8 @@ from ._arrays import (
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .functions.multiples import simplified
-from .operators import Identity, Operator, ZeroMap, as_operator, from_linear_operator
-from .operators.adapters import UserOperator
+from .operators import Identity, Operator, ZeroMap, from_linear_operator
+from .operators.adapters import acts_linearly, operator_on
 
 if TYPE_CHECKING:
     from .result import Result
@@ -92,10 +92,10 @@ class Block:
             )
         object.__setattr__(self, "A", unlabelled(self.A))
         if isinstance(self.A, bool) or not (
-            isinstance(self.A, numbers.Real | Operator)
+            isinstance(self.A, numbers.Real)
             or scipy.sparse.issparse(self.A)
             or (is_array(self.A) and self.A.ndim in (0, 2))
-            or _acts_linearly(self.A)
+            or acts_linearly(self.A)
             or _acts_on_vectors(self.A)
         ):
             shape = getattr(self.A, "shape", None)
@@ -107,14 +107,9 @@ class Block:
             )
 
 
-def _acts_linearly(A: Any) -> bool:
-    """Whether A has `apply` and `adjoint`, as our operators have."""
-    return callable(getattr(A, "apply", None)) and callable(getattr(A, "adjoint", None))
-
-
 def _acts_on_vectors(A: Any) -> bool:
     """Whether A is a LinearOperator of SciPy, or has its `shape`, `matvec` and `rmatvec`, as those of PyLops."""
-    if isinstance(A, Operator) or _acts_linearly(A):
+    if acts_linearly(A):
         return False
     return isinstance(A, scipy.sparse.linalg.LinearOperator) or (
         len(getattr(A, "shape", ())) == 2
@@ -173,6 +168,11 @@ class Problem:
     def __init__(self, blocks: Sequence[Block], b: Any = None):
         if isinstance(blocks, Block):
             raise TypeError("blocks must be a list of ipds.Block objects, got a single Block; write [block]")
+        if not isinstance(blocks, Iterable) or hasattr(blocks, "__ipds_term__"):
+            raise TypeError(
+                f"blocks must be a list of ipds.Block objects, got {type(blocks).__name__}; a problem of terms and "
+                "constraints is minimize(objective, constraints)"
+            )
         self.blocks: tuple[Block, ...] = tuple(blocks)
         if not self.blocks:
             raise ValueError("a problem needs at least one block")
@@ -203,7 +203,7 @@ class Problem:
                 resolved.append(None)  # its output takes the constraint's shape, known only after the others
                 continue
             try:
-                operator = _as_operator(block.A, block.shape)
+                operator = operator_on(block.A, block.shape)
                 output = tuple(operator.output_shape(block.shape))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"block {name!r} of shape {block.shape}, A: {error}") from None
@@ -347,14 +347,6 @@ def sum_products(products: Sequence[Array], b: Any) -> Array:
     for product in rest:
         total = add_in_place(total, product)
     return total
-
-
-def _as_operator(A: Any, shape: Shape) -> Operator:
-    if isinstance(A, Operator):
-        return A
-    if isinstance(A, numbers.Real) or (is_array(A) and A.ndim == 0):
-        return Identity(float(A))
-    return as_operator(A) if scipy.sparse.issparse(A) or is_array(A) else UserOperator(A, shape)
 
 
 def _as_right_hand_side(b: Any) -> tuple[Any, Shape | None]:

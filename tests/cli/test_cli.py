@@ -85,6 +85,15 @@ def test_check_says_in_one_line_what_is_wrong_with_the_file(tmp_path, text, word
     assert result.stderr.count("\n") == 1
 
 
+def test_check_does_not_run_data(tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text("a,b\n1,2\n")
+    result = run("check", file)
+    assert result.exit_code == 2
+    assert "no Python file" in result.stderr
+    assert "ipds solve MODEL" in result.stderr
+
+
 def test_check_finds_modules_beside_the_file(tmp_path):
     (tmp_path / "beside_mine.py").write_text("from ipds.functions import L1\n")
     file = tmp_path / "mine.py"

@@ -105,6 +105,23 @@ def test_the_checker_needs_no_base_class() -> None:
         check_prox(_UsersL0(), (4,))
 
 
+class _Listing(_UsersL0):
+    def prox(self, v: Any, step: float) -> Any:
+        return list(v)
+
+
+def test_the_checker_names_the_class_and_what_it_returned() -> None:
+    with pytest.raises(AssertionError, match=r"^_Listing\(\)\.prox\(v, 0\.001\).*: returned a list"):
+        check_prox(_Listing(), (4,))
+    with pytest.raises(AssertionError, match=r"^_UsersL0\(\)\.prox"):
+        check_prox(_UsersL0(), (4,))
+
+
+def test_the_checker_says_what_it_wants() -> None:
+    with pytest.raises(TypeError, match=r"check_prox: h must .* have prox\(v, step\)"):
+        check_prox(lambda x: 0.0, (4,))
+
+
 def test_the_checker_catches_a_wrong_dtype() -> None:
     with pytest.raises(AssertionError, match="float64"):
         check_prox(_Widening(1.0), (4,), dtype="float32")

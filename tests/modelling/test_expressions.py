@@ -7,9 +7,19 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 
-from ipds import Variable, minimize, solve
-from ipds.functions import Cardinality
-from ipds.modelling import Expression, concatenate, diff, norm1, sum_squares, total_variation
+from ipds import Block, Variable, minimize, solve
+from ipds.functions import Cardinality, LeastSquares
+from ipds.modelling import (
+    Expression,
+    concatenate,
+    diff,
+    norm1,
+    norm2,
+    norm_inf,
+    quad_form,
+    sum_squares,
+    total_variation,
+)
 from ipds.operators import DCT, FiniteDifference, Matrix, Sampling, TwoSided
 
 rng = np.random.default_rng(0)
@@ -211,6 +221,20 @@ def test_sums_over_several_axes():
         X.sum(axis=(0, -3))
 
 
+def test_sums_that_keep_their_axes():
+    W = Variable((2, 3, 4), name="W")
+    point = rng.normal(size=(2, 3, 4))
+    for axis in (None, 1, (0, 2), -1):
+        for e, expected in (
+            (W.sum(axis=axis, keepdims=True), point.sum(axis=axis, keepdims=True)),
+            (W - W.mean(axis=axis, keepdims=True), point - point.mean(axis=axis, keepdims=True)),
+        ):
+            assert e.shape == expected.shape
+            np.testing.assert_allclose(e.at({W: point}), expected, atol=1e-12)
+    assert str(V.sum(axis=0, keepdims=True)) == "V.sum(axis=0, keepdims=True)"
+    assert str(V.mean(keepdims=True)) == "V.mean(keepdims=True)"
+
+
 def test_columns_of_data_frames_are_constants():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [0.5, 4.0]})
@@ -225,3 +249,51 @@ def test_columns_of_data_frames_are_constants():
     np.testing.assert_array_equal(frame @ value[x], [2.5, 14.0])  # all else as before
     with pytest.raises(ValueError, match="shape"):
         frame @ Variable(3)
+
+
+def test_columns_of_several_kinds_are_numbers_and_text_is_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [1.5, 2.0], "city": ["Rome", "Oslo"]})
+    flags = pandas.get_dummies(frame)
+    whole = pandas.DataFrame({"a": pandas.array([1, 2], dtype="Int64"), "b": [0.5, 0.5]})
+    x, y = Variable(3, name="x"), Variable(2, name="y")
+    np.testing.assert_array_equal((flags @ x).at({x: np.ones(3)}), [2.5, 3.0])
+    np.testing.assert_array_equal((whole @ y).at({y: np.ones(2)}), [1.5, 2.5])
+    assert LeastSquares(flags, [2.5, 3.0])(np.ones(3)) == 0.0
+    for refused in (lambda: frame @ y, lambda: Block(A=frame, shape=2)):
+        with pytest.raises(TypeError, match=r"no numbers: city; .* pandas\.get_dummies"):
+            refused()
+    with pytest.raises(TypeError, match="the constant holds"):
+        y - frame["city"]
+    whole.loc[0, "a"] = pandas.NA
+    with pytest.raises(ValueError, match="NaN"):
+        whole @ y
+
+
+def test_numbers_are_joined_as_vectors_of_one_entry():
+    e = concatenate([v[0], 3.0, V[1]])
+    assert e.shape == (5,)
+    np.testing.assert_array_equal(e.at({v: at, V: np.arange(6.0).reshape(2, 3)}), [at[0], 3.0, 3.0, 4.0, 5.0])
+
+
+def test_norms_along_an_axis_and_of_the_largest_entry():
+    target = rng.normal(size=(2, 3))
+    for axis in (0, 1, -1):
+        result = solve(minimize(sum_squares(V - target) + norm2(V, axis=axis)), tol=1e-8)
+        norms = np.linalg.norm(target, axis=axis, keepdims=True)  # of each, the half that shrinks
+        expected = target * np.maximum(1 - 0.5 / norms, 0)
+        np.testing.assert_allclose(result.value(V), expected, atol=1e-6)
+    assert result.value(norm2(V, axis=0)) == pytest.approx(np.linalg.norm(result.value(V), axis=0).sum())
+    assert result.value(norm_inf(V)) == np.abs(result.value(V)).max()
+
+
+def test_lists_are_matrices_of_quadratics_and_constraints_may_be_none():
+    model = minimize(quad_form(v, np.eye(6).tolist()) - at @ v, None)
+    np.testing.assert_allclose(solve(model, tol=1e-8).value(v), at / 2, atol=1e-6)
+
+
+def test_a_start_is_a_point_of_the_model():
+    model = minimize(sum_squares(v - at) + norm1(V[0] - v[:3]))
+    start = model.point({v: at, V: np.zeros((2, 3))})
+    assert model.objective(start) == pytest.approx(np.abs(at[:3]).sum())
+    assert solve(model, x0=start).success

@@ -5,9 +5,20 @@ import pytest
 import scipy.sparse.linalg as spl
 
 import ipds
-from ipds import Variable, minimize, solve
-from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Rank
-from ipds.modelling import diff, entropy, kl_div, log_det, norm1, norm2, quad_form, sum_squares, term
+from ipds import Problem, Variable, minimize, solve
+from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Quadratic, Rank
+from ipds.modelling import (
+    concatenate,
+    diff,
+    entropy,
+    kl_div,
+    log_det,
+    norm1,
+    norm2,
+    quad_form,
+    sum_squares,
+    term,
+)
 from ipds.operators import FiniteDifference
 
 v = Variable(6, name="v")
@@ -99,6 +110,57 @@ REFUSED = [
     (lambda: (A @ v).value, AttributeError, ["result.value(array(4, 6) @ v)"]),
     (lambda: minimize(norm1(v)).solve().value("v"), TypeError, ["got str", "variables are v"]),
     (lambda: solve(norm1(v)), TypeError, ["got Term", "minimize(objective, constraints)"]),
+    (lambda: v < 3, TypeError, ["`v < 3`"]),
+    (lambda: v <= np.ones(4), ValueError, ["`v <= array(4)`", "(6,)"]),
+    (lambda: v <= np.inf, ValueError, ["infinity", "Box(lo, hi)(x)"]),
+    (lambda: v - tuple([0.0] * 5), ValueError, ["`v - array(5)`"]),
+    (lambda: v.max(), AttributeError, ["'max'", "the constraint v <= t"]),
+    (lambda: (v - 1).trace(), AttributeError, ["(v - 1)[range(n), range(n)].sum()"]),
+    (lambda: v.whatever, AttributeError, ["'whatever'"]),
+    (lambda: np.mean(v + 1), TypeError, ["(v + 1).mean()"]),
+    (lambda: np.max(v), TypeError, ["v <= t"]),
+    (lambda: V.sum(axis=[0, 1]), ValueError, ["a tuple"]),
+    (lambda: V.reshape("a"), ValueError, ["(2, 3)"]),
+    (lambda: setattr(v, "value", 3), AttributeError, ["problem.point({v: array})"]),
+    (lambda: Variable("x"), TypeError, ["Variable(name='x')"]),
+    (lambda: norm1(v).value, AttributeError, ["result.value(norm1(v))"]),
+    (lambda: norm1(v).sum(), AttributeError, ["one number", "'sum'"]),
+    (lambda: norm1(v).shape, AttributeError, ["'Term'", "'shape'"]),
+    (lambda: sum(norm1(v)), TypeError, ["`norm1(v)` is one number"]),
+    (lambda: norm1(v) + np.ones(6), TypeError, ["`norm1(v)`", "ndarray"]),
+    (lambda: np.ones(6) - norm1(v), TypeError, ["`norm1(v)`", "ndarray"]),
+    (lambda: sum_squares([v, v]), TypeError, ["[v, v]", "concatenate"]),
+    (lambda: concatenate(v, v), TypeError, ["concatenate([x, y])"]),
+    (lambda: norm2(v, axis=0), ValueError, ["must be a matrix", "(6,)"]),
+    (lambda: kl_div(v, [1, 2]), ValueError, ["`v`", "(6,)", "(2,)"]),
+    (lambda: term(lambda x: x.sum(), v), TypeError, ["smooth(fun)"]),
+    (lambda: term(L1, v), TypeError, ["the class L1"]),
+    (lambda: term(None, v), TypeError, ["prox"]),
+    (lambda: L1(v), TypeError, ["L1(...)(v)"]),
+    (lambda: Cardinality(v), TypeError, ["Cardinality(...)(v)"]),
+    (lambda: minimize(norm1), TypeError, ["norm1 is a function", "norm1(x)"]),
+    (lambda: minimize(L1), TypeError, ["L1(...)(x)"]),
+    (lambda: minimize([norm1(v)]), TypeError, ["sum([...])"]),
+    (lambda: minimize(norm1(v), [[v >= 0]]), TypeError, ["flat list"]),
+    (lambda: minimize(norm1(v), Cardinality(2)(v)), TypeError, ["is a term"]),
+    (lambda: minimize(norm1(v), [norm1(v) + norm2(v)]), TypeError, ["is a term"]),
+    (lambda: minimize(norm1(v), [v]), TypeError, ["==, <= or >="]),
+    (lambda: minimize(norm1(v), True), TypeError, ["without variables"]),
+    (lambda: minimize(norm1(v)).solve(warm_start=True), TypeError, ["an earlier solve", "got bool"]),
+    (lambda: minimize(norm1(v - v[0])).point({}), ValueError, ["'v'", "(6,)", "none is given"]),
+    (lambda: minimize(norm1(v)).point({v: np.ones(5)}), ValueError, ["'v'", "(5,)"]),
+    (lambda: minimize(norm1(v), [v >= 1]).solve().dual(v >= 1), ValueError, ["problem.constraints[0]"]),
+    (lambda: minimize(norm1(v), [v >= 1]).solve().dual([v >= 1]), ValueError, ["not a constraint"]),
+    (lambda: Problem(norm1(v), [v >= 0]), TypeError, ["got Term", "minimize(objective, constraints)"]),
+    (lambda: Problem(v), TypeError, ["got Variable", "minimize(objective, constraints)"]),
+    (lambda: ipds.modelling.norm(v, 1), AttributeError, ["norm2(e), norm1(e) or norm_inf(e)"]),
+    (lambda: ipds.modelling.nonsense, AttributeError, ["'nonsense'"]),
+    (lambda: ipds.L1, AttributeError, ["it is in ipds.functions"]),
+    (lambda: ipds.Parameter, AttributeError, ["warm_start"]),
+    (lambda: 2 * L1(1.0), TypeError, ["L1(lam=1.0)(x)"]),
+    (lambda: norm1(v) + L1(1.0), TypeError, ["`norm1(v)`", "L1(lam=1.0)(x)"]),
+    (lambda: norm1(v) + L1, TypeError, ["L1(...)(x)"]),
+    (lambda: Quadratic(np.eye(5))(v), ValueError, ["5x5", "(6,)"]),
 ]
 
 
@@ -108,6 +170,11 @@ def test_refused_with_words(write, kind, words):
         write()
     for word in words:
         assert word in str(caught.value)
+
+
+def test_what_is_asked_of_expressions_does_not_stand_in_the_way_of_questions():
+    for asked, name in ((v, "max"), (norm1(v), "sum"), (ipds.modelling, "norm")):
+        assert not hasattr(asked, name)
 
 
 def test_consistent_equations_with_too_many_rows_are_accepted():

@@ -116,6 +116,28 @@ def test_linear_operators_by_duck_typing():
     np.testing.assert_allclose(problem.operators[0].apply(np.ones((2, 3))), (M @ np.ones(6)).reshape(2, 2))
 
 
+def test_maps_without_a_base_class_are_checked_and_maps_multiply_arrays():
+    class Own:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def apply(self, x):
+            return M @ x
+
+        def adjoint(self, y):
+            return self.factor * (M.T @ y)
+
+    assert check_adjoint(Own(1.0), 6) < 1e-10
+    assert check_adjoint(M, 6) < 1e-10
+    with pytest.raises(AssertionError, match="but ⟨x, Aᵀ y⟩"):
+        check_adjoint(Own(1.0001), 6)
+    with pytest.raises(TypeError, match="got NoneType"):
+        check_adjoint(None, 6)
+    np.testing.assert_array_equal(Matrix(M) @ np.ones(6), M @ np.ones(6))
+    with pytest.raises(TypeError):
+        Matrix(M) @ "x"
+
+
 def test_check_adjoint_finds_faults():
     class Wrong(Matrix):
         def adjoint(self, y):

@@ -180,8 +180,25 @@ def adopted(x: Any, name: str) -> Any:
 
 
 def unlabelled(x: Any) -> Any:
-    """`x`, or, where it is a data frame or a column of one, its numbers as a NumPy array."""
-    return x.to_numpy() if callable(getattr(x, "to_numpy", None)) else x
+    """`x`, or, where it is a data frame or a column of one, its numbers as a NumPy array.
+
+    Columns of numbers of several kinds (flags beside lengths, whole numbers of which some may be missing) are numbers
+    too; TypeError names those that hold something else.
+    """
+    if not callable(getattr(x, "to_numpy", None)):
+        return x
+    values = x.to_numpy()
+    if values.dtype.kind != "O" or not hasattr(x, "iloc"):  # pandas, as far as it is seen from here
+        return values
+    dtypes = dict(x.dtypes) if x.ndim == 2 else {x.name: x.dtype}
+    others = [str(name) for name, dtype in dtypes.items() if dtype.kind not in "buif"]
+    if others and x.ndim == 2:
+        named = ", ".join(others[:5]) + (", ..." if others[5:] else "")
+        raise TypeError(
+            f"a data frame with columns that are no numbers: {named}; leave them out, or make numbers of them, e.g. by "
+            "pandas.get_dummies"
+        )
+    return values if others else x.to_numpy(dtype=float, na_value=np.nan)
 
 
 def to_caller(x: Array) -> Array:

@@ -16,6 +16,10 @@ def problem_in(file: Path, name: str) -> Problem:
     """The problem that FILE calls `name`; errors say where the file fails, or what it defines instead."""
     from ..problem import Problem
 
+    if file.suffix not in (".py", ""):
+        raise ValueError(
+            f"{file} is no Python file (.py); `ipds solve MODEL {file}` fits a model to a file of data"
+        )
     found = _run(file)
     if name not in found:
         others = [key for key, value in found.items() if isinstance(value, Problem)]

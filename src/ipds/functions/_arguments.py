@@ -16,11 +16,20 @@ def number(owner: str, name: str, value: Any, *, above: float = -math.inf, or_eq
     """`value` as a finite float greater than `above` (or equal to it)."""
     rule = "finite" if above == -math.inf else f"finite and {'≥' if or_equal else '>'} {above:g}"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{owner}: {name} must be a number that is {rule}, got {type(value).__name__}")
+        raise TypeError(
+            f"{owner}: {name} must be a number that is {rule}, got {type(value).__name__}{_call(owner, value)}"
+        )
     value = float(value)
     if not math.isfinite(value) or value < above or (value == above and not or_equal):
         raise ValueError(f"{owner}: {name} must be {rule}, got {value}")
     return value
+
+
+def _call(owner: str, value: Any) -> str:
+    """What to write where an expression was passed that the function is to act on."""
+    return (
+        f"; to use it on an expression write {owner}(...)({value})" if hasattr(value, "__ipds_term__") else ""
+    )
 
 
 def weight(owner: str, name: str, value: Any, *, positive: bool = False) -> float | Array:
@@ -49,7 +58,9 @@ def count(owner: str, name: str, value: Any) -> int:
             raise TypeError
         value = operator.index(value)
     except TypeError:
-        raise TypeError(f"{owner}: {name} must be an integer ≥ 0, got {value!r}") from None
+        raise TypeError(
+            f"{owner}: {name} must be an integer ≥ 0, got {value!r}{_call(owner, value)}"
+        ) from None
     if value < 0:
         raise ValueError(f"{owner}: {name} must be an integer ≥ 0, got {value}")
     return int(value)

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from typing import Any
 
 from .._arrays import Array, Shape, scalar
 from .base import Domain, Nonsmooth, Smooth
 from .hessians import as_map
 from .rescaling import one_unit
+
+
+def called(function: Any) -> str:
+    """How messages call an object of the user's: by its own words, or by its class where these are an address."""
+    text = repr(function)
+    return f"{type(function).__name__}()" if " at 0x" in text else text
 
 
 def _offered(name: str) -> Any:
@@ -54,6 +61,9 @@ class UserNonsmooth(Nonsmooth):
             return None if found is None else as_nonsmooth(found, "rescaled")
         unit = one_unit(d)
         return None if unit is None else InUnits(self, unit)
+
+    def __repr__(self) -> str:
+        return called(self.function)
 
     prox_size = _offered("prox_size")
     prox_jacobian = _offered("prox_jacobian")
@@ -147,6 +157,9 @@ class UserSmooth(Smooth):
     def hessian(self, x: Array) -> Any:
         return self.function.hessian(x) if hasattr(self.function, "hessian") else super().hessian(x)
 
+    def __repr__(self) -> str:
+        return called(self.function)
+
 
 def returned_number(name: str, value: Any) -> Any:
     """What a function of the caller's, called `name`, has returned, as a number; TypeError where it is none."""
@@ -170,6 +183,8 @@ def as_nonsmooth(h: Any, label: str) -> Nonsmooth:
         raise TypeError(f"{label}: h is the class {h.__name__}; pass an object, e.g. {h.__name__}(...)")
     if not callable(h) or not callable(getattr(h, "prox", None)):
         smooth = "; it has a gradient: pass it as f" if callable(getattr(h, "grad", None)) else ""
+        if isinstance(h, types.FunctionType):
+            smooth = "; a smooth function is smooth(fun)"
         raise TypeError(f"{label}: h must be callable and have prox(v, step), got {type(h).__name__}{smooth}")
     return UserNonsmooth(h)
 

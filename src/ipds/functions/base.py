@@ -12,7 +12,7 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -27,12 +27,31 @@ if TYPE_CHECKING:
 
 
 class OnExpressions:
-    """A subclass's `__call__` answers arrays; an x with `__ipds_term__` is asked for x.__ipds_term__(self) instead."""
+    """A subclass's `__call__` answers arrays; an x with `__ipds_term__` is asked for x.__ipds_term__(self) instead.
+
+    Its text is its name and public attributes, arrays by their shape.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__call__" in vars(cls):
             cls.__call__ = _value_or_term(vars(cls)["__call__"])  # type: ignore[method-assign]
+
+    def _apart(self, *other: Any) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is a function; call it on an expression before you add or multiply: {self!r}(x)"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _apart
+
+    def __repr__(self) -> str:
+        public = {k: v for k, v in vars(self).items() if not k.startswith(("_", "is_"))}
+        return f"{type(self).__name__}({', '.join(f'{k}={_short(v)}' for k, v in public.items())})"
+
+
+def _short(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return f"array{tuple(shape)}" if shape is not None and len(shape) else f"{value}"
 
 
 def _value_or_term(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,9 +225,6 @@ class Nonsmooth(OnExpressions, ABC):
         """
         return x
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({_attributes(self)})"
-
 
 class Smooth(OnExpressions, ABC):
     """A differentiable function f, possibly nonconvex.
@@ -279,17 +295,3 @@ class Smooth(OnExpressions, ABC):
         """∇²f(x): a 1-D array, the diagonal on the flattened block; a matrix (2-D array or SciPy sparse) on it; or, as
         here, a symmetric `Operator` on arrays like x."""
         return Products(lambda d: self.curvature(x, d), x.shape)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({_attributes(self)})"
-
-
-def _attributes(obj: object) -> str:
-    """Short `name=value` list of public attributes, arrays by their shape."""
-
-    def show(value: Any) -> str:
-        shape = getattr(value, "shape", None)
-        return f"array{tuple(shape)}" if shape is not None and len(shape) else f"{value}"
-
-    public = {k: v for k, v in vars(obj).items() if not k.startswith(("_", "is_"))}
-    return ", ".join(f"{k}={show(v)}" for k, v in public.items())

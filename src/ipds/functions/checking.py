@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, to_numpy
+from .adapters import called, require_nonsmooth
 
 STEPS = (1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, 1e3)
 GRID = 2001
@@ -68,6 +69,7 @@ def check_prox(
     >>> check_prox(L1(0.5), (3,)).worst < 1e-10
     True
     """
+    require_nonsmooth(h, "check_prox")
     rng = np.random.default_rng(seed)
     tol = tol or (1e-9 if dtype == "float64" else 2e-5)
     given = [np.asarray(to_numpy(p), dtype=dtype) for p in points or []]
@@ -97,10 +99,10 @@ class _Case:
         u = h.prox(arg, step)
         if not np.array_equal(to_numpy(arg), v, equal_nan=True):
             raise AssertionError(f"{self.name}: the input was changed")
-        if u.dtype != arg.dtype or tuple(u.shape) != v.shape:
-            raise AssertionError(f"{self.name}: returned {u.dtype} {u.shape}, expected {arg.dtype} {v.shape}")
         if type(u) is not type(arg):
             raise AssertionError(f"{self.name}: returned a {type(u).__name__}, expected {type(arg).__name__}")
+        if u.dtype != arg.dtype or tuple(u.shape) != v.shape:
+            raise AssertionError(f"{self.name}: returned {u.dtype} {u.shape}, expected {arg.dtype} {v.shape}")
         if xp is np and np.shares_memory(u, arg):
             raise AssertionError(f"{self.name}: the result shares memory with the input")
         self.u = np.array(to_numpy(u))
@@ -113,7 +115,7 @@ class _Case:
 
     @property
     def name(self) -> str:
-        return f"{self.h!r}.prox(v, {self.step:g}) with v = {show(self.v)}"
+        return f"{called(self.h)}.prox(v, {self.step:g}) with v = {show(self.v)}"
 
     def value(self, x: np.ndarray) -> float:
         return float(self.h(self.xp.asarray(x.astype(self.v.dtype))))

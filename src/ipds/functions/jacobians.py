@@ -15,11 +15,12 @@ import scipy
 
 from .._arrays import Array, Shape, asarray, namespace, to_numpy
 from ..operators import Diagonal, Identity, Operator
+from ..operators.base import Symmetric
 from ..operators.maps import on_rows
 from ..operators.one_shape import OfOneShape
 
 
-class Jacobian(OfOneShape):
+class Jacobian(Symmetric, OfOneShape):
     """A symmetric map J of arrays of `shape`, ‖J‖ ≤ `bound`; a subclass gives `apply`."""
 
     is_natural = False
@@ -28,16 +29,8 @@ class Jacobian(OfOneShape):
         self.shape, self.bound = tuple(shape), bound
         self.output = self.shape
 
-    def adjoint(self, y: Array) -> Array:
-        return self.apply(y)
-
     def norm(self) -> float:
         return self.bound
-
-    @property
-    def T(self) -> Operator:
-        """Itself."""
-        return self
 
     def low_rank(self) -> tuple[np.ndarray, Any, np.ndarray] | None:
         """(a, V, c) with J = diag(a) + V diag(c) Vᵀ on the flattened block, V dense or sparse; None where unknown."""
@@ -96,6 +89,13 @@ class RankOnePerGroup(Jacobian):
         places = np.arange(u.size)
         V = scipy.sparse.csr_array((u.reshape(-1), (places, labels)), shape=(u.size, weights.size))
         return diagonal, V, weights
+
+
+def centring(active: Array, axes: tuple[int, ...] | None = None) -> RankOnePerGroup:
+    """d ↦ d minus its mean, over the `active` entries (1, others 0) of every group along `axes`; 0 on the others."""
+    xp = namespace(active)
+    count = xp.sum(active, axis=axes, keepdims=True)
+    return RankOnePerGroup(active, active, -1.0 / xp.clip(count, 1.0, None), axes=axes)
 
 
 class Projector(Jacobian):

@@ -11,12 +11,12 @@ from .base import Nonsmooth
 from .cones import SecondOrderCone
 from .exponential_cone import ExponentialCone
 from .faces import Support
-from .jacobians import Conjugated, masked
+from .jacobians import Conjugated, centring, masked
 from .joint import pair
 from .joint_entrywise import FewOf, bounds
 from .matrix_sets import PSD, Rank, symmetric_part
 from .sets import Box, Indicator, L2Ball, NonNegative, Simplex, Sphere
-from .simplexes import CappedSimplex, RowSimplex, centring
+from .simplexes import CappedSimplex, RowSimplex
 from .sparse_sets import Cardinality, NonzeroColumns, NonzeroRows, RowCardinality
 
 

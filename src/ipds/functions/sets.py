@@ -31,7 +31,7 @@ from ._arguments import bound, number
 from .base import Nonsmooth
 from .faces import Manifold
 from .far import largest_entry
-from .jacobians import RankOnePerGroup
+from .jacobians import RankOnePerGroup, centring
 from .kinks import Kinks
 from .levels import simplex_level
 from .rescaling import one_unit, over, units
@@ -181,9 +181,7 @@ class Simplex(OfRadius):
 
     def prox_jacobian(self, v: Array, step: float) -> Operator:
         """I - 11ᵀ/k on the k entries that are not 0."""
-        xp = namespace(v)
-        kept = xp.astype(self.project(v) > 0, v.dtype)
-        return RankOnePerGroup(kept, kept, -1.0 / xp.sum(kept))
+        return centring(namespace(v).astype(self.project(v) > 0, v.dtype))
 
     def support(self, y: Array) -> float:
         """radius · max y_i."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._arrays import Array, Shape, namespace, scalar, to_numpy, truth
 from ._arguments import bound, number, weight
-from .jacobians import RankOnePerGroup
+from .jacobians import RankOnePerGroup, centring
 from .scalar import fit
 from .sets import Indicator, slack
 
@@ -105,13 +105,6 @@ def _on_simplexes(xp: Any, a: Array, totals: Any) -> Array:
     # once more, for what rounding left
     level = level + (xp.sum(excess, axis=1, keepdims=True) - totals) / count
     return xp.clip(a - level, 0.0, None)
-
-
-def centring(active: Array, axes: tuple[int, ...] | None = None) -> RankOnePerGroup:
-    """d ↦ d minus its mean, over the `active` entries (1, others 0) of every group along `axes`; 0 on the others."""
-    xp = namespace(active)
-    count = xp.sum(active, axis=axes, keepdims=True)
-    return RankOnePerGroup(active, active, -1.0 / xp.clip(count, 1.0, None), axes=axes)
 
 
 class CappedSimplex(Indicator):

@@ -119,12 +119,14 @@ class NonzeroRows(Indicator):
     def contains(self, x: Array) -> bool:
         return truth(namespace(x).count_nonzero(self._norms(x)) <= self.s)
 
+    def _across(self, ndim: int) -> Shape:
+        """The shape in which one number per slice multiplies a block of so many axes."""
+        return tuple(-1 if axis == self._axis else 1 for axis in range(ndim))
+
     def _mask(self, v: Array) -> Array:
         """Which slices are kept, shaped to multiply v."""
-        shape = [1] * v.ndim
-        shape[self._axis] = -1
         xp = namespace(v)
-        return xp.reshape(largest(xp, self._norms(v), self.s), tuple(shape))
+        return xp.reshape(largest(xp, self._norms(v), self.s), self._across(v.ndim))
 
     def project(self, v: Array) -> Array:
         return keep(namespace(v), self._mask(v), v)
@@ -142,8 +144,7 @@ class NonzeroRows(Indicator):
         used = self._norms(x) > 0
         if np.count_nonzero(used) != min(self.s, used.size):
             return None
-        shape = [1] * x.ndim
-        shape[self._axis] = -1
+        shape = self._across(x.ndim)
         group = np.broadcast_to(np.arange(used.size).reshape(shape), x.shape)
         return Support(x, used.reshape(shape), np.zeros(x.shape, np.int8), group=group)
 

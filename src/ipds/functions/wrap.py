@@ -74,13 +74,23 @@ def smooth(
     return f
 
 
-class _Given(Smooth):
+class _Wrapped(Smooth):
+    """A function that was given as a callable."""
+
+    def __init__(self, fun: Callable[[Array], Any], lipschitz: float | None):
+        self.fun = fun
+        self.lipschitz = lipschitz
+
+    def __repr__(self) -> str:
+        return f"smooth({getattr(self.fun, '__name__', type(self.fun).__name__)})"
+
+
+class _Given(_Wrapped):
     """A value and a gradient, as given."""
 
     def __init__(self, fun: Callable[[Array], Any], grad: Callable[[Array], Array], lipschitz: float | None):
-        self.fun = fun
+        super().__init__(fun, lipschitz)
         self._grad = grad
-        self.lipschitz = lipschitz
 
     def __call__(self, x: Array) -> float:
         return returned_number("smooth: fun", self.fun(x))
@@ -131,12 +141,11 @@ class _Quadratic(_Given):
             )
 
 
-class _Automatic(Smooth):
+class _Automatic(_Wrapped):
     """A value whose gradient another library derives."""
 
     def __init__(self, fun: Callable[[Array], Any], lipschitz: float | None):
-        self.fun = fun
-        self.lipschitz = lipschitz
+        super().__init__(fun, lipschitz)
         self._numpy_backend: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:

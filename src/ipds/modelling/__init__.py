@@ -5,8 +5,10 @@
 which block, as `parts`, `assembling` makes a `Problem` of that, and `splitting` says it in words. `combining`,
 `bounds` and `faces` say what functions become on the way, `consistency` finds constraints that cannot hold,
 `deferring` keeps other libraries from doing the arithmetic themselves, `writing` writes expressions as text, and
-`refusals` has the words for all that is not in the grammar.
+`refusals` has the words for all that is not in the grammar, `names` for what CVXPY and NumPy call otherwise.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from .atoms import (
     entropy,
@@ -18,6 +20,7 @@ from .atoms import (
     norm1,
     norm2,
     norm21,
+    norm_inf,
     nuclear,
     quad_form,
     quantile,
@@ -28,6 +31,7 @@ from .constraints import Constraint
 from .expressions import Expression, Variable
 from .joining import concatenate, diff
 from .model import Model, minimize
+from .names import instead
 from .splitting import Splitting
 from .terms import Objective, Term, term
 
@@ -51,6 +55,7 @@ __all__ = [
     "norm1",
     "norm2",
     "norm21",
+    "norm_inf",
     "nuclear",
     "quad_form",
     "quantile",
@@ -58,3 +63,11 @@ __all__ = [
     "term",
     "total_variation",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        words = instead(name)
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}{f'; write {words}' if words else ''}"
+        )

@@ -14,6 +14,7 @@ from ..functions import (
     Hinge,
     Huber,
     KLDivergence,
+    Linf,
     LogDet,
     LogisticLoss,
     Nonsmooth,
@@ -27,6 +28,7 @@ from ..operators import Gradient
 from . import refusals
 from .expressions import Expression
 from .joining import diff, require_expression
+from .shapes import require_axis
 from .terms import Term
 from .writing import shown
 
@@ -42,9 +44,25 @@ def norm1(expression: Any) -> Term:
     return _atom("norm1", L1(1.0), expression)
 
 
-def norm2(expression: Any) -> Term:
-    """√(Σ e_i²), not squared, over all entries: `L2`."""
-    return _atom("norm2", L2(1.0), expression)
+def norm2(expression: Any, axis: int | None = None) -> Term:
+    """√(Σ e_i²), not squared, over all entries: `L2`. With an axis of a matrix, the sum of the norms along it: `L21`.
+
+    >>> from ipds import Variable
+    >>> norm2(Variable((4, 3), name="X"), axis=1)
+    norm2(X, axis=1)
+    """
+    e = require_expression("norm2", expression)
+    if axis is None:
+        return _atom("norm2", L2(1.0), e)
+    require_axis(e, axis)
+    if e.ndim != 2:
+        raise ValueError(f"norm2: with an axis `{e}` must be a matrix, got shape {e.shape}")
+    return Term(L21(1.0), e.T if axis % 2 == 0 else e, f"norm2({e.text}, axis={axis})")
+
+
+def norm_inf(expression: Any) -> Term:
+    """max |e_i| over all entries: `Linf`."""
+    return _atom("norm_inf", Linf(1.0), expression)
 
 
 def norm21(expression: Any) -> Term:
@@ -70,6 +88,7 @@ def sum_squares(expression: Any) -> Term:
 def quad_form(expression: Any, Q: Any) -> Term:
     """eᵀQe with a symmetric Q, indefinite ones too, smooth: 2·`Quadratic`. For a matrix e, the sum over its columns."""
     e = require_expression("quad_form", expression)
+    Q = np.asarray(Q) if isinstance(Q, list | tuple) else Q
     try:
         f = Quadratic(2.0 * Q)
         f.Q.output_shape(e.shape)
@@ -116,7 +135,10 @@ def kl_div(p: Any, q: Any) -> Any:
             raise TypeError(refusals.joint_divergence(p, q))
         return Term(KLDivergence(p), q, f"kl_div({shown(p)}, {q.text})")
     e = require_expression("kl_div", p)
-    q = np.broadcast_to(np.asarray(q, dtype=float), e.shape)
+    q = np.asarray(q, dtype=float)
+    if q.ndim and q.shape != e.shape:
+        raise ValueError(f"kl_div: `{e}` of shape {e.shape} and data of shape {q.shape} do not fit")
+    q = np.broadcast_to(q, e.shape)
     name = f"kl_div({e.text}, {shown(q)})"  # p log(p/(e·q)) = p log(p/q) - p
     return Term(Entropy(reference=np.e * q), e, name) + float(q.sum())
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from array_api_compat import is_dask_array
 
-from .._arrays import Shape, all_finite, is_array, require_real, to_numpy
+from .._arrays import Shape, all_finite, is_array, require_real, to_numpy, unlabelled
 from .maps import Body, Map
 from .writing import shown
 
@@ -32,8 +32,7 @@ def as_matrix(M: Any) -> Any:
 
 def local(x: Any) -> Any:
     """Arrays of PyTorch, JAX and others as NumPy's, data frames and their columns too; Dask arrays as they are."""
-    if hasattr(x, "iloc") and hasattr(x, "to_numpy"):
-        return x.to_numpy()
+    x = unlabelled(x)
     return to_numpy(x) if is_array(x) and not is_dask_array(x) else x
 
 

@@ -19,6 +19,7 @@ class Constraint:
     __slots__ = ("difference", "left", "right", "sense")
 
     def __init__(self, left: Expression, sense: Literal["==", "<=", ">="], right: Expression):
+        refusals.common_shape(left, right, sense)
         self.left, self.sense, self.right = left, sense, right
         self.difference: Expression = left - right
 

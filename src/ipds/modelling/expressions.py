@@ -11,7 +11,7 @@ import itertools
 import math
 import numbers
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy
@@ -57,7 +57,7 @@ class Expression(Shaped, LeftAlone):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"expressions do not change; {self!r} cannot be given a new {name}")
+        raise AttributeError(refusals.assigned(self, name))
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         for name, value in state[1].items():  # as pickle has it for classes with slots
@@ -68,10 +68,13 @@ class Expression(Shaped, LeftAlone):
         """The variables in it, in the order in which they were written."""
         return tuple(self.maps)
 
-    @property
-    def value(self) -> NoReturn:
-        """Refused: values belong to results, which are asked as `result.value(expression)`."""
-        raise AttributeError(refusals.no_value(self))
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Refused: values belong to results, functions of entries are terms."""
+            if name.startswith("_") or name in Expression.__slots__:  # asked while it is being made
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(refusals.no_attribute(self, name))
 
     def at(self, values: Mapping[Variable, Array]) -> Array:
         """The value where each variable has the given one."""
@@ -105,13 +108,13 @@ class Expression(Shaped, LeftAlone):
         return Constraint(self, sense, right)
 
     def __ne__(self, other: object) -> Any:
-        raise TypeError(refusals.comparison(self, "!="))
+        raise TypeError(refusals.comparison(self, "!=", other))
 
     def __lt__(self, other: Any) -> Any:
-        raise TypeError(refusals.comparison(self, "<"))
+        raise TypeError(refusals.comparison(self, "<", other))
 
     def __gt__(self, other: Any) -> Any:
-        raise TypeError(refusals.comparison(self, ">"))
+        raise TypeError(refusals.comparison(self, ">", other))
 
     def __rshift__(self, other: Any) -> Any:
         raise TypeError(refusals.semidefinite(self, ">>", other))
@@ -299,7 +302,8 @@ class Variable(Expression):
             isinstance(n, numbers.Integral) and not isinstance(n, bool) for n in sizes
         )
         if not valid:
-            raise TypeError(f"Variable: shape must be an int or a tuple of ints, got {shape!r}")
+            named = f"; for the name write Variable(name={shape!r})" if isinstance(shape, str) else ""
+            raise TypeError(f"Variable: shape must be an int or a tuple of ints, got {shape!r}{named}")
         if any(n < 1 for n in sizes):
             raise ValueError(f"Variable: every entry of shape must be at least 1, got {shape!r}")
         if name is not None and (not isinstance(name, str) or not name):
@@ -322,8 +326,10 @@ def as_expression(value: Any) -> Expression | None:
     if isinstance(value, numbers.Real):
         value = float(value)
         if not math.isfinite(value):
-            raise ValueError(f"constants must be finite, got {value}")
+            raise ValueError(refusals.not_finite(str(value), value))
         return Expression((), {}, value, Text(shown(value), SUM if value < 0 else WHOLE))
+    if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
+        raise TypeError(refusals.listed(value))
     value = local(value)
     text = Text(shown(value), WHOLE)
     if scipy.sparse.issparse(value):
@@ -336,7 +342,7 @@ def as_expression(value: Any) -> Expression | None:
         require_real("the constant", value)
         value = value.astype(float) if value.dtype.kind != "f" else value
     if not all_finite(value):
-        raise ValueError(f"{text}: constants must be finite, this one contains NaN or infinity")
+        raise ValueError(refusals.not_finite(str(text), value))
     return Expression(tuple(value.shape), {}, value if value.ndim else float(value), text)
 
 

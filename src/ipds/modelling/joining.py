@@ -37,7 +37,7 @@ def diff(expression: Expression, axis: int = 0) -> Expression:
 
 
 def concatenate(expressions: Sequence[Any], axis: int = 0) -> Expression:
-    """Expressions (and arrays) one after another along an axis.
+    """Expressions (and arrays) one after another along an axis; numbers are vectors of one entry.
 
     >>> from ipds import Variable
     >>> x, y = Variable(3, name="x"), Variable(2, name="y")
@@ -46,7 +46,10 @@ def concatenate(expressions: Sequence[Any], axis: int = 0) -> Expression:
     >>> concatenate([x, y]).shape
     (5,)
     """
+    if isinstance(expressions, Expression):
+        raise TypeError("concatenate: the expressions go into a list: concatenate([x, y])")
     pieces = [require_expression("concatenate", e) for e in expressions]
+    pieces = [e if e.shape else e.reshape(1)._named(e.text) for e in pieces]
     if not pieces:
         raise ValueError("concatenate: needs at least one expression")
     shapes = [p.shape for p in pieces]

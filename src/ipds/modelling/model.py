@@ -18,7 +18,7 @@ from .constants import block_shape
 from .constraints import Constraint
 from .expressions import Variable, as_expression
 from .splitting import Splitting, splitting_of
-from .terms import as_objective
+from .terms import Objective, Term, as_objective
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -37,12 +37,16 @@ class Model(Problem):
     splitting : which term became which block, and why; print it.
     """
 
-    def __init__(self, objective: Any, constraints: Iterable[Constraint] = ()):
+    def __init__(self, objective: Any, constraints: Iterable[Constraint] | None = ()):
         given = as_objective(objective)
         if given is None:
             raise TypeError(refusals.no_term(objective))
         if isinstance(constraints, Constraint):
             constraints = [constraints]
+        if constraints is None:
+            constraints = ()
+        if isinstance(constraints, Term | Objective) or not isinstance(constraints, Iterable):
+            raise TypeError(refusals.no_constraint(constraints))
         self.constraints: tuple[Constraint, ...] = tuple(constraints)
         for constraint in self.constraints:
             if not isinstance(constraint, Constraint):
@@ -58,7 +62,13 @@ class Model(Problem):
         return splitting_of(self._compiled)
 
     def point(self, values: Mapping[Variable, Any]) -> tuple[Array, ...]:
-        """The blocks where the variables have these values: the others follow from the equations."""
+        """The blocks where the variables have these values: the others follow from the equations.
+
+        It is a start: `solve(problem, x0=problem.point({x: array}))`.
+        """
+        for v in self.variables:
+            if v not in values or np.size(values[v]) != v.size:
+                raise ValueError(refusals.no_point(v, values.get(v)))
         known = {v: np.reshape(to_numpy(values[v]), v.shape).astype(float) for v in self.variables}
         for w, expression in self._compiled.auxiliary.items():
             known[w] = expression.at(known)
@@ -152,11 +162,9 @@ class Model(Problem):
 
         Signs are those of CVXPY: λ ≥ 0 for >= as well, where L = … - ⟨λ, left - right⟩.
         """
-        place = self._compiled.places.get(constraint)
+        place = self._compiled.places.get(constraint) if isinstance(constraint, Constraint) else None
         if place is None:
-            raise ValueError(
-                f"`{constraint}` is not a constraint of this problem; its constraints are {list(self.constraints)}"
-            )
+            raise ValueError(refusals.no_dual(constraint, self.constraints))
         e = constraint.difference
         sign = -1.0 if constraint.sense == ">=" else 1.0
         if place.kind == "rows":
@@ -186,10 +194,11 @@ class Model(Problem):
 
     def __repr__(self) -> str:
         names = ", ".join(f"{v.name} {v.shape}" for v in self.variables)
-        return f"minimize({self._objective}) over {names}, {len(self.constraints)} constraints"
+        count = len(self.constraints)
+        return f"minimize({self._objective}) over {names}, {count} constraint{'s' if count != 1 else ''}"
 
 
-def minimize(objective: Any, constraints: Iterable[Constraint] = ()) -> Model:
+def minimize(objective: Any, constraints: Iterable[Constraint] | None = ()) -> Model:
     """The problem of minimising `objective` subject to `constraints`.
 
     Parameters
@@ -219,9 +228,10 @@ def _distance(h: Any, point: np.ndarray) -> float:
 
 
 def _model_of(result: Result) -> Model:
-    problem = result.get("problem")
+    problem = getattr(result, "problem", None)
     if not isinstance(problem, Model):
         raise TypeError(
-            "warm_start: needs the result of a problem made by minimize; pass x0= and z0= instead"
+            "warm_start: needs the result of an earlier solve of a problem made by minimize, got "
+            f"{type(result).__name__}; for others pass x0= and z0="
         )
     return problem

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Shape
+from .names import instead
 from .writing import PRODUCT, WHOLE, Text, joined, shown
 
 
@@ -28,9 +29,25 @@ def product(left: Any, sign: str, right: Any) -> str:
     )
 
 
-def no_value(e: Any) -> str:
-    """x.value, as in CVXPY."""
-    return f"`{e}` has no value of its own; ask the result of the solve: result.value({e})"
+def no_attribute(e: Any, name: str) -> str:
+    """x.value, x.max() and the like, of an expression or a term."""
+    if name == "value":
+        return f"`{e}` has no value of its own; ask the result of the solve: result.value({e})"
+    if not hasattr(e, "shape"):
+        return f"`{e}` is one number, summed over all entries, and has no {name!r}"
+    words = instead(name, str(e), e.text.within(WHOLE))
+    return f"`{e}` has no {name!r}" + (f"; write {words}" if words else "")
+
+
+def iterated(term: Any) -> str:
+    """sum(logistic(x)) and the like."""
+    return f"`{term}` is one number: terms are sums over all entries, there is nothing to go through or to add up"
+
+
+def assigned(e: Any, name: str) -> str:
+    """x.value = array, as in CVXPY."""
+    start = f"; a start is solve(problem, x0=problem.point({{{e}: array}}))" if name == "value" else ""
+    return f"expressions do not change; {e!r} cannot be given a new {name}{start}"
 
 
 def power(e: Any, exponent: Any) -> str:
@@ -44,7 +61,7 @@ def power(e: Any, exponent: Any) -> str:
 
 def absolute(e: Any) -> str:
     """abs(e)."""
-    return f"`abs({e})` is not affine; for the sum of absolute values write norm1({e}), for the largest Linf(1.0)({e})"
+    return f"`abs({e})` is not affine; write {instead('abs', str(e))}"
 
 
 def nonaffine(e: Any, written: str) -> str:
@@ -56,47 +73,22 @@ def nonaffine(e: Any, written: str) -> str:
     )
 
 
-_INSTEAD = {
-    "abs": "norm1({})",
-    "absolute": "norm1({})",
-    "fabs": "norm1({})",
-    "square": "sum_squares({})",
-    "norm": "norm2({})",
-    "sum": "({}).sum()",
-    "mean": "({}).sum() / n",
-    "dot": "a @ {}",
-    "diff": "ipds.modelling.diff({})",
-    "concatenate": "ipds.modelling.concatenate([...])",
-    "hstack": "ipds.modelling.concatenate([...])",
-    "vstack": "ipds.modelling.concatenate([...])",
-    "reshape": "({}).reshape(...)",
-    "transpose": "({}).T",
-    "ravel": "({}).ravel()",
-    "negative": "-({})",
-    "maximum": "hinge or quantile",
-    "log1p": "logistic({})",
-    "logaddexp": "logistic({})",
-    "log": "NegativeLog()({})",
-    "exp": "Exponential()({})",
-}
-
-
 def numpy_function(e: Any, name: str, inputs: list[str]) -> str:
     """numpy.name(e)."""
     written = f"numpy.{name}({', '.join(inputs)})"
-    instead = _INSTEAD.get(name)
-    if instead is None:
+    words = instead(name, str(e), e.text.within(WHOLE))
+    if words is None:
         return nonaffine(e, written)
-    return f"`{written}`: NumPy cannot act on expressions; write {instead.format(e)}"
+    return f"`{written}`: NumPy cannot act on expressions; write {words}"
 
 
-def comparison(e: Any, sense: str) -> str:
+def comparison(e: Any, sense: str, other: Any) -> str:
     """<, > and !=."""
-    instead = {"<": "<=", ">": ">="}.get(sense)
-    if instead is None:
-        return f"`{e} != ...`: constraints are ==, <= and >="
+    closed = {"<": "<=", ">": ">="}.get(sense)
+    if closed is None:
+        return f"`{e} != {shown(other)}`: constraints are ==, <= and >="
     return (
-        f"`{e} {sense} ...`: the set would not be closed; write {instead} "
+        f"`{e} {sense} {shown(other)}`: the set would not be closed; write {closed} "
         "(Python's max and min compare like this; for the largest entry minimise t subject to x <= t; "
         "a function of your own is term(h, x) with a prox, or smooth(fun)(x))"
     )
@@ -121,9 +113,11 @@ _ATTRIBUTES = {
     "boolean": "the term `Binary()(x)` of ipds.functions",
     "PSD": "the term `PSD()(X)` of ipds.functions",
     "NSD": "the term `PSD()(-X)` of ipds.functions",
+    "integer": "the term `Binary()(x)` of ipds.functions where 0 and 1 will do; other integers are not supported",
+    "complex": "two variables, for the real and the imaginary part",
     "symmetric": "the constraint `X == X.T`",
     "diag": "the expression `X * np.eye(n)`",
-    "value": "`solve(problem, x0=[...])`, a start for each block",
+    "value": "`solve(problem, x0=problem.point({x: array}))`, a start",
 }
 
 
@@ -168,7 +162,9 @@ def chained(constraint: Any) -> str:
 
 
 def common_shape(left: Any, right: Any, sign: str) -> Shape:
-    """The shape of a sum, which must be that of one of both sides; ValueError otherwise."""
+    """The shape of a sum or comparison, which must be that of one of both sides; ValueError otherwise."""
+    if left.shape == right.shape or not right.shape:  # most often, and NumPy takes longer to say so
+        return left.shape
     try:
         shape = np.broadcast_shapes(left.shape, right.shape)
     except ValueError:
@@ -278,6 +274,21 @@ def power_of_term(term: Any, exponent: Any) -> str:
     return f"`{term.text.within(WHOLE)} ** {shown(exponent)}` is outside the grammar: terms add{hint}"
 
 
+def not_finite(name: str, value: Any) -> str:
+    """A constant with NaN or infinity in it."""
+    if np.any(np.isnan(value)):
+        return f"{name}: constants must be finite, this one contains NaN"
+    return (
+        f"{name}: constants must be finite, this one contains infinity; bounds of which some are infinite are the term "
+        "Box(lo, hi)(x)"
+    )
+
+
+def listed(values: Any) -> str:
+    """[x, y] where an expression is wanted."""
+    return f"[{', '.join(map(shown, values))}] is a list of expressions; join them: concatenate([...])"
+
+
 def not_affine(owner: str, value: Any) -> str:
     """A function of something that is not affine."""
     if hasattr(value, "text"):
@@ -305,21 +316,59 @@ def distributed(note: str, shape: Shape, others: str) -> str:
     )
 
 
+def not_added(term: Any, other: Any) -> str:
+    """norm1(x) + array and the like."""
+    if callable(other):
+        return f"`{term}` + ...: {_called(other)}"
+    return (
+        f"`{term}` can be added to terms, numbers and scalar expressions, got {type(other).__name__}; an objective is "
+        "one number"
+    )
+
+
+def _called(function: Any) -> str:
+    """How to make a term of a function, of the class of one, or of a plain one."""
+    name = getattr(function, "__name__", None)
+    if isinstance(function, type):
+        example = f"{name}(...)(x)"
+    else:
+        example = "smooth(fun)(x)" if name == "<lambda>" else f"{name or function}(x)"
+    return f"{name or function} is a function; call it on a variable or an expression, e.g. {example}"
+
+
 def no_term(value: Any) -> str:
     """minimize of something else."""
+    if isinstance(value, list | tuple):
+        return "minimize: the objective must be one sum of terms, got a list; add them up: sum([...])"
     if callable(value) and not hasattr(value, "text"):
-        return (
-            f"minimize: {shown(value)} is a function; call it on a variable or an expression, e.g. "
-            f"{type(value).__name__}(...)(x)"
-        )
+        return f"minimize: {_called(value)}"
     return (
         f"minimize: the objective must be a sum of terms and scalar expressions, got {type(value).__name__}"
     )
 
 
+def no_point(variable: Any, value: Any) -> str:
+    """A start without a value of the right size."""
+    given = "none is given" if value is None else f"got shape {np.shape(value)}"
+    return f"point: needs a value of shape {variable.shape} for {variable.name!r}, {given}"
+
+
+def no_dual(constraint: Any, constraints: Any) -> str:
+    """A multiplier of something else, or of a constraint written again."""
+    same = [k for k, own in enumerate(constraints) if str(own) == str(constraint)]
+    remedy = (
+        f"; one that is written again is another one: pass problem.constraints[{same[0]}]" if same else ""
+    )
+    return (
+        f"`{constraint}` is not a constraint of this problem; its constraints are {list(constraints)}{remedy}"
+    )
+
+
 def no_constraint(value: Any) -> str:
     """Something else among the constraints."""
-    if hasattr(value, "function"):
+    if isinstance(value, list | tuple):
+        return "minimize: constraints go into one flat list; write [*first, *second] for two lists"
+    if hasattr(value, "text") and not hasattr(value, "shape"):
         return f"minimize: `{value}` is a term; add it to the objective: sets are terms that are 0 or ∞"
     if isinstance(value, bool | np.bool_ | np.ndarray):
         return (

@@ -50,7 +50,7 @@ class Shaped:
         wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], numbers.Integral) else shape
         try:
             indices = np.arange(self.size).reshape(wanted)
-        except ValueError:
+        except (TypeError, ValueError):
             raise ValueError(
                 f"`{self}` of shape {self.shape} has {self.size} entries and cannot be reshaped to {wanted}"
             ) from None
@@ -60,6 +60,8 @@ class Shaped:
         """All entries as a vector, row by row."""
         return self.reshape(-1)
 
+    flatten = ravel
+
     @property
     def T(self) -> Any:
         """The transpose: axes in reverse order."""
@@ -67,23 +69,24 @@ class Shaped:
             np.arange(self.size).reshape(self.shape).T, Text(f"{self.text.within(WHOLE)}.T", WHOLE)
         )
 
-    def sum(self, axis: int | tuple[int, ...] | None = None) -> Any:
-        """Sum over an axis or several, or of all entries."""
-        return self._add_up("sum", axis)
+    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+        """Sum over an axis or several, or of all entries; with `keepdims` these axes are kept, of length 1."""
+        return self._add_up("sum", axis, keepdims)
 
-    def mean(self, axis: int | tuple[int, ...] | None = None) -> Any:
-        """Mean over an axis or several, or of all entries."""
-        return self._add_up("mean", axis)
+    def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+        """Mean over an axis or several, or of all entries; with `keepdims` these axes are kept, of length 1."""
+        return self._add_up("mean", axis, keepdims)
 
-    def _add_up(self, name: str, axis: int | tuple[int, ...] | None) -> Any:
+    def _add_up(self, name: str, axis: int | tuple[int, ...] | None, keepdims: bool) -> Any:
         axes = tuple(range(self.ndim)) if axis is None else _different_axes(self, axis)
         kept = [a for a in range(self.ndim) if a not in axes]
-        shape: Shape = tuple(self.shape[a] for a in kept)
         indices = np.arange(self.size).reshape(self.shape).transpose(*kept, *axes)
-        groups = indices.reshape(math.prod(shape), -1)
-        text = Text(f"{self.text.within(WHOLE)}.{name}({'' if axis is None else f'axis={axis}'})", WHOLE)
+        groups = indices.reshape(math.prod(self.shape[a] for a in kept), -1)
+        lengths = [1 if a in axes else n for a, n in enumerate(self.shape) if keepdims or a in kept]
+        given = [f"axis={axis}"] * (axis is not None) + ["keepdims=True"] * bool(keepdims)
+        text = Text(f"{self.text.within(WHOLE)}.{name}({', '.join(given)})", WHOLE)
         weight = 1.0 if name == "sum" else 1.0 / groups.shape[1]
-        return self._then(weight * sums(groups, self.size), shape, text)
+        return self._then(weight * sums(groups, self.size), tuple(lengths), text)
 
     def _pick(self, indices: np.ndarray, text: Text) -> Any:
         return self._then(choice(indices, self.size), indices.shape, text)
@@ -92,7 +95,8 @@ class Shaped:
 def require_axis(e: Shaped, axis: Any) -> None:
     """ValueError where e has no such axis."""
     if not isinstance(axis, int | np.integer) or not -e.ndim <= axis < e.ndim:
-        raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}")
+        several = "; several axes are a tuple" if isinstance(axis, list) else ""
+        raise ValueError(f"axis {axis!r} does not exist: `{e}` has shape {e.shape}{several}")
 
 
 def _different_axes(e: Shaped, axis: int | tuple[int, ...]) -> tuple[int, ...]:

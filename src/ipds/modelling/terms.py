@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import math
 import numbers
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..functions import PSD, Nonsmooth, Nuclear, Rank, Smooth, Stiefel
-from ..functions.adapters import as_nonsmooth, as_smooth
+from ..functions.adapters import require_nonsmooth, require_smooth
 from . import refusals
 from .faces import is_smooth
 from .writing import PRODUCT, SUM, WHOLE, Text, joined, shown
@@ -22,6 +22,10 @@ OF_MATRICES = (Nuclear, PSD, Rank, Stiefel)
 """Functions of matrices."""
 TRIAL = 10_000
 """Expressions with at most so many entries are tried at 0 when a term of them is written."""
+
+
+ASKED = ("value", "sum", "mean", "max")
+"""What is asked of terms in vain, as if they were expressions or had values."""
 
 
 class _Summand:
@@ -36,20 +40,23 @@ class _Summand:
         raise NotImplementedError
 
     def __add__(self, other: Any) -> Objective:
-        more = as_objective(other)
-        return NotImplemented if more is None else self.objective.plus(more)
+        return self.objective.plus(self._other(other))
 
     def __radd__(self, other: Any) -> Objective:
-        less = as_objective(other)
-        return NotImplemented if less is None else less.plus(self.objective)
+        return self._other(other).plus(self.objective)
 
     def __sub__(self, other: Any) -> Objective:
-        more = as_objective(other)
-        return NotImplemented if more is None else self.objective.plus(-1.0 * more)
+        return self.objective.plus(-1.0 * self._other(other))
 
     def __rsub__(self, other: Any) -> Objective:
-        less = as_objective(other)
-        return NotImplemented if less is None else less.plus(-1.0 * self.objective)
+        return self._other(other).plus(-1.0 * self.objective)
+
+    def _other(self, other: Any) -> Objective:
+        """What is added to this, as an objective."""
+        objective = as_objective(other)
+        if objective is None:
+            raise TypeError(refusals.not_added(self, other))
+        return objective
 
     def __mul__(self, c: Any) -> Any:
         if not isinstance(c, numbers.Real) or isinstance(c, bool):
@@ -76,7 +83,18 @@ class _Summand:
     def _compared(self, other: Any) -> Any:
         raise TypeError(refusals.term_compared(self))
 
+    def __iter__(self) -> NoReturn:
+        raise TypeError(refusals.iterated(self))
+
     __le__ = __ge__ = __lt__ = __gt__ = _compared
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Refused: values belong to results, and a term is a sum already."""
+            if name not in ASKED:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(refusals.no_attribute(self, name))
 
     def __ipds_term__(self, function: Any) -> Any:
         raise TypeError(refusals.not_affine(shown(function), self))
@@ -103,7 +121,8 @@ class Term(_Summand):
 
     def _try(self) -> None:
         """Refuse now what the function cannot act on."""
-        shape, linear = self.expression.shape or (1,), getattr(self.function, "G", None)
+        shape = self.expression.shape or (1,)
+        linear = next((getattr(self.function, name) for name in "GQ" if hasattr(self.function, name)), None)
         if isinstance(self.function, OF_MATRICES) and len(shape) != 2:
             raise ValueError(f"`{self.name}`: needs a matrix, got shape {shape}; use .reshape")
         if isinstance(self.function, PSD) and shape[0] != shape[1]:
@@ -211,11 +230,11 @@ def term(h: Any, expression: Any) -> Term:
         raise TypeError(refusals.not_affine(f"term({shown(h)}, ...)", expression))
     if isinstance(h, Nonsmooth | Smooth):
         return Term(h, expression)
-    label = f"term: {type(h).__name__}"
+    name = h.__name__ if isinstance(h, type) else type(h).__name__
+    label = f"term: {name}"
     smooth = not hasattr(h, "prox") and hasattr(h, "grad")
-    function = as_smooth(h, label) if smooth else as_nonsmooth(h, label)
-    assert function is not None
-    return Term(function, expression, f"{type(h).__name__}({expression.text})")
+    function = require_smooth(h, label) if smooth else require_nonsmooth(h, label)
+    return Term(function, expression, f"{name}({expression.text})")
 
 
 def as_objective(value: Any) -> Objective | None:

@@ -11,11 +11,13 @@ import numpy as np
 from .._arrays import is_array
 from ..operators import Operator
 
-SUM, PRODUCT, WHOLE = 0, 1, 2
-"""How tightly a text holds together: a + b, a * b, or a name or call."""
+COMPARISON, SUM, PRODUCT, WHOLE = -1, 0, 1, 2
+"""How tightly a text holds together: a <= b, a + b, a * b, or a name or call."""
 LONGEST = 160
 """Longer texts are cut."""
-_LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": PRODUCT}
+_LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": PRODUCT} | dict.fromkeys(
+    ("==", "<=", ">="), COMPARISON
+)
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,10 @@ def shown(value: Any) -> str:
         return f"{float(value):.6g}"
     if hasattr(value, "text"):
         return str(value.text)
-    shape = np.shape(value) if isinstance(value, list) else getattr(value, "shape", None)
+    listed = isinstance(value, list | tuple)
+    shape = np.shape(value) if listed else getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape and not isinstance(value, Operator):
-        kind = "array" if isinstance(value, list) or is_array(value) else type(value).__name__
+        kind = "array" if listed or is_array(value) else type(value).__name__
         return f"{kind}({', '.join(map(str, shape))})"
     return "..." if value is Ellipsis else str(value)
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import require_unmasked
 from ..operators.maps import LARGEST
@@ -26,7 +26,7 @@ from ..problem import Problem
 from ..result import Result, Status
 from ..solving.solve import solve
 from ._dask import is_dask
-from ._scaling import APART, column_scales, unit_ratio
+from ._scaling import APART, column_means, column_scales, unit_ratio
 from ._summary import Summary
 
 ADVICE = {
@@ -216,7 +216,7 @@ class Estimator(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__}: standardize=True is not supported with Dask arrays; pass X / X.std(axis=0)"
             )
-        return column_scales(X, np.asarray(X.mean(axis=0)).ravel() if centred else None)
+        return column_scales(X, column_means(X) if centred else None)
 
     def _watched(self, main: bool) -> dict[str, Any]:
         """Progress, the time that is left, and the checkpoint, which only the main solve of a fit is worth."""
@@ -338,6 +338,36 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+
+class Linear(Estimator):
+    """A linear model X w + t of the features."""
+
+    coef_: np.ndarray
+    """w; of several classes a row each."""
+    intercept_: Any
+    classes_: np.ndarray
+
+    def _validated_pair(self, X: Any, y: Any, numeric: bool = True) -> tuple[Any, np.ndarray]:
+        """Samples (dense or sparse) and targets: numbers, unless not `numeric`."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=float, y_numeric=numeric, ensure_min_samples=2
+        )
+        self._in_range("X", X)
+        if numeric:
+            self._in_range("y", y)
+        return X, y
+
+    def _linear(self, X: Any) -> np.ndarray:
+        """X w + t."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def _terms(self) -> dict[str, dict[str, float]]:
+        if self.coef_.ndim == 1:
+            return {"coefficients": {**self._named(self.coef_), "(intercept)": self.intercept_}}
+        return {f"class {c}": self._named(row) for c, row in zip(self.classes_, self.coef_, strict=True)}
 
 
 def _fits(problem: Problem, last: Result) -> bool:

@@ -14,15 +14,14 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import threads_for_data
 from ..functions import L1, LeastSquares, Logistic, Nonsmooth, Zero
 from ..problem import Block, Problem
 from ..result import Result
-from ._base import fitting
+from ._base import Linear, fitting
 from ._path import Point, Tuned
-from ._scaling import less_means, scaled
+from ._scaling import column_means, less_means, scaled
 
 LOSSES = ("squared", "logistic")
 NEWTON = 30
@@ -44,7 +43,7 @@ def _is_classifier(model: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class StructuredLinear(Tuned):
+class StructuredLinear(Linear, Tuned):
     """min_{w,t} loss(X w + t; y)/m + penalty(w); a regressor with loss="squared", a classifier with "logistic".
 
     loss is ½‖·‖² or Σ c_i log(1 + exp(-y_i(Xw + t)_i)) for two classes as y = ±1, c the weights of the classes; of
@@ -150,16 +149,6 @@ class StructuredLinear(Tuned):
             **count,
         }
 
-    def _terms(self) -> dict[str, dict[str, float]]:
-        if self.coef_.ndim == 1:
-            return {"coefficients": {**self._named(self.coef_), "(intercept)": self.intercept_}}
-        return {f"class {c}": self._named(row) for c, row in zip(self.classes_, self.coef_, strict=True)}
-
-    def _linear(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
-        return np.asarray(X @ self.coef_.T) + self.intercept_
-
     def _prepared(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         X, target = self._validated(X, y)
         self.feature_scales_ = self._scales(X, self.fit_intercept)
@@ -167,18 +156,8 @@ class StructuredLinear(Tuned):
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         self._choice("loss", self.loss, LOSSES)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=float,
-            y_numeric=not _is_classifier(self),
-            ensure_min_samples=2,
-        )
-        self._in_range("X", X)
+        X, y = self._validated_pair(X, y, numeric=not _is_classifier(self))
         if not _is_classifier(self):
-            self._in_range("y", y)
             return X, np.asarray(y, dtype=float)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -194,7 +173,7 @@ class StructuredLinear(Tuned):
         if not self.fit_intercept:
             return np.zeros(X.shape[1]), 0.0
         level = 0.0 if _is_classifier(self) else float(target.mean())
-        return np.asarray(X.mean(axis=0)).ravel(), level
+        return column_means(X), level
 
     def _problem(self, X: Any, target: np.ndarray, alpha: float) -> Problem:
         (m, d), (means, level) = X.shape, self._centre(X, target)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from ..functions.covariance import Covariance
 from ..functions.row_covariance import RowCovariance
+from ._scaling import column_means
 
 Data = Covariance | RowCovariance
 """Centred data, made once for a fit: their Gram matrix is what costs."""
@@ -51,7 +52,7 @@ def share_of_variance(X: Data, V: np.ndarray) -> float:
 def share_of_squares(X: Any, V: np.ndarray, centre: np.ndarray) -> float:
     """The share of the squares of X - centre, an array or sparse matrix, in the span of the columns of V."""
     basis = np.linalg.qr(V[:, np.linalg.norm(V, axis=0) > 0])[0]
-    mean = np.asarray(X.mean(axis=0)).ravel()
+    mean = column_means(X)
     spread = np.asarray((X.multiply(X) if sp.issparse(X) else (X - mean) ** 2).mean(axis=0)).ravel()
     spread = np.maximum(spread - mean**2, 0.0) if sp.issparse(X) else spread
     total = X.shape[0] * float(np.sum(spread + (mean - centre) ** 2))

@@ -63,6 +63,11 @@ def less_means(X: Any, means: np.ndarray) -> Any:
     return Matrix(sp.csr_array(X)) - Matrix(np.ones((X.shape[0], 1))) @ Matrix(means[None])
 
 
+def column_means(X: Any) -> np.ndarray:
+    """The means of the columns of an array or sparse matrix."""
+    return np.asarray(X.mean(axis=0)).ravel()
+
+
 def column_scales(X: Any, centre: np.ndarray | None = None, weights: np.ndarray | None = None) -> np.ndarray:
     """Root mean square of each column of X less `centre`, weighted by samples; 1 for columns that are zero."""
     m, d = X.shape

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import threads_for_data
 from ..functions import L1, Quantile
 from ..problem import Block, Problem
 from ..result import Result
-from ._base import fitting
+from ._base import Linear, fitting
 from ._linear import per_degree
 from ._path import TRIAL, Point, Tuned
-from ._scaling import less_means, scaled
+from ._scaling import column_means, less_means, scaled
 
 LARGE = 20_000
 """Samples up to which all of them choose alpha; of more, as many at random do."""
@@ -25,7 +24,7 @@ ENTRIES, FIRST, ROUNDS = 1_000_000, 50, 10
 
 
 @dataclass(eq=False, repr=False)
-class SparseQuantileRegressor(RegressorMixin, Tuned):
+class SparseQuantileRegressor(RegressorMixin, Linear, Tuned):
     """A linear model of the τ-quantile of y, by few features.
 
         min_{w,t} Σ_i ρ_τ(y_i - (X w)_i - t)/m + α‖w‖₁,   ρ_τ(r) = max(τ r, (τ - 1) r)
@@ -106,12 +105,7 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
 
     def predict(self, X: Any) -> np.ndarray:
         """The quantile X w + t."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
-        return np.asarray(X @ self.coef_) + self.intercept_
-
-    def _terms(self) -> dict[str, dict[str, float]]:
-        return {"coefficients": {**self._named(self.coef_), "(intercept)": self.intercept_}}
+        return self._linear(X)
 
     def _prepared(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         tau = self._nonnegative("quantile", self.quantile)
@@ -119,11 +113,7 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
             raise ValueError(
                 f"SparseQuantileRegressor: quantile must lie between 0 and 1, got {self.quantile}"
             )
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=float, y_numeric=True, ensure_min_samples=2
-        )
-        self._in_range("X", X)
-        self._in_range("y", y)
+        X, y = self._validated_pair(X, y)
         self.feature_scales_ = self._scales(X, self.fit_intercept)
         return scaled(X, self.feature_scales_), np.asarray(y, dtype=float)
 
@@ -135,7 +125,7 @@ class SparseQuantileRegressor(RegressorMixin, Tuned):
         return X[rows], target[rows]
 
     def _means(self, X: Any) -> np.ndarray:
-        return np.asarray(X.mean(axis=0)).ravel() if self.fit_intercept else np.zeros(X.shape[1])
+        return column_means(X) if self.fit_intercept else np.zeros(X.shape[1])
 
     def _problem(self, X: Any, target: np.ndarray, alpha: float) -> Problem:
         m, d = X.shape

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._arrays import threads_for_data, zeros
 from ..functions import L1, Cardinality
 from ..functions.row_covariance import RowCovariance
 from ..operators import Matrix, RowMatrix, as_operator
 from ..problem import Block, Problem
-from ._base import Estimator, fitting
+from ._base import Linear, fitting
 from ._dask import aligned, features_of, is_dask
 from ._lad import least_absolute_deviations, robust_scale, weighted_quantile
 from ._scaling import column_scales, less_means, scaled, unit_scales
@@ -39,7 +39,7 @@ class Design(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class RobustSparseRegressor(RegressorMixin, Estimator):
+class RobustSparseRegressor(RegressorMixin, Linear):
     """Linear regression with at most s coefficients and gross errors in y.
 
         min_{v,t} Σ_i c_i |G v + t·1 - y|_i   subject to   ‖v‖₀ ≤ s
@@ -154,16 +154,12 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
         largest = float(np.abs(np.asarray(samples.y)).max(initial=0.0))
         return np.abs(residual) <= max(self.outlier_threshold * self.scale_, 1e-9 * largest)
 
-    def _terms(self) -> dict[str, dict[str, float]]:
-        return {"coefficients": {**self._named(self.coef_), "(intercept)": self.intercept_}}
-
     def predict(self, X: Any) -> np.ndarray:
         """X v + t."""
+        if not is_dask(X):
+            return self._linear(X)
         check_is_fitted(self)
-        if is_dask(X):
-            return features_of(self, X, reset=False) @ self.coef_ + self.intercept_
-        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=float)
-        return np.asarray(X @ self.coef_) + self.intercept_
+        return features_of(self, X, reset=False) @ self.coef_ + self.intercept_
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, outliers: bool = False) -> np.ndarray:
         """Lower and upper ends, a row per sample, between which a share `coverage` of the targets lies.
@@ -192,11 +188,7 @@ class RobustSparseRegressor(RegressorMixin, Estimator):
             if sample_weight is not None:
                 raise ValueError("RobustSparseRegressor: sample_weight is not supported with Dask arrays")
             return Samples(X, aligned("RobustSparseRegressor", "y", y, X), np.ones(X.shape[0]))
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=float, y_numeric=True, ensure_min_samples=2
-        )
-        self._in_range("X", X)
-        self._in_range("y", y)
+        X, y = self._validated_pair(X, y)
         c = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         if np.count_nonzero(c) < 2:
             raise ValueError("RobustSparseRegressor: sample_weight must be positive for two samples at least")

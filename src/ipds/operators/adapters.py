@@ -10,7 +10,9 @@ import numpy as np
 
 from .._arrays import Array, Shape
 from . import spectrum
+from .base import Operator
 from .one_shape import ByProducts
+from .wrapping import as_operator
 
 
 class UserOperator(ByProducts):
@@ -46,6 +48,17 @@ class UserOperator(ByProducts):
 
     def __repr__(self) -> str:
         return f"UserOperator({type(self.operator).__name__})"
+
+
+def acts_linearly(A: Any) -> bool:
+    """Whether A has `apply` and `adjoint`, as our operators have."""
+    return callable(getattr(A, "apply", None)) and callable(getattr(A, "adjoint", None))
+
+
+def operator_on(A: Any, shape: Shape) -> Operator:
+    """A as an operator on blocks of `shape`: an object with `apply` and `adjoint`, or what `as_operator` takes."""
+    own = acts_linearly(A) and not isinstance(A, Operator)
+    return UserOperator(A, shape) if own else as_operator(A)
 
 
 def _shape(name: str, value: Any) -> Shape:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape
+from .._arrays import Array, Shape, asarray, is_array, to_numpy
 from ..distributed import Rows
 from . import spectrum
 
@@ -33,6 +33,18 @@ def made_once(make: Callable[[Any, Shape], Any]) -> Callable[[Any, Shape], Any]:
         return matrix
 
     return as_matrix
+
+
+def in_numpy(product: Callable[..., Any]) -> Callable[..., Any]:
+    """A product that is known for NumPy's arrays: those of other libraries are copied there and back."""
+
+    @wraps(product)
+    def through(self: Any, x: Array, *more: Any) -> Array:
+        if type(x) is np.ndarray:
+            return product(self, x, *more)
+        return asarray(product(self, to_numpy(x), *more), like=x)
+
+    return through
 
 
 class Operator(ABC):
@@ -116,8 +128,11 @@ class Operator(ABC):
         """The transpose Aᵀ as an operator."""
         return Transpose(self)
 
-    def __matmul__(self, other: Operator) -> Operator:
-        return Compose(self, other) if isinstance(other, Operator) else NotImplemented
+    def __matmul__(self, other: Any) -> Any:
+        """A B of two maps, A x of an array."""
+        if isinstance(other, Operator):
+            return Compose(self, other)
+        return self.apply(other) if is_array(other) else NotImplemented
 
     def __add__(self, other: Operator) -> Operator:
         return Sum([self, other]) if isinstance(other, Operator) else NotImplemented
@@ -135,6 +150,21 @@ class Operator(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+class Symmetric(Operator):
+    """A map with A = Aᵀ; a subclass gives `output_shape` and `apply`."""
+
+    def input_shape(self, shape: Shape) -> Shape:
+        return self.output_shape(shape)
+
+    def adjoint(self, y: Array) -> Array:
+        return self.apply(y)
+
+    @property
+    def T(self) -> Operator:
+        """Itself."""
+        return self
 
 
 class Transpose(Operator):

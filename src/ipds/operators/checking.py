@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._arrays import Shape, norm
-from .base import Operator, as_shape
+from .adapters import operator_on
+from .base import as_shape
 
 _TINY = 1e-300
 
 
-def check_adjoint(op: Operator, shape: Shape | int, seed: int = 0, rtol: float = 1e-10) -> float:
+def check_adjoint(op: Any, shape: Shape | int, seed: int = 0, rtol: float = 1e-10) -> float:
     """Check ⟨A x, y⟩ = ⟨x, Aᵀ y⟩ on random x, y, and that `output_shape` and linearity hold.
 
     Parameters
     ----------
-    op : the operator.
+    op : the operator, or what stands for one in a `Block`: an object with `apply` and `adjoint`, a matrix.
     shape : of x.
     seed : of the three draws, which are NumPy arrays.
     rtol : gap allowed, relative to ‖A x‖‖y‖; AssertionError above it.
@@ -29,6 +32,7 @@ def check_adjoint(op: Operator, shape: Shape | int, seed: int = 0, rtol: float =
     True
     """
     shape = as_shape(shape)
+    op = op if hasattr(op, "output_shape") else operator_on(op, shape)
     rng = np.random.default_rng(seed)
     output = tuple(op.output_shape(shape))
     worst = 0.0

@@ -26,7 +26,7 @@ from .._arrays import (
     transposed,
 )
 from . import spectrum
-from .base import Operator, made_once
+from .base import Operator, Symmetric, made_once
 
 LARGEST, SMALLEST = 1e152, 1e-152
 """Sizes whose squares, summed, are numbers still."""
@@ -41,7 +41,7 @@ def require_squares(what: str, size: float) -> None:
         )
 
 
-class Identity(Operator):
+class Identity(Symmetric):
     """x ↦ scale · x."""
 
     def __init__(self, scale: float = 1.0):
@@ -54,14 +54,8 @@ class Identity(Operator):
     def output_shape(self, shape: Shape) -> Shape:
         return shape
 
-    def input_shape(self, shape: Shape) -> Shape:
-        return shape
-
     def apply(self, x: Array) -> Array:
         return x if self.scale == 1.0 else -x if self.scale == -1.0 else self.scale * x
-
-    def adjoint(self, y: Array) -> Array:
-        return self.apply(y)
 
     def norm(self) -> float:
         return abs(self.scale)
@@ -73,11 +67,6 @@ class Identity(Operator):
     @made_once
     def as_matrix(self, shape: Shape) -> Any:
         return diagonal_matrix(np.full(math.prod(shape), self.scale))
-
-    @property
-    def T(self) -> Operator:
-        """Itself."""
-        return self
 
     def __repr__(self) -> str:
         return f"{self.scale:g}·I"
@@ -256,7 +245,7 @@ def _along_first_axis(matrix: Any, x: Array) -> Array:
     return xp.reshape(matrix @ flat, (matrix.shape[0], *x.shape[1:]))
 
 
-class Diagonal(Operator):
+class Diagonal(Symmetric):
     """x ↦ d · x entrywise, for an array d of the block's shape.
 
     >>> Diagonal([1.0, -2.0]).norm()
@@ -286,17 +275,11 @@ class Diagonal(Operator):
             raise ValueError(f"Diagonal acts on shape {tuple(self.diagonal.shape)}, not {tuple(shape)}")
         return shape
 
-    def input_shape(self, shape: Shape) -> Shape:
-        return self.output_shape(shape)
-
     def natural_shape(self) -> Shape | None:
         return tuple(self.diagonal.shape) if type(self.diagonal) is np.ndarray else None
 
     def apply(self, x: Array) -> Array:
         return self.diagonal * x
-
-    def adjoint(self, y: Array) -> Array:
-        return self.diagonal * y
 
     def norm(self) -> float:
         return math.sqrt(self._upper)
@@ -308,11 +291,6 @@ class Diagonal(Operator):
         if self.natural_shape() is None:
             return None
         return diagonal_matrix(self.diagonal.reshape(-1))
-
-    @property
-    def T(self) -> Operator:
-        """Itself."""
-        return self
 
     def __repr__(self) -> str:
         return f"Diagonal({tuple(self.diagonal.shape)})"

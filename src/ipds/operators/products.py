@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, all_finite, asarray, namespace, to_numpy
-from .base import Operator, made_once
+from .._arrays import Array, Shape, all_finite, namespace, to_numpy
+from .base import Operator, in_numpy, made_once
 from .maps import Matrix, on_rows
 from .wrapping import as_operator
 
@@ -194,9 +194,8 @@ class Toeplitz(Operator):
     def natural_shape(self) -> Shape | None:
         return (self.row.size,)
 
+    @in_numpy
     def _filtered(self, x: Array, response: np.ndarray, size: int) -> Array:
-        if type(x) is not np.ndarray:
-            return asarray(self._filtered(to_numpy(x), response, size), like=x)
         waves = scipy.fft.rfft(x, self._length, axis=0)
         waves *= response.reshape((-1,) + (1,) * (x.ndim - 1))
         return scipy.fft.irfft(waves, self._length, axis=0)[:size]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, all_finite, asarray, to_numpy
-from .base import Operator
+from .._arrays import Array, Shape, all_finite, to_numpy
+from .base import Operator, in_numpy
 
 _MODES = ("full", "same", "valid")
 SHORT = 64
@@ -52,14 +52,12 @@ class Convolution(Operator):
         change = {"full": -1, "same": 0, "valid": 1}[self.mode]
         return tuple(n + change * (k - 1) for n, k in zip(shape, self.kernel.shape, strict=True))
 
+    @in_numpy
     def apply(self, x: Array) -> Array:
-        if type(x) is not np.ndarray:
-            return asarray(self.apply(to_numpy(x)), like=x)
         return self._crop(_convolved(x, self.kernel), x.shape)
 
+    @in_numpy
     def adjoint(self, y: Array) -> Array:
-        if type(y) is not np.ndarray:
-            return asarray(self.adjoint(to_numpy(y)), like=y)
         # put y where the full convolution had it, then correlate: the adjoint of "full" then crop
         shape = self.input_shape(y.shape)
         full = np.zeros([n + k - 1 for n, k in zip(shape, self.kernel.shape, strict=True)], dtype=y.dtype)
@@ -118,16 +116,14 @@ class DCT(Operator):
     def input_shape(self, shape: Shape) -> Shape:
         return shape
 
+    @in_numpy
     def apply(self, x: Array) -> Array:
-        if type(x) is not np.ndarray:
-            return asarray(self.apply(to_numpy(x)), like=x)
         from scipy.fft import dctn
 
         return dctn(x, axes=self.axes, norm="ortho")
 
+    @in_numpy
     def adjoint(self, y: Array) -> Array:
-        if type(y) is not np.ndarray:
-            return asarray(self.adjoint(to_numpy(y)), like=y)
         from scipy.fft import idctn
 
         return idctn(y, axes=self.axes, norm="ortho")

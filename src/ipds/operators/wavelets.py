@@ -8,10 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from .._arrays import Array, Shape, asarray, to_numpy
-from .base import as_shape
+from .._arrays import Array, Shape
+from .base import as_shape, in_numpy
 from .one_shape import OfOneShape
 
 
@@ -66,9 +64,8 @@ class Wavelet(OfOneShape):
     def _parts(self) -> list[str]:
         return ["".join(kinds) for kinds in itertools.product("ad", repeat=len(self.axes))]
 
+    @in_numpy
     def apply(self, x: Array) -> Array:
-        if type(x) is not np.ndarray:
-            return asarray(self.apply(to_numpy(x)), like=x)
         library, out, coarse = _library(), x.copy(), "a" * len(self.axes)
         for level in range(self.level):
             whole = out[self._corner(coarse, level)]
@@ -76,9 +73,8 @@ class Wavelet(OfOneShape):
                 out[self._corner(kinds, level + 1)] = part
         return out
 
+    @in_numpy
     def adjoint(self, y: Array) -> Array:
-        if type(y) is not np.ndarray:
-            return asarray(self.adjoint(to_numpy(y)), like=y)
         library, out, coarse = _library(), y.copy(), "a" * len(self.axes)
         for level in reversed(range(self.level)):
             parts = {kinds: out[self._corner(kinds, level + 1)] for kinds in self._parts()}
