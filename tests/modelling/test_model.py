@@ -352,3 +352,29 @@ def test_cones_of_one_size_are_one_array_of_them():
     result = solve(problem, tol=1e-6)
     assert result.success
     assert max(np.linalg.norm(M @ result.value(x)) for M in maps) == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [5, 300])
+@pytest.mark.parametrize("sense", ["==", "<="])
+@pytest.mark.parametrize("off", [0.0, 3e-15])
+def test_rows_of_rounding_do_not_bind(n, sense, off):
+    """What is left of coefficients that cancel is no equation in small units, nor are constants a contradiction."""
+    rng = np.random.default_rng(0)
+    a, t, x = rng.standard_normal(n) + 3, rng.standard_normal(n), Variable(n, name="x")
+    centred, right = (x - x.mean() - t).sum(), -t.sum() - off * n
+    rows = [centred == right] if sense == "==" else [centred <= right]
+    result = solve(minimize(sum_squares(x - a), rows), tol=1e-6)
+    assert result.success
+    assert np.allclose(result.value(x), a, atol=1e-6)
+    result = solve(minimize(sum_squares(x - a), [*rows, x.sum() == 1.0]), tol=1e-6)
+    assert result.success
+    assert np.allclose(result.value(x), a - (a.sum() - 1) / n, atol=1e-6)
+
+
+def test_multiples_that_cancel_leave_no_variable():
+    x = Variable(3, name="x")
+    assert solve(minimize(sum_squares(x - 1.0), [0.1 * x + 0.2 * x == 0.3 * x])).value(x) == pytest.approx(
+        np.ones(3)
+    )
+    with pytest.raises(ValueError, match="no variable in it"):
+        minimize(sum_squares(x), [0.1 * x + 0.2 * x == 0.3 * x + 1.0])

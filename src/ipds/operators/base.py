@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape
+from .._arrays import Array, Shape, matrix_product, matrix_sum
 from ..distributed import Rows
 from . import spectrum
 
@@ -263,7 +263,7 @@ class Compose(Operator):
         if left is None or self.right.folds:
             return left
         right = self.right.as_matrix(shape)
-        return None if right is None else left @ right
+        return None if right is None else matrix_product(left, right)
 
     @cached_property
     def _norm(self) -> float:
@@ -315,7 +315,7 @@ class Sum(Operator):
     @made_once
     def as_matrix(self, shape: Shape) -> Any:
         matrices = [term.as_matrix(shape) for term in self.terms]
-        return None if any(m is None for m in matrices) else sum(matrices[1:], start=matrices[0])
+        return None if any(m is None for m in matrices) else matrix_sum(matrices)
 
     @cached_property
     def _norm(self) -> float:
