@@ -20,7 +20,7 @@ CANCELLED = 1e-14
 
 
 def solvable(constraint: Constraint) -> Expression:
-    """left - right, exactly 0 in rows that no variable enters and that hold up to rounding.
+    """left - right, plainly satisfied in rows that no variable enters and that hold up to rounding.
 
     ValueError where no values of the variables can satisfy the constraint, as far as that is seen quickly.
     """
@@ -38,7 +38,8 @@ def solvable(constraint: Constraint) -> Expression:
     matrices = [map_.matrix for map_ in maps]
     empty = sum((_row_counts(matrix) for matrix in matrices), np.zeros(e.size, int)) == 0
     if (empty & nearly).any():
-        settled = np.where(empty & nearly, 0.0, constant).reshape(e.shape)
+        inside = {"==": 0.0, "<=": -1.0, ">=": 1.0}[constraint.sense]
+        settled = np.where(empty & nearly, inside, constant).reshape(e.shape)
         e = Expression(e.shape, e.maps, settled if e.shape else float(settled), e.text)
     if constraint.sense != "==" or not maps:
         return e
