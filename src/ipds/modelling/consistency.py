@@ -72,12 +72,12 @@ def _require_consistent(
 
 
 def _broken(constant: np.ndarray, constraint: Constraint) -> tuple[np.ndarray, np.ndarray]:
-    """Where the constant alone does not satisfy the constraint: beyond the rounding of both sides, and within it."""
+    """Where the constant alone does not satisfy the constraint, beyond the rounding of both sides; where it is that."""
     sides = (constraint.left.constant, constraint.right.constant)
     largest = max(float(np.max(np.abs(to_numpy(np.asarray(side))))) for side in sides)
     room = max(ROUNDING * largest, CANCELLED)
     off = {"==": np.abs(constant), "<=": constant, ">=": -constant}[constraint.sense]
-    return off > room, (off > 0) & (off <= room)
+    return off > room, (constant != 0) & (np.abs(constant) <= room)
 
 
 def _row_counts(matrix: Any) -> np.ndarray:
