@@ -10,10 +10,12 @@ from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L0,
     L1,
+    Affine,
     Box,
     CappedSimplex,
     Cardinality,
     ElasticNet,
+    HalfSpace,
     HuberLoss,
     IsotropicTotalVariation,
     Jumps,
@@ -109,6 +111,24 @@ def test_convex_terms_of_several_kinds_are_taken_apart():
     assert solve(minimize(sum_squares(x - 1) + signal), tol=1e-6).fun == pytest.approx(
         solve(minimize(sum_squares(x - 1) + 2 * norm1(diff(G @ x))), tol=1e-6).fun
     )
+
+
+@pytest.mark.parametrize(
+    ("h", "row", "own"),
+    [
+        (HalfSpace(y, 2.0), y @ (G @ x) <= 2, HalfSpace(np.ones(6), 2.0)),
+        (Affine(np.ones((1, 20)), [1.0]), (G @ x).sum() == 1, Affine(np.ones((1, 6)), [1.0])),
+    ],
+)
+def test_half_spaces_and_planes_of_expressions_are_rows(h, row, own):
+    rows = blocks(sum_squares(x) + norm1(x) + h(G @ x - y))["u"][1]
+    assert [type(part).__name__ for part, _ in rows.parts] == ["Box", "L1"]
+    assert type(blocks(norm1(G @ x - y) + own(x))["x"][1]) is type(h)  # a variable's own stays
+    found, wanted = (
+        solve(minimize(sum_squares(x - 1) + term, rows), tol=1e-6)
+        for term, rows in ((h(G @ x), []), (0.0, [row]))
+    )
+    assert found.fun == pytest.approx(wanted.fun, rel=1e-5)
 
 
 def test_one_convex_term_keeps_its_own_shape_and_matrix():
