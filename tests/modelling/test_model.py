@@ -10,10 +10,12 @@ from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L0,
     L1,
+    Affine,
     Box,
     CappedSimplex,
     Cardinality,
     ElasticNet,
+    HalfSpace,
     HuberLoss,
     IsotropicTotalVariation,
     Jumps,
@@ -109,6 +111,24 @@ def test_convex_terms_of_several_kinds_are_taken_apart():
     assert solve(minimize(sum_squares(x - 1) + signal), tol=1e-6).fun == pytest.approx(
         solve(minimize(sum_squares(x - 1) + 2 * norm1(diff(G @ x))), tol=1e-6).fun
     )
+
+
+@pytest.mark.parametrize(
+    ("h", "row", "own"),
+    [
+        (HalfSpace(y, 2.0), y @ (G @ x) <= 2, HalfSpace(np.ones(6), 2.0)),
+        (Affine(np.ones((1, 20)), [1.0]), (G @ x).sum() == 1, Affine(np.ones((1, 6)), [1.0])),
+    ],
+)
+def test_half_spaces_and_planes_of_expressions_are_rows(h, row, own):
+    rows = blocks(sum_squares(x) + norm1(x) + h(G @ x - y))["u"][1]
+    assert [type(part).__name__ for part, _ in rows.parts] == ["Box", "L1"]
+    assert type(blocks(norm1(G @ x - y) + own(x))["x"][1]) is type(h)  # a variable's own stays
+    found, wanted = (
+        solve(minimize(sum_squares(x - 1) + term, rows), tol=1e-6)
+        for term, rows in ((h(G @ x), []), (0.0, [row]))
+    )
+    assert found.fun == pytest.approx(wanted.fun, rel=1e-5)
 
 
 def test_one_convex_term_keeps_its_own_shape_and_matrix():
@@ -352,3 +372,29 @@ def test_cones_of_one_size_are_one_array_of_them():
     result = solve(problem, tol=1e-6)
     assert result.success
     assert max(np.linalg.norm(M @ result.value(x)) for M in maps) == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [5, 300])
+@pytest.mark.parametrize("sense", ["==", "<="])
+@pytest.mark.parametrize("off", [0.0, 3e-15, -3e-15])
+def test_rows_of_rounding_do_not_bind(n, sense, off):
+    """What is left of coefficients that cancel is no equation in small units, nor are constants a contradiction."""
+    rng = np.random.default_rng(0)
+    a, t, x = rng.standard_normal(n) + 3, rng.standard_normal(n), Variable(n, name="x")
+    centred, right = (x - x.mean() - t).sum(), -t.sum() - off * n
+    rows = [centred == right] if sense == "==" else [centred <= right]
+    result = solve(minimize(sum_squares(x - a), rows), tol=1e-6)
+    assert result.success
+    assert np.allclose(result.value(x), a, atol=1e-6)
+    result = solve(minimize(sum_squares(x - a), [*rows, x.sum() == 1.0]), tol=1e-6)
+    assert result.success
+    assert np.allclose(result.value(x), a - (a.sum() - 1) / n, atol=1e-6)
+
+
+def test_multiples_that_cancel_leave_no_variable():
+    x = Variable(3, name="x")
+    assert solve(minimize(sum_squares(x - 1.0), [0.1 * x + 0.2 * x == 0.3 * x])).value(x) == pytest.approx(
+        np.ones(3)
+    )
+    with pytest.raises(ValueError, match="no variable in it"):
+        minimize(sum_squares(x), [0.1 * x + 0.2 * x == 0.3 * x + 1.0])

@@ -3,8 +3,20 @@
 import numpy as np
 import pytest
 
-from ipds import Block, Problem, solve
-from ipds.functions import L1, Box, Huber, LeastSquares, Linear, NonNegative, Quadratic, Stacked
+from ipds import Block, Problem, Variable, minimize, solve
+from ipds.functions import (
+    L1,
+    Box,
+    Hinge,
+    Huber,
+    L2Ball,
+    LeastSquares,
+    Linear,
+    NonNegative,
+    Quadratic,
+    Stacked,
+)
+from ipds.modelling import norm2, sum_squares
 from ipds.operators import FlatStack, Matrix, SumOver
 from ipds.theory.certificate import _forces_at, certificate, certify
 from ipds.theory.entries import Product
@@ -258,3 +270,34 @@ def test_blocks_that_cost_nothing_count_as_much_as_bounds_allow(size):
     x, v = np.array([size, size]), np.array([1.0 + 1e-4])
     found = certificate(box, (x, v), -np.ones(1), (np.array([1.0, -1.0]), np.ones(1)))
     assert found.rows == pytest.approx(1e-4 / (2 * size + 2), rel=1e-3)
+
+
+def test_the_prox_of_a_part_rounds_its_own_entries():
+    """Large numbers in one part of a sum say nothing of the others; slopes are known, and in a set 0 is a normal."""
+    parts = [(Huber(2.0, 0.1), 2), (Huber(2.0, 0.1), 3), (L2Ball(5.0), 2), (Hinge(1.0), 2)]
+    h, step = Stacked(parts), 1e-3
+    v = np.array([1e8, -2e8, 1.0, 2.0, -1.0, 3.0, 1.0, 1e9, -2e9])
+    q, n = h.prox(v, step), len(v)
+    problem = Problem([Block(h=h, A=-1.0, shape=n), Block(h=L1(1.0), shape=n)])
+    for steps in (step, np.full(n, step)):
+        state = State(1, (q, q), q, np.zeros(n), 1.0, 0.0, (None, None), ((v, steps), (None, 1.0)))
+        found = rounding_of(_forces_at(problem, fixed_of(problem, state.q), state, state.q, 0))
+        units = 4 * np.finfo(float).eps / step
+        alone = [units * np.linalg.norm(v[place]) for place in (slice(0, 2), slice(2, 5))]
+        s = (v[7:] - q[7:]) / step
+        off = np.linalg.norm(s - [0.0, -1.0])  # of what the prox says from the slopes of the hinges
+        assert 0 < off < units * 1e9
+        assert found.whole == pytest.approx(np.hypot(np.hypot(*alone), off), rel=1e-9, abs=0)
+        each = found.each if np.ndim(steps) == 0 else found.each / np.sqrt(step)
+        assert np.linalg.norm(each[2:5]) == pytest.approx(alone[1], rel=1e-9, abs=0)
+        assert np.all(each[5:7] == 0)
+        assert each[7] == 0 < each[8]
+
+
+def test_rows_in_large_units_do_not_keep_a_ball_from_its_certificate():
+    rng = np.random.default_rng(0)
+    G, y, x = rng.standard_normal((30, 5)), rng.standard_normal(30), Variable(5, name="x")
+    fit = sum_squares(G @ x - y) + 1e-3 * norm2(x) + L2Ball(5.0)(x)
+    result = solve(minimize(fit, [x <= 1e5, 1e4 * x[0] <= 5e6, 1e-3 * G @ x <= 1e6]), tol=1e-6)
+    assert result.success
+    assert result.nit < 40

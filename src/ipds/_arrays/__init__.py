@@ -1,10 +1,11 @@
 """The one place that knows about array libraries: their differences, arithmetic on whole arrays, compiled functions.
 
 `namespaces` says which library an array belongs to, `kernels` is arithmetic that NumPy has a leaner spelling for,
-`compiling` is JAX's, `sparse` makes sparse matrices, `threads` limits BLAS, `pages` keeps memory at hand, `real`
-refuses what are no real numbers.
+`compiling` is JAX's, `sparse` makes sparse matrices, `cancelling` adds and multiplies matrices, `threads` limits BLAS,
+`pages` keeps memory at hand, `real` refuses what are no real numbers.
 """
 
+from .cancelling import matrix_product, matrix_sum, number_sum
 from .kernels import (
     PIECE,
     WHOLE,
@@ -107,10 +108,13 @@ __all__ = [
     "kth_largest",
     "least",
     "magnitude",
+    "matrix_product",
+    "matrix_sum",
     "maximum_in_place",
     "multiply_in_place",
     "namespace",
     "norm",
+    "number_sum",
     "on_device",
     "picking",
     "precision",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,18 @@ class OnPieces(Nonsmooth):
 
     def prox_size(self, v: Array) -> Any:
         return sum(self._each("prox_size", self._cut(v)))
+
+    def on_pieces(self, measure: Callable[..., Any], q: Array, v: Array, step: Any) -> list[tuple[int, Any]]:
+        """(size, measure(h_k, q_k, v_k, step_k)) of every piece; a step for each entry is cut as v is."""
+        single = not is_array(step) or not step.ndim
+        steps = [step] * len(self._functions) if single else self._cut(np.broadcast_to(step, v.shape))
+        pieces = zip(self._functions, self._cut(q), self._cut(v), steps, strict=True)
+        return [(q.size, measure(h, q, v, step)) for h, q, v, step in pieces]
+
+    def from_pieces(self, pieces: Sequence[Array], shape: Shape) -> Array:
+        """The block of `shape` with these pieces, given flat."""
+        shapes = self._shapes(shape)
+        return self._join([own.reshape(inner) for own, inner in zip(pieces, shapes, strict=True)], shape)
 
     def lipschitz(self, shape: Shape) -> float:
         return math.hypot(*self._each("lipschitz", self._shapes(shape)))

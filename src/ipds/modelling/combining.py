@@ -12,9 +12,11 @@ from ..functions import (
     L0,
     L1,
     L21,
+    Affine,
     Box,
     CappedSimplex,
     ElasticNet,
+    HalfSpace,
     IsotropicTotalVariation,
     Jumps,
     NonNegative,
@@ -62,7 +64,7 @@ def rewritten(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
 
 def parts_of(term: Term) -> list[Term]:
     """A convex term as several, where each of them has kinks, bounds or squares and the whole has none to show: an
-    elastic net, and the sum and the bounds of a simplex that is not a variable's."""
+    elastic net; the sum and the bounds of a simplex, a half space and a plane that are not a variable's own."""
     h, e = term.function, term.expression
     made: list[tuple[Nonsmooth, Expression]]
     if isinstance(h, ElasticNet):
@@ -70,6 +72,10 @@ def parts_of(term: Term) -> list[Term]:
     elif isinstance(h, Simplex | CappedSimplex) and multiple_of_variable(e) is None:
         bounds = Box(0.0, h.cap) if isinstance(h, CappedSimplex) else NonNegative()
         made = [(bounds, e), (zero_set(), e.sum() - h.radius)]
+    elif isinstance(h, HalfSpace) and multiple_of_variable(e) is None:
+        made = [(Box(-math.inf, 0.0), (h.a * e).sum() - h.b)]
+    elif isinstance(h, Affine) and h.b.shape[1:] == e.shape[1:] and multiple_of_variable(e) is None:
+        made = [(zero_set(), h.A @ e - h.b)]
     else:
         return [term]
     return [term.weight * Term(own, argument, term.name) for own, argument in made]

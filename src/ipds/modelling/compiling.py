@@ -34,7 +34,7 @@ from .assembling import (
 )
 from .bounds import box_of, multiple_of_variable
 from .combining import joint, parts_of, precomposed, rewritten, rows_set, zero_set
-from .consistency import require_solvable
+from .consistency import solvable
 from .constants import block_constant, block_shape
 from .constraints import Constraint
 from .expressions import Expression, Variable
@@ -164,8 +164,7 @@ class _Draft:
     def place_constraints(self, constraints: Sequence[Constraint]) -> None:
         """Bounds of a variable are set aside; everything else becomes rows."""
         for constraint in constraints:
-            e = constraint.difference
-            require_solvable(constraint)
+            e = solvable(constraint)
             on = multiple_of_variable(e)
             if on is not None and constraint.sense != "==":
                 self.holdings[on[0]].bounds.append(constraint)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, diagonal_matrix, picking
+from .._arrays import Array, Shape, diagonal_matrix, matrix_product, matrix_sum, number_sum, picking
 from ..operators import Compose, FiniteDifference, Identity, Matrix, Operator, Reshape, Scaled, Sum
 from ..operators.one_shape import OfOneShape
 
@@ -110,9 +110,9 @@ class Map:
     def plus(self, other: Map) -> Map:
         """A + B, both between the same shapes."""
         if isinstance(self.body, float) and isinstance(other.body, float):
-            return Map(self.inputs, self.outputs, self.body + other.body)
+            return Map(self.inputs, self.outputs, number_sum(self.body, other.body))
         if self.is_explicit and other.is_explicit and _size(self.body) <= COPY:
-            return Map(self.inputs, self.outputs, _plain(self.matrix + other.matrix))
+            return Map(self.inputs, self.outputs, _plain(matrix_sum([self.matrix, other.matrix])))
         return Map(self.inputs, self.outputs, Sum([_part(self), _part(other)]))
 
     def then(self, left: Body, outputs: Shape) -> Map:
@@ -178,10 +178,9 @@ def _product(left: Any, right: Any) -> Any:
     """left @ right where it is cheap and not larger than its factors, else None."""
     if scipy.sparse.issparse(left) and scipy.sparse.issparse(right):
         # one number per row at most (a choice, a scaling) never fills in; other products are bounded beforehand
-        width = np.diff(left.indptr)
-        if width.max(initial=0) <= 1 or _fill(left, right) <= 2 * (left.nnz + right.nnz):
+        if np.diff(left.indptr).max(initial=0) <= 1:
             return left @ right
-        return None
+        return matrix_product(left, right) if _fill(left, right) <= 2 * (left.nnz + right.nnz) else None
     if (
         not scipy.sparse.issparse(left)
         and scipy.sparse.issparse(right)
@@ -193,7 +192,7 @@ def _product(left: Any, right: Any) -> Any:
     work = _size(left) * right.shape[1] if scipy.sparse.issparse(left) else left.shape[0] * _size(right)
     if size > _size(left) + _size(right) or size > COPY or work > WORK:
         return None
-    return _plain(left @ right)
+    return _plain(matrix_product(left, right))
 
 
 def _fill(left: Any, right: Any) -> int:

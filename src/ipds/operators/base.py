@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, is_array, to_numpy
+from .._arrays import Array, Shape, asarray, is_array, matrix_product, matrix_sum, to_numpy
 from ..distributed import Rows
 from . import spectrum
 
@@ -293,7 +293,7 @@ class Compose(Operator):
         if left is None or self.right.folds:
             return left
         right = self.right.as_matrix(shape)
-        return None if right is None else left @ right
+        return None if right is None else matrix_product(left, right)
 
     @cached_property
     def _norm(self) -> float:
@@ -345,7 +345,7 @@ class Sum(Operator):
     @made_once
     def as_matrix(self, shape: Shape) -> Any:
         matrices = [term.as_matrix(shape) for term in self.terms]
-        return None if any(m is None for m in matrices) else sum(matrices[1:], start=matrices[0])
+        return None if any(m is None for m in matrices) else matrix_sum(matrices)
 
     @cached_property
     def _norm(self) -> float:

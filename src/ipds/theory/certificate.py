@@ -158,7 +158,7 @@ def subgradient(
     the prox residual divided by its step, s_i = (v_i - q_i)/step_i, or -A_iᵀz where the state has no v_i.
     """
     v, step = prox_point
-    slopes = slopes_of(block, q)
+    slopes = slopes_of(block.h, q)
     if slopes is None and not block.h.is_manifold:
         return -op.adjoint(z) if v is None else (v - q) * (1 / step)
     g = op.adjoint(z) if block.f is None else op.adjoint(z) + block.f.grad(q)

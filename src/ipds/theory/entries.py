@@ -241,7 +241,7 @@ class Sums(NamedTuple):
     force: Any
     """‖T‖."""
     weight: Any
-    """‖W‖; ‖W/√step‖ where every entry has a step of its own."""
+    """‖W‖; ‖W/√step‖ where every entry has a step of its own; ‖e W‖ with the errors e of all entries."""
     size: Any
     """‖q‖, and the same."""
     error: Any
@@ -267,27 +267,28 @@ NORMS = 1 + Sums._fields.index("larger")
 """The first so many are norms, the others sums."""
 
 
-def weigh(forces: Forces, larger: Product, floor: Any) -> Sums:
-    """The sums; no force counts as less than `floor`. Of an exact s `weight` and `size`, of a set s play no part: 0."""
+def weigh(forces: Forces, larger: Product, floor: Any, each: Array | None = None) -> Sums:
+    """The sums; no force counts as less than `floor`. Of an exact s `weight` and `size`, of a set s play no part: 0.
+    `each` are errors of s, of blocks of one piece."""
     sums: Sums | None = None
     for part, (P, scale) in parts(forces, larger):
-        more = _weighed(part, P if scale == 1.0 else scale * P, floor)
+        more = _weighed(part, P if scale == 1.0 else scale * P, floor, each)
         sums = more if sums is None else sums.plus(more)
     assert sums is not None
     return sums
 
 
-def _weighed(part: Forces, larger: Array, floor: Any) -> Sums:
+def _weighed(part: Forces, larger: Array, floor: Any, each: Array | None) -> Sums:
     own, width, size = part.own, part.width, abs(part.q)
     s, rest = subgradient(part)
     T = maximum_in_place(abs(s), larger)
     T = _not_below(T if own is None else maximum_in_place(T, own), floor)
     W, work = over(1.0, T, floor), dot(rest, size)
-    left, span = magnitude(rest), work if width is None else _sum(rest * width)
+    left, span = magnitude(rest), work if width is None else scalar(namespace(rest).sum(rest * width))
     weight = extent = 0.0
     if not part.is_exact:
         even = _even_units(part.step)
-        weight, extent = magnitude(even(W)), magnitude(even(size))
+        weight, extent = magnitude(even(W) if each is None else each * even(W)), magnitude(even(size))
     return Sums(
         left,
         magnitude(T),
@@ -367,10 +368,6 @@ def _sizes(q: Array, F: Array, share: Any, top: Any) -> Array:
 def _not_below(x: Array, floor: Any) -> Array:
     """max(x_i, floor); a floor may be a number that is still to come."""
     return at_least(np, x, floor) if type(x) is np.ndarray else namespace(x).maximum(x, floor)
-
-
-def _sum(x: Array) -> Any:
-    return float(x.sum()) if type(x) is np.ndarray else scalar(namespace(x).sum(x))
 
 
 def over(number: Any, x: Array, floor: Any = 0.0) -> Array:

@@ -77,7 +77,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             for block, qi in zip(problem.blocks, q, strict=True)
         ]
         free = tuple([op.is_zero for op in problem.operators])
-        slopes = tuple([slopes_of(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
+        slopes = tuple([slopes_of(block.h, qi) for block, qi in zip(problem.blocks, q, strict=True)])
         steep = [steepest(block, qi) for block, qi in zip(problem.blocks, q, strict=True)]
         sizes = tuple(map(absolute, problem.operators))
         exact = tuple(map(is_exact, sizes))
@@ -104,7 +104,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple(map(is_priced, problem.blocks)),
             tuple([_is_loose(*pair) for pair in zip(problem.blocks, widths, strict=True)]),
             is_convex(problem),
-            tuple([_finite(w, block, qi) for w, block, qi in zip(widths, problem.blocks, q, strict=True)]),
+            tuple([_finite(w, qi) for w, qi in zip(widths, q, strict=True)]),
             _room(problem, sizes, widths, q),
         )
     return known[key]
@@ -216,9 +216,9 @@ def _every(found: Any) -> bool:
     return found if type(found) is bool else bool(np.all(to_numpy(found)))
 
 
-def _finite(width: Any, block: Block, q: Array) -> Any:
+def _finite(width: Any, q: Array) -> Any:
     """The width of dom h in every entry, a number or an array like q; None where one is infinite."""
-    return uniform(width, block, q) if _every(width < math.inf) else None
+    return uniform(width, q) if _every(width < math.inf) else None
 
 
 def _room(

@@ -31,6 +31,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._arrays import (
     Array,
     add_in_place,
@@ -41,12 +43,14 @@ from .._arrays import (
     precision,
     scalar,
 )
+from ..functions import Nonsmooth
 from ..functions.separable import OnPieces
 from .entries import (
     VANISHING,
     Forces,
     Product,
     inverse,
+    is_one_piece,
     largest,
     largest_force,
     over_large,
@@ -56,6 +60,7 @@ from .entries import (
     weigh,
 )
 from .fixed import Fixed
+from .slopes import nearest, slopes_of
 
 ROUNDING = 4.0
 """Units of rounding that count for every quantity that was computed."""
@@ -137,6 +142,8 @@ class Rounding(NamedTuple):
     even: Any
     """‖e √step‖ where every entry has a step of its own: the prox was taken in other units, in which all have the same;
     else ‖e‖."""
+    each: Array | None = None
+    """The same entry by entry, where h is a sum over parts, each with a prox of its own; else all have their share."""
 
 
 def rounding_of(forces: Forces) -> Rounding:
@@ -146,6 +153,23 @@ def rounding_of(forces: Forces) -> Rounding:
         return Rounding(0.0, 0.0)
     if v is None:  # the prox point behind s = -Aᵀz
         v = add_scaled(q, -step * forces.pull.scale, forces.pull.array)
+    if not isinstance(h, OnPieces) or type(v) is not np.ndarray or not is_one_piece(v):
+        return _rounding(h, q, v, step)
+    found = h.on_pieces(_rounding, q, v, step)
+    each = [np.full(n, own.even / math.sqrt(max(1, n))) if own.each is None else own.each for n, own in found]
+    whole, even = (math.hypot(*sizes) for sizes in zip(*(own[:2] for _, own in found), strict=True))
+    return Rounding(whole, even, h.from_pieces(each, v.shape))
+
+
+def _rounding(h: Nonsmooth, q: Array, v: Array, step: Any) -> Rounding:
+    if h.is_set and type(v) is np.ndarray and np.array_equal(q, v):  # in the set, where 0 is a normal
+        return Rounding(0.0, 0.0)
+    slopes = slopes_of(h, q) if type(v) is np.ndarray else None
+    if slopes is not None:  # and how far s lies from them
+        s = (v - q) * inverse(step)
+        error = abs(s - nearest(slopes, q, s))
+        even = error * np.sqrt(step) if getattr(step, "ndim", 0) else error
+        return Rounding(magnitude(error), magnitude(even), even)
     units = ROUNDING * precision(q)
     if not getattr(step, "ndim", 0):
         whole = units * (h.prox_size(v) * inverse(step))
@@ -160,14 +184,15 @@ def rounding_of(forces: Forces) -> Rounding:
 
 def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Rounding) -> Balance:
     """How well the forces of a block balance; they count from `VANISHING` of the largest on. `larger` is |A|ᵀẑ."""
-    sums = weigh(forces, larger, VANISHING * largest_force(forces, larger))
+    sums = weigh(forces, larger, VANISHING * largest_force(forces, larger), rounding.each)
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
     root, length = math.sqrt(count), magnitude(forces.q)
     lost = rounding.whole + units * sums.force
+    share = rounding.even / root if rounding.each is None else 1.0
     return Balance(
         sums.rest,
         lost,
-        (sums.error + rounding.even / root * sums.weight) / root + units,
+        (sums.error + share * sums.weight) / root + units,
         sums.own / root,
         sums.normal / root,
         sums.larger / root,

@@ -33,9 +33,9 @@ class Slopes(NamedTuple):
     upper: Any
 
 
-def slopes_of(block: Block, q: Array) -> Slopes | None:
+def slopes_of(h: Nonsmooth, q: Array) -> Slopes | None:
     """∂h for blocks like q, where h is piecewise linear with one kink; else None."""
-    kinks = block.h.kinks(block.shape)
+    kinks = h.kinks(tuple(q.shape))
     if kinks is None:
         return None
     units = SLACK * precision(q)
@@ -50,7 +50,7 @@ def slopes_of(block: Block, q: Array) -> Slopes | None:
         lower + _slack(lower, units),
         upper - _slack(upper, units),
     )
-    return Slopes(*[uniform(value, block, q) for value in found])
+    return Slopes(*[uniform(value, q) for value in found])
 
 
 def _slack(bound: Any, units: float) -> Any:
@@ -60,13 +60,13 @@ def _slack(bound: Any, units: float) -> Any:
     return units * np.where(np.isfinite(bound), np.abs(bound), 0.0)
 
 
-def uniform(value: Any, block: Block, q: Array) -> Any:
+def uniform(value: Any, q: Array) -> Any:
     """One number where all entries are alike, else an array like q."""
     if type(value) is float:
         return value
     if value.size and np.all(value == value.flat[0]):
         return float(value.flat[0])
-    return asarray(np.ascontiguousarray(np.broadcast_to(value, block.shape)), q)
+    return asarray(np.ascontiguousarray(np.broadcast_to(value, q.shape)), q)
 
 
 def steepest(block: Block, q: Array) -> tuple[Any, bool]:
@@ -75,7 +75,7 @@ def steepest(block: Block, q: Array) -> tuple[Any, bool]:
     if type(found) is float:
         return (found if found > 0 else None), not math.isnan(found)
     known = np.where(np.isnan(found), 0.0, found)
-    return (uniform(known, block, q) if np.any(known) else None), not np.any(np.isnan(found))
+    return (uniform(known, q) if np.any(known) else None), not np.any(np.isnan(found))
 
 
 def _steepest(h: Nonsmooth, shape: Shape) -> Any:

@@ -87,9 +87,9 @@ def test_what_shares_a_unit_is_one_part():
 
 def test_what_rows_ask_for():
     zero, free = np.zeros(3), np.full(3, np.inf)
-    kinks = (np.array([0.0, -1.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.array([9.0, 3.0, 9.0]), -free, free)
+    kinks = np.array([[0.0, -1.0, 0.0], [0.0, 1.0, 0.0], [9.0, 3.0, 9.0], -free, free])
     np.testing.assert_array_equal(
         asked(kinks, zero), [0.0, 3.0, 0.0]
     )  # a place without a kink asks for nothing
-    bounds = (zero, zero, zero, np.array([0.0, -2.0, -np.inf]), np.array([5.0, 1.0, 4.0]))
+    bounds = np.array([zero, zero, zero, [0.0, -2.0, -np.inf], [5.0, 1.0, 4.0]])
     np.testing.assert_array_equal(asked(bounds, np.array([0.0, 0.0, 6.0])), [5.0, 1.0, 2.0])

@@ -17,7 +17,7 @@ APART = 1e6
 """Ratio of the sizes of rows from which on it is asked which of them belong together."""
 
 
-def asked(kinks: Sequence[np.ndarray], c: np.ndarray) -> np.ndarray:
+def asked(kinks: np.ndarray, c: np.ndarray) -> np.ndarray:
     """|M v| where u = M v + c reaches a kink or a bound: the least that is not 0, and 0 where there is none."""
     left, right, place, lower, upper = kinks
     sizes = np.abs(np.stack([np.where(left < right, place, np.inf), lower, upper]) - c)
