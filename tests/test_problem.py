@@ -77,6 +77,15 @@ def test_restore_solves_the_constraint_for_a_block(b):
     np.testing.assert_array_equal(problem.restore(x, products)[0], restored[0])
 
 
+@pytest.mark.parametrize("b", [0.0, np.arange(2.0)])
+def test_restore_makes_no_product_of_zeros(b, monkeypatch):
+    problem = Problem([Block(A=np.ones((2, 3)), shape=3), Block(h=L1(1.0), A=-2.0, shape=2)], b=b)
+    monkeypatch.setattr(Matrix, "apply", None)
+    restored = problem.restore([np.zeros(3), np.ones(2)])
+    np.testing.assert_array_equal(restored[1], np.broadcast_to(b / -2.0, 2))
+    assert restored[1] is not problem.b
+
+
 def test_restore_is_none_where_no_block_can_move():
     problem = Problem([Block(h=Box(), shape=3), Block(h=L1(1.0), A=np.eye(3) + 0.1, shape=3)])
     assert problem.restorable is None

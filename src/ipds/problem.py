@@ -34,7 +34,7 @@ from ._arrays import (
 from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .functions.multiples import simplified
-from .operators import Identity, Operator, ZeroMap, from_linear_operator
+from .operators import Identity, Matrix, Operator, ZeroMap, from_linear_operator
 from .operators.adapters import acts_linearly, operator_on
 
 if TYPE_CHECKING:
@@ -284,6 +284,8 @@ class Problem:
             if i == j:
                 continue
             known = None if products is None else products[i]
+            if known is None and _is_nothing(other, xi):
+                continue
             if known is None and isinstance(other, Identity):
                 rest = add_scaled(rest, -other.scale, xi)
             else:
@@ -318,6 +320,11 @@ class Problem:
         from ._html import problem_html
 
         return problem_html(self)
+
+
+def _is_nothing(op: Operator, x: Array) -> bool:
+    """Whether A x is 0 as x is, seen without a product: of a matrix whose entries were seen to be finite."""
+    return isinstance(op, Matrix) and op.natural_shape() is not None and type(x) is np.ndarray and not x.any()
 
 
 _examiners: list[Callable[[Problem, float], Assumptions]] = []

@@ -6,12 +6,13 @@ import pytest
 from ipds import Block, Problem, solve
 from ipds.errors import AssumptionError
 from ipds.functions import L21, LeastSquares, Stiefel
-from ipds.methods import AcceleratedIPDS, candidates
+from ipds.methods import AcceleratedIPDS, candidates, reweighted
 from ipds.methods.reweighted import (
     STEPS,
     ReweightedEigenvectors,
     bottom_eigenvectors,
     is_sum_of_norms,
+    lowest_eigenvectors,
     weighted_gram,
 )
 from ipds.theory.certificate import certify
@@ -154,6 +155,18 @@ def test_eigenvectors_from_those_nearby(turned):
     assert np.allclose(found.T @ found, np.eye(2), atol=1e-14)
     before, left = (np.linalg.norm(Q[:, 2:].T @ frame) for frame in (V, found))
     assert left <= 2e-3 * before  # (0.2/2)³ of it, after three inverse iterations
+
+
+def test_a_good_start_spares_the_first_step_its_eigenvectors(monkeypatch):
+    G, V = points(0)
+    asked = []
+    monkeypatch.setattr(
+        reweighted, "lowest_eigenvectors", lambda *given: asked.append(1) or lowest_eigenvectors(*given)
+    )
+    states(pursuit(G, V), np.linalg.eigh(G.T @ G)[1][:, :2], 1)
+    assert not asked
+    states(pursuit(G, V), V, 1)
+    assert asked
 
 
 def test_eigenvectors_of_what_has_no_cholesky_factor():

@@ -121,7 +121,7 @@ class ReweightedEigenvectors(Method):
         while True:
             t, weights = carry.t + 1, 1 / carry.e
             gram = weighted_gram(coarse if carry.floor > SINGLE * carry.lowest else A.matrix, weights)
-            V = bottom_eigenvectors(gram, carry.V) if carry.t else lowest_eigenvectors(gram, carry.V.shape[1])
+            V = bottom_eigenvectors(gram, carry.V)
             product = A.apply(V)
             sizes = row_norms(product) / abs(c)
             parts, value = sizes * weights, float(np.add.reduce(sizes))

@@ -70,6 +70,16 @@ def test_passes_end_near_the_least_value(masked, noise):
     assert least * (1 - 1e-9) <= loss.sizes(X, data)[0] <= 1.002 * least
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_passes_go_on_where_the_median_stands_still(seed):
+    """Their gains fall by eight at first, and by two from then on: the first ones promise too much."""
+    data, loss = matrix(seed, (80, 60), 2, 0.1, noise=1.0)[0], Deviations(-1.0, 1.0, None)
+    sample = Sample.of(data, None)
+    begun = start(2, np.zeros((1, 1)), data, loss, sample)
+    X, _ = alternated(begun, data, loss, sample, float(np.abs(data).mean()))
+    assert loss.sizes(X, data)[0] <= 1.001 * solve(stated(data, 2), tol=1e-6).fun
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_a_pass_in_single_precision_leads_to_the_same_factors(masked):
     data, loss = posed(masked)

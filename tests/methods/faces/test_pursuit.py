@@ -126,6 +126,25 @@ def test_a_support_takes_one_product(monkeypatch):
     np.testing.assert_array_equal(state.adjoints[0], problem.operators[0].adjoint(state.z))
 
 
+def test_no_whole_product_comes_before_the_first_point(monkeypatch):
+    """A start of zeros adds nothing to the equation, and a fit has the columns of its support at hand."""
+    problem, truth = drawn(0)
+    A, given, shown, apply = problem.operators[0], [], [], Matrix.apply
+    monkeypatch.setattr(Matrix, "apply", lambda op, x: (op is A and given.append(x)) or apply(op, x))
+
+    def first(intermediate_result):
+        shown.append((intermediate_result.fun, len(given)))
+        raise StopIteration
+
+    result = solve(problem, tol=1e-7, callback=first)
+    monkeypatch.undo()
+    ((value, products),) = shown
+    assert products == 0
+    assert value < 1.001 * np.abs(problem.b - A.apply(truth)).sum()
+    (own, _), (x, _) = result.state.products, result.state.x
+    np.testing.assert_allclose(own, A.apply(x), rtol=0, atol=1e-13)
+
+
 def test_first_order_steps_begin_after_it_and_end_where_they_did():
     """Where nothing is saved; a carry that is has one structure from the first."""
     problem, _ = drawn(1)

@@ -44,6 +44,9 @@ FURTHER = 0.5
 NEAR, MOST = 7e-4, 20
 """Passes end where no more than this part of the objective is left to gain, as far as two of them, and the fall of the
 median since, can tell; or then."""
+STILL = 0.1
+"""Once the median stands still, passes gain as slowly as ε falls, and about as much as the last gain is left to the
+next ones; it does not yet where it falls by more than this part of it."""
 LOWEST = 1e-10
 """The least ε in units of the entries of B."""
 SMALL, PERFECT = 1e-2, 1e-6
@@ -124,7 +127,7 @@ def alternated(
     L, R = X.balanced()
     is_usual = scale > 1 / RANGE and scale * data.size < RANGE
     coarse = (_single(data), loss.single()) if is_usual else (data, loss)
-    epsilon, median = math.inf, sample.median(loss.kappa, L, R)
+    epsilon, median, still = math.inf, sample.median(loss.kappa, L, R), 0.0
     values: list[float] = []
     for _ in range(MOST):
         raise_if_late()
@@ -137,12 +140,13 @@ def alternated(
         L, R = left + further * (left - L), right + further * (right - R)
         values.append(value)
         gain = _left(values)
-        if falls * gain <= NEAR * (value - gain):
+        if max(falls * gain, still * (values[-2:][0] - value)) <= NEAR * (value - gain):
             X = FixedRank.of_product(L, R)
             if not largest > abs(loss.kappa) * _worth(X):
                 break
             L, R = exchanged(X, data, loss).balanced()
             values, median = [], sample.median(loss.kappa, L, R)
+        still = max(0.0, 1 - (1 - falls) / STILL)
     else:
         X = FixedRank.of_product(L, R)
     most = scale * data.size

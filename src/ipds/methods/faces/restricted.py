@@ -312,7 +312,21 @@ class Restricted:
                 s.flat[face.free] = subgradient(*part, found.q[i], found.z, found.prox_points[i])
             witnesses.append(s)
         known = tuple(adjoints.get(i) for i in range(len(x)))
-        return assembled(self.whole, t, tuple(x), tuple(witnesses), found.z, adjoints=known)
+        products = self._products(found.q)
+        return assembled(
+            self.whole, t, tuple(x), tuple(witnesses), found.z, products=products, adjoints=known
+        )
+
+    def _products(self, y: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """A_i x_i at the free entries y, by the columns at hand; None where they are not."""
+        if self._deviations is None:
+            return None
+        found, done = [], 0
+        for yi in y[:-1]:
+            product = self._deviations.M[:, done : done + yi.size] @ yi.ravel()
+            found.append((product * -self.scale).reshape(self.whole.shape))
+            done += yi.size
+        return (*found, None)
 
 
 def _joined(y: tuple[Any, ...]) -> np.ndarray:
@@ -327,11 +341,12 @@ def assembled(
     slopes: tuple[Any, ...],
     z: Any,
     beta: float = 1.0,
+    products: tuple[Any, ...] | None = None,
     adjoints: tuple[Any, ...] | None = None,
 ) -> State | None:
     """The State at (x, z) with witnesses s_i ∈ ∂h_i(x_i); None where a nonconvex h_i does not have x_i as a prox.
 
-    `adjoints` are the A_iᵀz, where they are known.
+    `products` are the A_i x_i and `adjoints` the A_iᵀz, where they are known.
     """
     points: list[tuple[Any, float]] = []
     usual = max(float(np.linalg.norm(si)) for si in slopes)
@@ -344,5 +359,8 @@ def assembled(
         if found is None:
             return None
         points.append(found)
-    products = tuple([product_unless_identity(op, xi) for op, xi in zip(problem.operators, x, strict=True)])
+    if products is None:
+        products = tuple(
+            [product_unless_identity(op, xi) for op, xi in zip(problem.operators, x, strict=True)]
+        )
     return State(t, x, x[-1], z, beta, 0.0, products, tuple(points), adjoints=adjoints)
