@@ -16,7 +16,7 @@ from ipds.functions import (
     Quadratic,
     Stacked,
 )
-from ipds.modelling import norm2, sum_squares
+from ipds.modelling import norm1, norm2, sum_squares
 from ipds.operators import FlatStack, Matrix, SumOver
 from ipds.theory.certificate import _forces_at, certificate, certify
 from ipds.theory.entries import Product
@@ -223,6 +223,25 @@ def test_a_faint_row_counts_by_what_it_costs(price, accepted):
     assert (found.relative < 1e-6) == accepted
     result = solve(problem)
     assert not result.success or result.fun == pytest.approx(2e3 + 1e-10 * price, rel=1e-3)
+
+
+@pytest.mark.parametrize("units", [(5e-5, 1.5e3), (1e-3, 1e3), (1e5, 1e-5)])
+@pytest.mark.parametrize("seed", [0, 7, 8])
+def test_entries_near_zero_are_not_hidden_by_others_in_small_units(seed, units):
+    """Two lassos in one vector: the second was all but 0, where its rows had no size and its forces were none."""
+    g = np.random.default_rng(seed)
+    G, lam, x = g.standard_normal((2, 20, 8)), 2.0, Variable(16)
+    y = [A @ g.standard_normal(8) + g.standard_normal(20) for A in G]
+    objective = 0.0
+    for k, u in enumerate(units):
+        own = x[8 * k : 8 * k + 8]
+        objective = objective + 0.5 / u**2 * sum_squares(G[k] @ own - u * y[k]) + lam / u * norm1(own)
+    result, v = solve(minimize(objective)), Variable(8)
+    alone = [
+        solve(minimize(0.5 * sum_squares(A @ v - b) + lam * norm1(v))) for A, b in zip(G, y, strict=True)
+    ]
+    assert result.success
+    assert result.fun == pytest.approx(sum(r.fun for r in alone), rel=1e-3)
 
 
 @pytest.mark.parametrize("gathered", [False, True])

@@ -39,7 +39,9 @@ from .slopes import Slopes, nearest
 PIECE, LEAST, MANY = 24576, 8192, 32
 """Entries of a piece at most, a dozen arrays of which are held at a time; in how many an array is cut where that leaves
 pieces of no less than `LEAST`, so that these take little room beside it."""
-VANISHING = 1e-6
+FAINTEST = 1e-12
+"""Share of the largest force of a block below which a force is rounding, and prices nothing."""
+VANISHING = 1e-8
 """In a block no force counts as less than this share of the largest one: some entries feel none."""
 
 
@@ -315,7 +317,7 @@ def _even_units(step: Any) -> Callable[[Array], Array]:
 def sizes_of(forces: Forces, energy: Any) -> Iterator[Array]:
     """X = max(|q|, E/(n F)), piece by piece: an entry's value, or the move that the force F there prices at its share.
 
-    F = max(|∇f|, |∇²f q|, |Aᵀz|, steepest slope of h). Where F is less than `VANISHING` of the largest one, X = |q|.
+    F = max(|∇f|, |∇²f q|, |Aᵀz|, steepest slope of h). Where F is less than `FAINTEST` of the largest one, X = |q|.
     """
     share = energy / max(1, math.prod(forces.block.shape))
     if is_one_piece(forces.q):
@@ -362,7 +364,7 @@ def _felt_force(part: Forces) -> Array:
 
 
 def _sizes(q: Array, F: Array, share: Any, top: Any) -> Array:
-    return namespace(q).maximum(over_large(share, F, VANISHING * top), abs(q))
+    return namespace(q).maximum(over_large(share, F, FAINTEST * top), abs(q))
 
 
 def _not_below(x: Array, floor: Any) -> Array:
