@@ -141,10 +141,9 @@ class FiniteDifference(Operator):
         for axis in self.axes:
             low, high = _ends(axis, shape[axis])
             pairs = np.stack([place[low], place[high]], axis=-1)
-            count = np.zeros(
-                shape if self.several else pairs.shape[:-1], int
-            )  # of several the last rows are empty
-            count[low if self.several else ...] = 2
+            rows, made = (shape, low) if self.several else (pairs.shape[:-1], ...)
+            count = np.zeros(rows, int)  # of several axes the last rows are empty
+            count[made] = 2
             columns.append(pairs.ravel())
             counts.append(count.ravel())
         ends = np.concatenate([[0], *counts]).cumsum()

@@ -60,7 +60,9 @@ def picked(M: Any, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
         single = np.flatnonzero(np.diff(M.indptr) == 1)
         column[single], coefficient[single] = M.indices[M.indptr[single]], M.data[M.indptr[single]]
     elif isinstance(M, np.ndarray):
-        may_be = np.flatnonzero(~np.logical_and(M[:, 0], M[:, -1])) if M.shape[1] > 1 else np.arange(len(M))
+        may_be = np.arange(len(M))
+        if M.shape[1] > 1:  # full rows have both of these
+            may_be = np.flatnonzero(~np.logical_and(M[:, 0], M[:, -1]))
         if may_be.size:
             may_be = may_be[np.count_nonzero(M[may_be, :FIRST], axis=1) <= 1]
             single = may_be[np.count_nonzero(M[may_be], axis=1) == 1]
