@@ -33,7 +33,7 @@ from .inside import Inside, inside
 from .matrices import beside, general_rows, picked
 from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
-from .units import equilibrated, orthonormal, powers_of_two, rough_norm
+from .units import Turned, equilibrated, orthonormal, powers_of_two, rough_norm, turned
 
 FAINT = 1e-15
 """Part of the largest right-hand side of an equation below which others are 0, as far tails of densities are, for
@@ -60,6 +60,8 @@ class Form:
     """v of the starting point, where f may be asked, in the units of the problem."""
     mix: np.ndarray | None = None
     """A triangular T, where columns were made orthonormal: v' = T v/C."""
+    turned: Turned | None = None
+    """How equations were made orthonormal, where they were."""
 
     def inward(self, v: np.ndarray) -> np.ndarray:
         """v in the units of the method."""
@@ -293,7 +295,14 @@ def _scaled(
     c, bounds = E * c[source], terms.entries
     equal = np.flatnonzero((bounds.lower == bounds.upper)[: len(general) - first])
     c[first + equal] = _without_faint(c[first + equal], bounds.lower[equal])
-    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix)
+    equal = equal[(bounds.left[equal] == 0) & (bounds.right[equal] == 0)]
+    rows, place = first + equal, bounds.lower[equal]
+    found = turned(G, rows, place - c[rows]) if type(G) is np.ndarray else None
+    if found is not None:
+        G[rows], right, _ = found  # G was made anew above
+        c[rows] = place - right
+    how = None if found is None else found[2]
+    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix, how)
 
 
 def _without_faint(c: np.ndarray, place: np.ndarray) -> np.ndarray:
