@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from ipds import Problem, Variable, minimize
-from ipds.functions import CappedSimplex, ElasticNet, Linf, Poisson
-from ipds.modelling import diff, huber, logistic, norm1, sum_squares
+from ipds.functions import CappedSimplex, ElasticNet, L2Ball, Linf, Poisson
+from ipds.modelling import diff, huber, logistic, norm1, norm2, sum_squares
 
 from .statement import Answer, Data, Statement, below, cvx, off
 
@@ -174,6 +174,27 @@ def capped_violation(d: Data, x: Any) -> float:
     return max(below(u), below(0.5 - u), abs(float(u.sum()) / 3 - 1), float(np.abs(x[0]).max()) - 1)
 
 
+def centred(seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    return Data(G=rng.standard_normal((30, 5)), y=3 + rng.standard_normal(30))
+
+
+def in_a_ball(d: Data) -> Problem:
+    """A fit in a ball, with limits in units of their own and a row that centring leaves empty."""
+    x = Variable(5, name="x")
+    limits = [(x - x.mean()).sum() == 0, 1e4 * x[0] <= 5e6, 1e-3 * (d.G @ x) <= 1e6]
+    return minimize(sum_squares(d.G @ x - d.y) + norm2(x) + L2Ball(0.5)(x), limits)
+
+
+def in_a_ball_oracle(d: Data) -> Answer:
+    x = cp.Variable(5)
+    return cvx(cp.sum_squares(d.G @ x - d.y) + cp.norm(x), [cp.norm(x) <= 0.5])
+
+
+def in_a_ball_value(d: Data, x: Any) -> float:
+    return float(np.sum((d.G @ x[0] - d.y) ** 2) + np.linalg.norm(x[0]))
+
+
 STATEMENTS = [
     Statement(
         "least energy to rest, raw units",
@@ -216,5 +237,13 @@ STATEMENTS = [
         capped_oracle,
         lambda d, x: float(d.c @ x[0]),
         capped_violation,
+    ),
+    Statement(
+        "fit in a ball, limits in large units",
+        centred,
+        in_a_ball,
+        in_a_ball_oracle,
+        in_a_ball_value,
+        lambda d, x: max(float(np.linalg.norm(x[0])) / 0.5 - 1, 0.0),
     ),
 ]

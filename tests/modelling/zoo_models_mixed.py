@@ -5,8 +5,8 @@ from __future__ import annotations
 from zoo_models_blocks import BLOCKS
 
 from ipds import Variable, minimize
-from ipds.functions import CappedSimplex, ElasticNet, Linf, Poisson
-from ipds.modelling import diff, huber, logistic, norm1, sum_squares
+from ipds.functions import CappedSimplex, ElasticNet, L2Ball, Linf, Poisson
+from ipds.modelling import diff, huber, logistic, norm1, norm2, sum_squares
 
 
 def transfer(d):
@@ -46,6 +46,12 @@ def capped_shares(d):
     return minimize(d.c @ x + CappedSimplex(3.0, 0.5)(d.A @ x), [x >= -1, x <= 1]), x
 
 
+def in_a_ball(d):
+    x = Variable(5, name="x")
+    limits = [(x - x.mean()).sum() == 0, 1e4 * x[0] <= 5e6, 1e-3 * (d.G @ x) <= 1e6]
+    return minimize(sum_squares(d.G @ x - d.y) + norm2(x) + L2Ball(0.5)(x), limits), x
+
+
 MIXED = {
     "least energy to rest": transfer,
     "trend, season": seasonal,
@@ -54,5 +60,6 @@ MIXED = {
     "path that classifies": classified,
     "largest load": peak,
     "capped shares": capped_shares,
+    "fit in a ball": in_a_ball,
     **BLOCKS,
 }

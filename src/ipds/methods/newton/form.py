@@ -34,7 +34,7 @@ from .inside import Inside, inside
 from .matrices import beside, general_rows, picked
 from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
-from .units import equilibrated, orthonormal, powers_of_two, rough_norm
+from .units import Turned, equilibrated, orthonormal, powers_of_two, rough_norm, turned
 
 FAINT = 1e-15
 """Part of the largest right-hand side of an equation below which others are 0, as far tails of densities are, for
@@ -61,6 +61,8 @@ class Form:
     """v of the starting point, where f may be asked, in the units of the problem."""
     mix: np.ndarray | None = None
     """A triangular T, where columns were made orthonormal: v' = T v/C."""
+    turned: Turned | None = None
+    """How equations were made orthonormal, where they were."""
 
     def inward(self, v: np.ndarray) -> np.ndarray:
         """v in the units of the method."""
@@ -285,9 +287,9 @@ def _scaled(
     sizes *= np.concatenate([E_general, 1 / np.abs(picks * C[index])])
     bent = np.flatnonzero(curvature) if smooth.is_quadratic and sizes.any() else np.empty(0, int)
     reach = np.abs(smooth.gradient(np.zeros(n))[bent]) / (curvature * C)[bent] if bent.size else np.empty(0)
-    found = gauges(G, np.concatenate([sizes, reach]), np.concatenate([index, bent]), together, curvature)
-    if found is not None:
-        E_general, C = E_general / found[0], C * found[1]
+    own = gauges(G, np.concatenate([sizes, reach]), np.concatenate([index, bent]), together, curvature)
+    if own is not None:
+        E_general, C = E_general / own[0], C * own[1]
     E = np.concatenate([E_general, 1 / (picks * C[index])])
     mix = None
     if G is not None:
@@ -318,9 +320,17 @@ def _scaled(
     smooth = smooth.rescaled(C) if mix is None else _mixed(smooth.rescaled(C), mix)
     c, bounds = E * c[source], terms.entries
     equal = np.flatnonzero((bounds.lower == bounds.upper)[: len(general) - first])
+    found = None
     if equal.size:
         c[first + equal] = _without_faint(c[first + equal], bounds.lower[equal])
-    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix)
+        equal = equal[(bounds.left[equal] == 0) & (bounds.right[equal] == 0)]
+        rows, place = first + equal, bounds.lower[equal]
+        found = turned(G, rows, place - c[rows]) if type(G) is np.ndarray else None
+        if found is not None:
+            G[rows], right, _ = found  # G was made anew above
+            c[rows] = place - right
+    how = None if found is None else found[2]
+    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix, how)
 
 
 def _without_faint(c: np.ndarray, place: np.ndarray) -> np.ndarray:

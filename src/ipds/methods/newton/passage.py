@@ -39,6 +39,7 @@ def point_of(problem: Problem, form: Form, z0: Array) -> tuple[np.ndarray, np.nd
         u = np.zeros(z.size)
         u[form.source[last]] = ((form.apply(v) + form.c) / form.E)[last]
         y[last] = (-form.scale * z - _last_slope(problem, u))[form.source[last]] / form.E[last]
+        y = y if form.turned is None else form.turned.inward(y)
         force = -(form.smooth.gradient(v) + form.adjoint(y)) / form.C
         for place, own in form.blocks:
             if own is not None:
@@ -78,6 +79,8 @@ def state_of(
     q = _without_rounding(form, product, q)
     met = _is_met(form, product, q, v, pair.y) and (not strict or _are_held(form, product, q, v))
     met = met or _is_nothing(form, product, q, v, pair.y)
+    if form.turned is not None:
+        w[form.turned.rows] = q[form.turned.rows] + form.turned.outward(w - q)[form.turned.rows]
     rows = sum(place.stop - place.start for _, place in form.blocks if place is not None)
     size = math.prod(problem.blocks[-1].shape)
     own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -22,6 +22,8 @@ SLANTED = 0.01
 """Smallest pivot, relative to the largest, of columns that are left as they are."""
 DEPENDENT = 1e-13
 """Smallest pivot of columns that are not dependent."""
+AGREEING = 1e-9
+"""Rounding of equations that depend on each other."""
 
 
 def equilibrated(
@@ -108,6 +110,56 @@ def orthonormal(G: Any) -> tuple[Any, np.ndarray | None]:
     Q, T = scipy.linalg.qr(G, mode="economic", check_finite=False)
     diagonal = np.abs(T.diagonal())
     return (Q, T) if diagonal.min() > DEPENDENT * diagonal.max() else (G, None)
+
+
+class Turned(NamedTuple):
+    """Equations A v = d as orthonormal ones, N v = d' with A_i = Σ_k R_ki N_k for the rows i in `order`."""
+
+    rows: np.ndarray
+    """Where the equations stand among all rows."""
+    order: np.ndarray
+    R: np.ndarray
+
+    def inward(self, y: np.ndarray) -> np.ndarray:
+        """The forces of N that are those of A."""
+        y, own = y.copy(), self.R @ y[self.rows[self.order]]
+        y[self.rows] = np.append(own, np.zeros(len(self.rows) - len(own)))
+        return y
+
+    def outward(self, y: np.ndarray) -> np.ndarray:
+        """Those of A, from those of N: rows that depend on others have none."""
+        y, rank = y.copy(), len(self.R)
+        own = scipy.linalg.solve_triangular(self.R[:, :rank], y[self.rows[:rank]], check_finite=False)
+        y[self.rows] = 0.0
+        y[self.rows[self.order[:rank]]] = own
+        return y
+
+
+def turned(G: np.ndarray, rows: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, Turned] | None:
+    """(N, d', how) for the equations G[rows] v = d where these are near dependent; zeros for those that depend.
+
+    Steps on rows hold them with weights of at most 1e10: in directions in which a millionth of v is seen they would
+    take thousands. None where nothing is to be gained, or where equations that depend on each other disagree.
+    """
+    A = G[rows]
+    if len(rows) < 2 or len(rows) > ORTHONORMAL:
+        return None
+    factor, info = scipy.linalg.lapack.dpotrf(A @ A.T)
+    diagonal = np.abs(factor.diagonal())
+    if info == 0 and diagonal.min() > SLANTED * diagonal.max():
+        return None
+    Q, R, order = scipy.linalg.qr(A.T, mode="economic", pivoting=True, check_finite=False)
+    pivots = np.abs(R.diagonal())
+    rank = int(np.count_nonzero(pivots > DEPENDENT * pivots[0]))
+    if not rank:
+        return None
+    N, R = np.zeros_like(A), R[:rank]
+    N[:rank] = Q[:, :rank].T
+    right = scipy.linalg.solve_triangular(R[:, :rank], d[order[:rank]], trans="T", check_finite=False)
+    size = np.abs(R).T @ np.abs(right) + np.abs(d[order])
+    if np.any(np.abs(R.T @ right - d[order]) > AGREEING * size):
+        return None
+    return N, np.append(right, np.zeros(len(rows) - rank)), Turned(rows, order, R)
 
 
 def powers_of_two(units: np.ndarray) -> np.ndarray:
