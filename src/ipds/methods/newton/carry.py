@@ -47,6 +47,8 @@ class Carry(NamedTuple):
     """Interior-point steps since the last that was the smallest in one of both."""
     trusted: float
     """Gap from which on the face that interior points predict is tried next."""
+    shown: float
+    """Residual and gap of the last interior point that was worth a check."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +90,14 @@ def first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float, trusted
     elif setup.has_jacobian and is_alone(setup):
         phase = INTERIOR
     point = Point(*[np.zeros(0)] * 6) if setup.interior is None else setup.interior.none
-    return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, trusted)
+    return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, trusted, math.inf)
 
 
 def is_alone(setup: Setup) -> bool:
     """Whether there are but equations, and f is convex and bends: Newton steps need no start other than any."""
-    convex = all(block.f is None or block.f.is_convex for block in setup.problem.blocks)
-    return convex and setup.interior is not None and setup.interior.pairs == 0 and setup.curvature > 0
+    if setup.interior is None or setup.interior.pairs or not setup.curvature > 0:
+        return False
+    return all(block.f is None or block.f.is_convex for block in setup.problem.blocks)
 
 
 def is_linear(setup: Setup) -> bool:

@@ -34,7 +34,10 @@ LONG = 20_000
 
 
 def dense_cholesky(K: np.ndarray) -> Solve:
-    """K = L Lᵀ; in units in which the diagonal is one where a ridge is needed. K is overwritten."""
+    """K = L Lᵀ, of what K has on its diagonal and above; in units in which the diagonal is one where a ridge is needed.
+
+    K is overwritten.
+    """
     if not K.size:
         return lambda g: g
     dpotrf, dpotrs = scipy.linalg.lapack.dpotrf, scipy.linalg.lapack.dpotrs
@@ -190,10 +193,14 @@ class Gram:
         return scipy.sparse.csc_array((data[place], whole.indices, whole.indptr), shape=whole.shape)
 
     def dense(self, data: Vector) -> np.ndarray:
-        """The same as a dense array."""
-        K = np.zeros((self.n, self.n))
-        K[self.row, self.column] = K[self.column, self.row] = data
-        return K
+        """The same as a dense array above its diagonal, and 0 below: what `dense_cholesky` reads."""
+        K = np.zeros(self.n * self.n)
+        K[self._above] = data
+        return K.reshape(self.n, self.n)
+
+    @cached_property
+    def _above(self) -> np.ndarray:
+        return self.column * self.n + self.row
 
     @cached_property
     def _whole(self) -> tuple[Any, np.ndarray]:

@@ -217,9 +217,10 @@ class SmoothPart:
     def hessian(self, v: np.ndarray) -> tuple[np.ndarray, Any]:
         """(D, rest) with ∇²f = Q + RᵀDR + rest; the rest is None, a diagonal, a matrix or known by its products.
 
-        That of the array v asked for last is kept: gradients of the caller's may be many calls away from it.
+        That of the array v asked for last is kept: gradients of the caller's may be many calls away from it. So is that
+        of a quadratic f.
         """
-        if self._at is not v:
+        if self._at is None or not (self.is_quadratic or self._at is v):
             self._at, self._there = v, self._hessian(v)
         return self._there
 

@@ -163,11 +163,12 @@ class Dense:
         self._grams = [Gram(R) if scipy.sparse.issparse(R) and Gram.work(R) <= PAIRS else None for R in rows]
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        K, begin = np.zeros((self.n, self.n)), 0
+        parts, begin = [], 0
         for R, gram in zip(self.rows, self._grams, strict=True):
             own, begin = w[begin : begin + R.shape[0]], begin + R.shape[0]
-            K += self._product(R, own) if gram is None else gram.dense(gram.triangle(own))
-        for A in (self.Q, rest):
+            parts.append(self._product(R, own) if gram is None else gram.dense(gram.triangle(own)))
+        K = parts[0] if parts else np.zeros((self.n, self.n))
+        for A in (*parts[1:], self.Q, rest):
             if A is not None:
                 K += to_dense(A)
         if W.is_lowered:
@@ -192,10 +193,11 @@ class Dense:
         return B.T @ B
 
 
-def reordered(R: Any, others: Sequence[Any]) -> tuple[np.ndarray, int]:
+def reordered(R: Any, others: Sequence[Any], gram: Gram | None = None) -> tuple[np.ndarray, int]:
     """An order of the columns in which RᵀR and the others have a narrow band, and its width.
 
-    As they are where the entries of the longest row are next to each other: no order is better then.
+    As they are where the entries of the longest row are next to each other: no order is better then. With the `gram` of
+    R alone the pattern is known.
     """
     R = scipy.sparse.csr_array(R)
     counts = np.diff(R.indptr)
@@ -204,15 +206,17 @@ def reordered(R: Any, others: Sequence[Any]) -> tuple[np.ndarray, int]:
         width = int(np.max(np.maximum.reduceat(R.indices, starts) - np.minimum.reduceat(R.indices, starts)))
         if width < counts.max():
             return np.arange(R.shape[1]), width
-    ones = abs(R)
-    pattern = scipy.sparse.csr_array(
-        sum((abs(A) for A in others), ones.T @ ones + scipy.sparse.eye_array(R.shape[1]))
-    )
+    if gram is None:
+        ones = abs(R)
+        added = sum((abs(A) for A in others), ones.T @ ones + scipy.sparse.eye_array(R.shape[1]))
+        pattern = scipy.sparse.csr_array(added)
+        row, column = pattern.tocoo().coords
+    else:
+        pattern, row, column = gram.matrix(np.ones(len(gram.row))), gram.row, gram.column
     order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True)
     place = np.empty(len(order), int)
     place[order] = np.arange(len(order))
-    coo = pattern.tocoo()
-    return order, int(np.max(np.abs(place[coo.row] - place[coo.col]), initial=0))
+    return order, int(np.max(np.abs(place[row] - place[column]), initial=0))
 
 
 class Sparse:
@@ -220,19 +224,23 @@ class Sparse:
 
     def __init__(self, n: int, Q: Any, others: Sequence[Any], R: Any, only_rows: bool):
         self.n, self.Q, self.R = n, Q, R
-        self.order, self.width = reordered(R, others)
+        self.gram = Gram(R) if only_rows and Gram.work(R) <= PAIRS else None
+        self.order, self.width = reordered(R, others, self.gram)
+        self.is_in_order = bool((self.order == np.arange(n)).all())
         self.place = np.empty(n, int)
         self.place[self.order] = np.arange(n)
-        self.gram = Gram(R) if only_rows and Gram.work(R) <= PAIRS else None
         self.is_dense = self.gram is not None and self.width > BANDWIDTH and fills_in(self.gram)
+        if self.gram is not None:
+            self.slots = self._in_bands(self.gram.row, self.gram.column)
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         if self.gram is not None:
-            data, row, column = self.gram.entries(w, diagonal), self.gram.row, self.gram.column
+            data = self.gram.entries(w, diagonal)
             if self.is_dense:
                 return dense_cholesky(self.gram.dense(data)), None
             if self.width > BANDWIDTH:
                 return sparse_lu(self.gram.matrix(data)), None
+            slots = self.slots
         else:
             K = self._assembled(w, diagonal, rest, W)
             if self.width > BANDWIDTH:
@@ -240,16 +248,20 @@ class Sparse:
             coo = scipy.sparse.coo_array(K)
             coo.sum_duplicates()
             lower = coo.row >= coo.col
-            data, row, column = coo.data[lower], coo.row[lower], coo.col[lower]
-        row, column = self.place[row], self.place[column]
+            data, slots = coo.data[lower], self._in_bands(coo.row[lower], coo.col[lower])
 
         def bands() -> np.ndarray:
-            made = np.zeros((self.width + 1, self.n), order="F")
-            made[np.abs(row - column), np.minimum(row, column)] = data
-            return made
+            made = np.zeros((self.width + 1) * self.n)
+            made[slots] = data
+            return made.reshape(self.n, self.width + 1).T
 
         solve = banded_cholesky(bands)
-        return (lambda g: solve(g[self.order])[self.place]), None
+        return (solve if self.is_in_order else lambda g: solve(g[self.order])[self.place]), None
+
+    def _in_bands(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Where entries of the lower triangle stand in the bands, column after column."""
+        row, column = self.place[row], self.place[column]
+        return np.minimum(row, column) * (self.width + 1) + np.abs(row - column)
 
     def _assembled(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Any:
         K = self.R.T @ scipy.sparse.diags_array(w) @ self.R + scipy.sparse.diags_array(diagonal)
