@@ -10,11 +10,12 @@ from kinds import differences
 
 from ipds import Variable, minimize, solve
 from ipds.functions import smooth
-from ipds.methods.newton import strategies, units
+from ipds.methods.newton import sparse, strategies, units
 from ipds.methods.newton.algebra import Rows, System
 from ipds.methods.newton.factors import Gram, fills_in
 from ipds.methods.newton.smooth import Part, SmoothPart
-from ipds.methods.newton.strategies import Beside, Bordered, reordered
+from ipds.methods.newton.sparse import Sparse, reordered
+from ipds.methods.newton.strategies import Beside, Bordered
 from ipds.methods.newton.weights import Weights
 from ipds.modelling import kl_div
 
@@ -64,6 +65,27 @@ def test_dense_rows_beside_groups_are_bordered(monkeypatch):
     assert isinstance(system.strategy, Bordered)
     x = system.factor(np.empty(0), None, W, EPS).solve(g)
     np.testing.assert_allclose((dense(G, W) + Q.toarray()) @ x, g, atol=1e-9)
+
+
+@pytest.mark.parametrize("bandwidth", [150, 0])
+def test_groups_of_sparse_rows_have_a_known_pattern(monkeypatch, bandwidth):
+    """Groups of one to four rows beside single ones and a matrix Q: the entries of K are one product with W."""
+    monkeypatch.setattr(strategies, "SMALL", 0)
+    monkeypatch.setattr(strategies, "FEW", 10.0)
+    monkeypatch.setattr(sparse, "BANDWIDTH", bandwidth)
+    G = sp.csr_array(sp.random_array((50, N), density=0.04, rng=rng) + sp.eye_array(50, N))
+    label = np.repeat(np.arange(12), [1, 2, 3, 4] * 3)
+    direction = rng.standard_normal(30)
+    direction /= np.sqrt(np.bincount(label, direction**2))[label]
+    across, along = rng.uniform(1.0, 2.0, 12), rng.uniform(0.1, 0.5, 12)
+    W = Weights(np.r_[across[label], rng.uniform(0.0, 3.0, 20)], 50, np.arange(30), label, direction, along)
+    Q = sp.csr_array(differences(N).T @ differences(N))
+    system, g = System(Q, None, Rows(G, none, N), W), rng.standard_normal(N)
+    assert isinstance(system.strategy, Sparse)
+    assert system.strategy.gram is not None
+    for changed in (W, W._replace(diagonal=2 * W.diagonal, direction=-direction, along=along[::-1])):
+        x = system.factor(np.empty(0), None, changed, EPS).solve(g)
+        np.testing.assert_allclose((dense(G, changed) + Q.toarray()) @ x, g, atol=1e-9)
 
 
 def test_a_table_is_raked_by_newton_steps():
