@@ -13,9 +13,10 @@ from ipds.functions import smooth
 from ipds.methods.newton import sparse, strategies, units
 from ipds.methods.newton.algebra import Rows, System
 from ipds.methods.newton.factors import Gram, fills_in
+from ipds.methods.newton.inside import Inside
 from ipds.methods.newton.smooth import Part, SmoothPart
 from ipds.methods.newton.sparse import Sparse, reordered
-from ipds.methods.newton.strategies import Beside, Bordered
+from ipds.methods.newton.strategies import Beside, Bordered, Dense
 from ipds.methods.newton.weights import Weights
 from ipds.modelling import kl_div
 
@@ -134,6 +135,43 @@ def test_hessians_are_made_once_for_all_units():
     assert one.rescaled(np.ones(3)) is one
     assert np.allclose(one.rescaled(C).curvature(x / C), C**2 * first)
     assert len(calls) == made
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_rough_hessians_take_half_of_the_gradients(bounded):
+    """To seven digits; one with all of them is made anew where it is asked for, and serves as a rough one."""
+    calls = []
+
+    def gradient(x):
+        calls.append(x)
+        return np.exp(x) + x.sum()
+
+    f = smooth(lambda x: float(np.exp(x).sum() + 0.5 * x.sum() ** 2), gradient, convex=True)
+    f = Inside(f, np.full(3, -3.0), np.full(3, 3.0)) if bounded else f
+    one, x = (
+        SmoothPart([Part(f, slice(0, 3), (3,), np.zeros(3), unknown=(f,))], np.ones(3)),
+        np.array([0.5, 1, -2]),
+    )
+    exact, counts, errors = np.diag(np.exp(x)) + 1, [], []
+    for rough in (True, True, False, True):
+        before = len(calls)
+        errors.append(np.max(np.abs(one.hessian(x, rough)[1] - exact)))
+        counts.append(len(calls) - before)
+    assert counts == [4, 0, 6, 0]
+    assert errors[0] < 1e-6
+    assert errors[2] < 1e-8
+
+
+def test_products_of_rows_are_kept_for_the_weights_asked_for_last():
+    """Rows of f with weights that stay and that change, beside rows whose weights always do."""
+    R, G = rng.standard_normal((20, N)), sp.csr_array(differences(N))
+    W = Weights(np.ones(N - 1), N - 1, none, none, np.empty(0), np.empty(0))
+    system, g = System(None, R, Rows(G, none, N), W), rng.standard_normal(N)
+    assert isinstance(system.strategy, Dense)
+    for D in (np.ones(20), np.ones(20), np.arange(1.0, 21.0), np.ones(20)):
+        own = W._replace(diagonal=rng.uniform(0.5, 2.0, N - 1))
+        x = system.factor(D, None, own, EPS).solve(g)
+        np.testing.assert_allclose((dense(G, own) + R.T @ (D[:, None] * R)) @ x, g, atol=1e-9)
 
 
 def test_networks_without_an_order_have_dense_factors():

@@ -95,9 +95,12 @@ class Interior(Layout):
         return Point(x, force, free, stretch, at_curves, own_curves)
 
     def step(
-        self, system: System, v: np.ndarray, p: Point, weight: float, curvature: float
+        self, system: System, v: np.ndarray, p: Point, weight: float, curvature: float, rough: bool = False
     ) -> tuple[np.ndarray, Point, float]:
-        """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f."""
+        """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f.
+
+        Far from a solution a `rough` ∇²f will do.
+        """
         form, is_boxed, force = self.form, self.is_boxed, p.force
         at = self.residuals(v, p)
         rp, rd, room, slack = self._of_rows(at.u) - self._arguments(p), at.rd, at.room, self._slack(p)
@@ -112,7 +115,7 @@ class Interior(Layout):
             psi[self.is_group] = p.stretch[self.label]
         scalings = [(c, c.barrier.at(*c.of(p), weight, REGULAR * weight)) for c in self._barriers]
         W, own = self._weights(psi, Z, slack, p.stretch, weight, scalings)
-        factor = system.factor(*form.smooth.hessian(v), W, (curvature or weight) / REGULAR)
+        factor = system.factor(*form.smooth.hessian(v, rough), W, (curvature or weight) / REGULAR)
         products = force * room
         pairs = float(np.vdot(force, room))
         whole = self._with_groups(pairs, p, slack) + sum(scaling.product for _, scaling in scalings)

@@ -88,7 +88,7 @@ WORTH = 1e-5
 CURVED = 1e-8
 """The same of points with barriers, whose faces lead to the solution before."""
 NEWER = 0.3
-"""What the larger of both falls by before another one is worth it, unless nothing falls any more."""
+"""What the larger of both falls by before another one is, in a linear program where anything falls at all."""
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
@@ -253,7 +253,8 @@ class NewtonALM(Method):
             carry = carry._replace(u=at.u, y=at.y, stalled=carry.stalled + 1)
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
         try:
-            v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
+            units, rough = (carry.beta, setup.curvature), carry.gap > SETTLED
+            v, point, length = interior.step(setup.system, carry.v, carry.point, *units, rough)
         except np.linalg.LinAlgError:  # at the end of the digits
             return self._to_semismooth(setup, carry)
         u, y, gradient, rd, room = interior.residuals(v, point)
@@ -344,7 +345,8 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
     left = max(carry.left, carry.gap)
     if left > (CURVED if setup.has_barriers else WORTH):
         return False
-    return carry.stalled > 0 or left <= NEWER * carry.shown
+    is_linear_program = not (setup.curvature > 0 or setup.has_barriers or setup.form.terms.label.size)
+    return not is_linear_program or carry.stalled > 0 or left <= NEWER * carry.shown
 
 
 def _is_finite(x: np.ndarray) -> bool:

@@ -156,17 +156,21 @@ class Diagonal:
 
 
 class Dense:
-    """Cholesky of K, written out; sparse rows stay sparse until they are added."""
+    """Cholesky of K, written out; sparse rows stay sparse until they are added.
+
+    RᵀwR of the first of two stacks of rows is kept for the w asked for last: a quadratic f has the same in every step.
+    """
 
     def __init__(self, n: int, Q: Any, rows: Sequence[Any]):
         self.n, self.Q, self.rows = n, Q, rows
         self._grams = [Gram(R) if scipy.sparse.issparse(R) and Gram.work(R) <= PAIRS else None for R in rows]
+        self._kept: tuple[np.ndarray, np.ndarray] | None = None
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         parts, begin = [], 0
-        for R, gram in zip(self.rows, self._grams, strict=True):
+        for k, R in enumerate(self.rows):
             own, begin = w[begin : begin + R.shape[0]], begin + R.shape[0]
-            parts.append(self._product(R, own) if gram is None else gram.dense(gram.triangle(own)))
+            parts.append(self._first(own) if begin < len(w) else self._product(k, own))
         K = parts[0] if parts else np.zeros((self.n, self.n))
         for A in (*parts[1:], self.Q, rest):
             if A is not None:
@@ -180,8 +184,16 @@ class Dense:
         K.flat[:: self.n + 1] += diagonal
         return dense_cholesky(K), None
 
-    @staticmethod
-    def _product(R: Any, w: np.ndarray) -> np.ndarray:
+    def _first(self, w: np.ndarray) -> np.ndarray:
+        if self._kept is None or not np.array_equal(w, self._kept[0]):
+            self._kept = w, self._product(0, w)
+        return self._kept[1].copy()
+
+    def _product(self, k: int, w: np.ndarray) -> np.ndarray:
+        """RᵀwR of the k-th rows."""
+        R, gram = self.rows[k], self._grams[k]
+        if gram is not None:
+            return gram.dense(gram.triangle(w))
         if scipy.sparse.issparse(R):
             return (R.T @ scipy.sparse.diags_array(w) @ R).toarray()
         root = np.sqrt(w)[:, None]
