@@ -48,12 +48,27 @@ def difference(grad: Callable[[Array], Array], x: Array, d: Array) -> Array:
     return (grad(x + t * d) - grad(x - t * d)) / (2 * t)
 
 
-def by_differences(grad: Callable[[Array], Array], x: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """∇²f(x) as a matrix on the flattened block by such differences, entry j of x moved by steps[j] to both sides."""
+def by_differences(
+    grad: Callable[[Array], Array], x: np.ndarray, steps: np.ndarray, here: np.ndarray | None = None
+) -> np.ndarray:
+    """∇²f(x) as a matrix on the flattened block by such differences, entry j of x moved by steps[j] to both sides.
+
+    To one side where ∇f(x) is given `here`: half of the gradients, and half of the digits.
+    """
     moves = np.diag(steps).reshape(-1, *x.shape)
-    ahead = np.stack([np.ravel(grad(point)) for point in x + moves])
-    H = (ahead - np.stack([np.ravel(grad(point)) for point in x - moves])) / (2 * steps[:, None])
+    change = np.stack([np.ravel(grad(point)) for point in x + moves])
+    if here is None:
+        change -= np.stack([np.ravel(grad(point)) for point in x - moves])
+        steps = 2 * steps
+    else:
+        change -= np.ravel(here)
+    H = change / steps[:, None]
     return 0.5 * (H + H.T)
+
+
+def step_size(x: np.ndarray, sides: int) -> float:
+    """A step for differences to so many sides, at which rounding and the next derivative cost about the same digits."""
+    return float(np.finfo(x.dtype).eps ** (1 / (1 + sides)) * (np.linalg.norm(x) or 1.0))
 
 
 def as_map(H: Any, shape: Shape) -> Operator:

@@ -25,6 +25,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.methods import NewtonALM
+from ipds.methods.newton.carry import INTERIOR
 from ipds.modelling import huber, logistic, sum_squares
 from ipds.operators import Matrix, Reshape
 
@@ -302,3 +303,23 @@ def test_equations_alone_under_a_curved_function(seed, monkeypatch):
     result = solve(minimize(logistic(-y * x[:, 0]) + 2 * sum_squares(w), [x[1:] == moved]), tol=1e-6)
     assert result.success
     assert result.nit <= 10
+
+
+@pytest.mark.parametrize("f", [None, Quadratic(np.eye(3))])
+def test_points_of_linear_programs_that_hardly_move_are_not_checked_again(f):
+    """Below 1e-5 a point is due; again where .3 of that is left, or nothing falls any more. Others are due at once."""
+    problem = Problem([Block(f=f, A=np.eye(5, 3), shape=3), Block(h=L1(1.0), A=-1.0, shape=5)], b=np.ones(5))
+    method = NewtonALM()
+    setup, carry = method.init(problem, (np.zeros(3), np.zeros(5)), np.zeros(5))
+
+    def is_due(left, shown, stalled=0):
+        at = carry._replace(phase=INTERIOR, gap=left, left=0.0, shown=shown, stalled=stalled)
+        shown_at, state = method._shown(setup, at)
+        assert shown_at.shown == (min(shown, left) if state.due else shown)
+        return state.due
+
+    assert not is_due(2e-5, math.inf)
+    assert is_due(9e-6, math.inf)
+    assert is_due(2e-6, 9e-6)
+    assert is_due(8e-6, 9e-6, stalled=1)
+    assert is_due(8e-6, 9e-6) == (f is not None)

@@ -10,11 +10,13 @@ from kinds import differences
 
 from ipds import Variable, minimize, solve
 from ipds.functions import smooth
-from ipds.methods.newton import strategies, units
+from ipds.methods.newton import sparse, strategies, units
 from ipds.methods.newton.algebra import Rows, System
 from ipds.methods.newton.factors import Gram, fills_in
+from ipds.methods.newton.inside import Inside
 from ipds.methods.newton.smooth import Part, SmoothPart
-from ipds.methods.newton.strategies import Beside, Bordered, reordered
+from ipds.methods.newton.sparse import Sparse, reordered
+from ipds.methods.newton.strategies import Beside, Bordered, Dense
 from ipds.methods.newton.weights import Weights
 from ipds.modelling import kl_div
 
@@ -66,6 +68,27 @@ def test_dense_rows_beside_groups_are_bordered(monkeypatch):
     np.testing.assert_allclose((dense(G, W) + Q.toarray()) @ x, g, atol=1e-9)
 
 
+@pytest.mark.parametrize("bandwidth", [150, 0])
+def test_groups_of_sparse_rows_have_a_known_pattern(monkeypatch, bandwidth):
+    """Groups of one to four rows beside single ones and a matrix Q: the entries of K are one product with W."""
+    monkeypatch.setattr(strategies, "SMALL", 0)
+    monkeypatch.setattr(strategies, "FEW", 10.0)
+    monkeypatch.setattr(sparse, "BANDWIDTH", bandwidth)
+    G = sp.csr_array(sp.random_array((50, N), density=0.04, rng=rng) + sp.eye_array(50, N))
+    label = np.repeat(np.arange(12), [1, 2, 3, 4] * 3)
+    direction = rng.standard_normal(30)
+    direction /= np.sqrt(np.bincount(label, direction**2))[label]
+    across, along = rng.uniform(1.0, 2.0, 12), rng.uniform(0.1, 0.5, 12)
+    W = Weights(np.r_[across[label], rng.uniform(0.0, 3.0, 20)], 50, np.arange(30), label, direction, along)
+    Q = sp.csr_array(differences(N).T @ differences(N))
+    system, g = System(Q, None, Rows(G, none, N), W), rng.standard_normal(N)
+    assert isinstance(system.strategy, Sparse)
+    assert system.strategy.gram is not None
+    for changed in (W, W._replace(diagonal=2 * W.diagonal, direction=-direction, along=along[::-1])):
+        x = system.factor(np.empty(0), None, changed, EPS).solve(g)
+        np.testing.assert_allclose((dense(G, changed) + Q.toarray()) @ x, g, atol=1e-9)
+
+
 def test_a_table_is_raked_by_newton_steps():
     """Relative entropy under given sums of rows and columns: K is a diagonal and 100 rows."""
     r, shape = np.random.default_rng(27), (40, 60)
@@ -112,6 +135,43 @@ def test_hessians_are_made_once_for_all_units():
     assert one.rescaled(np.ones(3)) is one
     assert np.allclose(one.rescaled(C).curvature(x / C), C**2 * first)
     assert len(calls) == made
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_rough_hessians_take_half_of_the_gradients(bounded):
+    """To seven digits; one with all of them is made anew where it is asked for, and serves as a rough one."""
+    calls = []
+
+    def gradient(x):
+        calls.append(x)
+        return np.exp(x) + x.sum()
+
+    f = smooth(lambda x: float(np.exp(x).sum() + 0.5 * x.sum() ** 2), gradient, convex=True)
+    f = Inside(f, np.full(3, -3.0), np.full(3, 3.0)) if bounded else f
+    one, x = (
+        SmoothPart([Part(f, slice(0, 3), (3,), np.zeros(3), unknown=(f,))], np.ones(3)),
+        np.array([0.5, 1, -2]),
+    )
+    exact, counts, errors = np.diag(np.exp(x)) + 1, [], []
+    for rough in (True, True, False, True):
+        before = len(calls)
+        errors.append(np.max(np.abs(one.hessian(x, rough)[1] - exact)))
+        counts.append(len(calls) - before)
+    assert counts == [4, 0, 6, 0]
+    assert errors[0] < 1e-6
+    assert errors[2] < 1e-8
+
+
+def test_products_of_rows_are_kept_for_the_weights_asked_for_last():
+    """Rows of f with weights that stay and that change, beside rows whose weights always do."""
+    R, G = rng.standard_normal((20, N)), sp.csr_array(differences(N))
+    W = Weights(np.ones(N - 1), N - 1, none, none, np.empty(0), np.empty(0))
+    system, g = System(None, R, Rows(G, none, N), W), rng.standard_normal(N)
+    assert isinstance(system.strategy, Dense)
+    for D in (np.ones(20), np.ones(20), np.arange(1.0, 21.0), np.ones(20)):
+        own = W._replace(diagonal=rng.uniform(0.5, 2.0, N - 1))
+        x = system.factor(D, None, own, EPS).solve(g)
+        np.testing.assert_allclose((dense(G, own) + R.T @ (D[:, None] * R)) @ x, g, atol=1e-9)
 
 
 def test_networks_without_an_order_have_dense_factors():

@@ -48,6 +48,8 @@ class Carry(NamedTuple):
     """Interior-point steps since the last that was the smallest in one of both."""
     trusted: float
     """Gap from which on the face that interior points predict is tried next."""
+    shown: float
+    """Residual and gap of the last interior point that was worth a check."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,4 +102,4 @@ def first_carry(setup: Setup, v: np.ndarray, y: np.ndarray, beta: float, trusted
     elif setup.has_jacobian and setup.is_alone:
         phase = INTERIOR
     point = Point(*[np.zeros(0)] * 6) if setup.interior is None else setup.interior.none
-    return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, trusted)
+    return Carry(0, phase, v, u, y, beta, beta, point, v, y, 0, math.inf, math.inf, 0, trusted, math.inf)

@@ -20,7 +20,8 @@ from .barriers import LARGEST
 from .factors import Gram
 from .slack_columns import MANY, SHARE, counts_of
 from .smooth import EXPLICIT, describe
-from .strategies import DENSE, FEW, FLAT, FULL, PAIRS, reordered, to_dense
+from .sparse import PAIRS, reordered
+from .strategies import DENSE, FEW, FLAT, FULL, to_dense
 
 STEPS = 20
 """Newton steps of a solve: 5 to 25 on all problems measured."""

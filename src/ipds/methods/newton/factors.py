@@ -6,7 +6,8 @@ and the refinement of the system that asked (`algebra.System.solve`) takes its e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -34,7 +35,10 @@ LONG = 20_000
 
 
 def dense_cholesky(K: np.ndarray) -> Solve:
-    """K = L Lᵀ; in units in which the diagonal is one where a ridge is needed. K is overwritten."""
+    """K = L Lᵀ, of what K has on its diagonal and above; in units in which the diagonal is one where a ridge is needed.
+
+    K is overwritten.
+    """
     if not K.size:
         return lambda g: g
     dpotrf, dpotrs = scipy.linalg.lapack.dpotrf, scipy.linalg.lapack.dpotrs
@@ -96,7 +100,7 @@ def fills_in(gram: Gram) -> bool:
     n = gram.n
     if n > MOST_DENSE:
         return False
-    ones = gram.triangle(np.ones(gram.shape[1]))
+    ones = gram.triangle(np.ones(gram.weights))
     ones[gram.diagonal] = 1.0 + 2.0 * float(np.abs(ones).sum())
     return bool(_super_lu(gram.matrix(ones)).nnz > (FILLED + FILLED_BY * n) * n * n)
 
@@ -129,12 +133,13 @@ def conjugate_gradients(
 
 
 class Gram:
-    """RᵀWR for a sparse R and many diagonal W: the pattern is found once, the entries are one sparse product with W.
+    """Q + RᵀWR for sparse R and Q and many W: the pattern is found once, the entries are one sparse product with W.
 
-    Entry (i, j) of RᵀWR is Σ_k R_ki R_kj w_k, so the lower triangle is T w with a sparse T made here.
+    Entry (i, j) of RᵀWR is Σ R_ki R_lj w_kl, so the lower triangle is T w with a sparse T made here. W is diagonal, but
+    for `couples` (k, l) of rows, k ≠ l, whose w_kl = w_lk follow the diagonal in w.
     """
 
-    def __init__(self, R: Any):
+    def __init__(self, R: Any, couples: Sequence[Any] = (), Q: Any = None):
         R = scipy.sparse.csr_array(R)
         R.sort_indices()
         n, counts = R.shape[1], np.diff(R.indptr)
@@ -147,13 +152,25 @@ class Gram:
             keys.append((columns[:, i] * n + columns[:, j]).ravel())
             owners.append(np.repeat(rows, len(i)))
             values.append((entries[:, i] * entries[:, j]).ravel())
+        self.weights = R.shape[0] + len(couples)
+        for key, owner, value in _coupled(R, np.asarray(couples)) if len(couples) else ():
+            keys.append(key)
+            owners.append(R.shape[0] + owner)
+            values.append(value)
+        self._constant: np.ndarray | None = None
+        if Q is not None:
+            lower = scipy.sparse.tril(Q, format="coo")
+            keys.append(lower.row.astype(np.int64) * n + lower.col)
         pattern, place = np.unique(np.concatenate(keys), return_inverse=True)
         self.row, self.column = np.divmod(pattern, n)
         """Places of the entries; the diagonal is always among them."""
         self.diagonal = place[:n]
-        self._place, self._owner = place[n:], np.concatenate([np.empty(0, int), *owners])
+        self._owner = np.concatenate([np.empty(0, int), *owners])
         self._values = np.concatenate([np.empty(0), *values])
-        self.shape, self.n = (len(pattern), R.shape[0]), n
+        self._place = place[n : n + len(self._owner)]
+        if Q is not None:
+            self._constant = np.bincount(place[n + len(self._owner) :], lower.data, len(pattern))
+        self.n = n
 
     @staticmethod
     def work(R: Any) -> int:
@@ -169,17 +186,20 @@ class Gram:
     @cached_property
     def _map(self) -> Any:
         """T."""
-        return scipy.sparse.csr_array((self._values, (self._place, self._owner)), shape=self.shape)
+        shape = len(self.row), self.weights
+        return scipy.sparse.csr_array((self._values, (self._place, self._owner)), shape=shape)
 
     def triangle(self, w: Vector) -> Vector:
-        """The lower triangle of RᵀWR: T w."""
+        """The lower triangle of Q + RᵀWR: T w, and what is constant."""
         if len(self._values) > LONG:
-            return self._map @ w
-        found = np.bincount(self._place, self._values * w[self._owner], self.shape[0])
-        return found.astype(float, copy=False)  # sums of nothing are integers
+            found = self._map @ w
+        else:  # sums of nothing are integers
+            summed = np.bincount(self._place, self._values * w[self._owner], len(self.row))
+            found = summed.astype(float, copy=False)
+        return found if self._constant is None else found + self._constant
 
     def entries(self, w: Vector, diagonal: Vector) -> Vector:
-        """The lower triangle of RᵀWR + diag."""
+        """The lower triangle of Q + RᵀWR + diag."""
         data = self.triangle(w)
         data[self.diagonal] += diagonal
         return data
@@ -190,10 +210,14 @@ class Gram:
         return scipy.sparse.csc_array((data[place], whole.indices, whole.indptr), shape=whole.shape)
 
     def dense(self, data: Vector) -> np.ndarray:
-        """The same as a dense array."""
-        K = np.zeros((self.n, self.n))
-        K[self.row, self.column] = K[self.column, self.row] = data
-        return K
+        """The same as a dense array above its diagonal, and 0 below: what `dense_cholesky` reads."""
+        K = np.zeros(self.n * self.n)
+        K[self._above] = data
+        return K.reshape(self.n, self.n)
+
+    @cached_property
+    def _above(self) -> np.ndarray:
+        return self.column * self.n + self.row
 
     @cached_property
     def _whole(self) -> tuple[Any, np.ndarray]:
@@ -203,3 +227,22 @@ class Gram:
         place = np.append(np.arange(len(self.row)), off)
         pattern = scipy.sparse.coo_array((place + 1.0, (rows, columns)), shape=(self.n, self.n)).tocsc()
         return pattern, pattern.data.astype(int) - 1
+
+
+def _coupled(R: Any, couples: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(place, couple, value) of the products R_ki R_lj and R_li R_kj of couples of rows in the lower triangle.
+
+    By the numbers of entries of both, which are few.
+    """
+    n, counts = R.shape[1], np.diff(R.indptr)[couples]
+    for sizes in np.unique(counts, axis=0):
+        chosen = np.flatnonzero((counts == sizes).all(axis=1))
+        first, second = (R.indptr[couples[chosen, t]][:, None] + np.arange(sizes[t]) for t in (0, 1))
+        i, j = R.indices[first].astype(np.int64)[:, :, None], R.indices[second].astype(np.int64)[:, None, :]
+        products = R.data[first][:, :, None] * R.data[second][:, None, :]
+        key = np.maximum(i, j) * n + np.minimum(i, j)
+        yield (
+            key.ravel(),
+            np.repeat(chosen, math.prod(sizes)),
+            np.where(i == j, 2.0, 1.0).ravel() * products.ravel(),
+        )

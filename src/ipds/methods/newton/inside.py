@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._arrays import Array, to_numpy
 from ...functions import Smooth
-from ...functions.hessians import by_differences
+from ...functions.hessians import by_differences, step_size
 from ...problem import Block
 
 MARGIN = 1e-9
@@ -68,14 +68,17 @@ class Inside(Smooth):
     def curvature(self, x: Array, d: Array) -> Array:
         return self.f.curvature(x, d)
 
-    def hessian(self, x: Array) -> Any:
-        """∇²f(x); by differences that stay inside, column by column, where f itself would take some that do not."""
+    def hessian(self, x: Array, here: Array | None = None) -> Any:
+        """∇²f(x); by differences that stay inside, column by column, where f itself would take some that do not.
+
+        These are to one side where ∇f(x) is given `here`.
+        """
         if not by_gradients(self.f, x):
             return self.f.hessian(x)
         room = np.minimum(x - self.lower, self.upper - x).ravel()
-        size = np.finfo(x.dtype).eps ** (1 / 3) * (float(np.linalg.norm(x)) or 1.0)
+        size = step_size(x, 2 if here is None else 1)
         steps = np.maximum(np.minimum(size, SHARE * room), np.finfo(float).tiny)
-        return by_differences(self.f.grad, x, steps)
+        return by_differences(self.f.grad, x, steps, here)
 
 
 def inside(block: Block, known: bool, interior: bool) -> Smooth | None:

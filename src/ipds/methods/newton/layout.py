@@ -82,6 +82,8 @@ class Layout:
         hi = np.concatenate([e.right[inside], e.upper[bounded]])
         self.has = np.isfinite([lo, hi])
         self.has_all = bool(self.has.all())
+        self.signed = SIGN * self.has
+        """The same with 0 where there is no bound."""
         self.ends = np.minimum(np.maximum([lo, hi], -FAR), FAR)
         self.label, self.radius = terms.label, terms.radius
         self.pairs = int(self.has.sum()) + len(self.radius) + sum(b.degree for b in barriers)
@@ -90,7 +92,7 @@ class Layout:
         k, b, q = kinks, kinks + bounds, kinks + bounds + self.equations
         self.is_kink, self.is_bound = slice(0, k), slice(k, b)
         self.kinked = np.arange(b) < k
-        self.is_mixed = 0 < k < b
+        self.is_mixed, self.has_kinks_only = 0 < k < b, k == b
         g = q + len(terms.members)
         self.is_boxed, self.is_equation, self.is_group = slice(0, b), slice(b, q), slice(q, g)
         numbers = np.zeros(sum(c.size for c in barriers))
@@ -141,7 +143,7 @@ class Layout:
         if found is None or last_v is not v or last_p is not p:
             gradient, y = self.form.smooth.gradient(v), self._multipliers(p)
             u, room = self.form.apply(v) + self.form.c, SIGN * (p.x - self.ends)
-            if np.minimum.reduce(room, axis=None, initial=1.0) <= 0:
+            if room.size and room.item(room.argmin()) <= 0:
                 room = np.maximum(room, 1e-17 * np.abs(p.x) + 1e-300)
             found = Residuals(u, y, gradient, gradient + self.form.adjoint(y), room)
             self._at = v, p, found
@@ -210,7 +212,9 @@ class Layout:
         return math.exp(-min(max(middle, -500.0), 500.0)), math.exp(min(width, 500.0))
 
     def _products(self, p: Point, room: np.ndarray, slack: np.ndarray) -> float:
-        pairs = float(np.vdot(p.force, room))
+        return self._with_groups(float(np.vdot(p.force, room)), p, slack)
+
+    def _with_groups(self, pairs: float, p: Point, slack: np.ndarray) -> float:
         return pairs + 0.5 * float(p.stretch @ slack) if self.label.size else pairs
 
     def _slack(self, p: Point) -> np.ndarray:

@@ -77,6 +77,8 @@ WORTH = 1e-5
 """Interior points are worth a check from this relative residual and gap on: certificates are near the root of it."""
 CURVED = 1e-8
 """The same of points with barriers, whose faces lead to the solution before."""
+NEWER = 0.3
+"""What the larger of both falls by before another one is, in a linear program where anything falls at all."""
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
@@ -92,10 +94,10 @@ BENT = 200
 CLEAR, SOONER = 16.0, 10.0
 """Width of the gap between rows that are held and others from which on they are taken to be divided; how much sooner a
 face is then tried, where f bends. Where it does not, corners are told from others by the number of rows."""
-VANISHING = 1e-6
-"""Gap at which it may be any face."""
 MIXED = 0.1
 """Gap above which rows that will be held are not told from others."""
+VANISHING = 1e-6
+"""Gap at which it may be any face."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
@@ -151,19 +153,24 @@ class NewtonALM(Method):
             carry = self._advance(setup, held.pop())
             while not (_is_due(setup, carry) or carry.t >= until or late()):
                 carry = self._advance(setup, carry)
-        return carry, self._state(setup, carry)
+        return self._shown(setup, carry)
 
-    def _state(self, setup: Setup, carry: Carry) -> State:
+    def _shown(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
+        due = _is_due(setup, carry)
+        shown = min(carry.shown, max(carry.left, carry.gap)) if due else carry.shown
+        return carry._replace(shown=shown), self._state(setup, carry, due)
+
+    def _state(self, setup: Setup, carry: Carry, due: bool) -> State:
         size = max(norm(setup.slope), setup.curvature * norm(carry.v))
         resting = at_rest(setup.form, carry.v, carry.beta, size) if setup.has_jacobian else None
         pair = resting or Pair(carry.v, carry.u, carry.y, carry.beta)
-        due, strict = _is_due(setup, carry), setup.has_jacobian and carry.t <= STRICT
+        strict = setup.has_jacobian and carry.t <= STRICT
         return state_of(setup.problem, setup.form, setup.like, pair, carry.t, due, strict)
 
     def _advance(self, setup: Setup, carry: Carry) -> Carry:
         take = (self._warm, self._interior, self._semismooth, self._returning)[carry.phase]
         moved = take(setup, carry)
-        if not math.isfinite(norm(moved.v) + norm(moved.y)):
+        if not (_is_finite(moved.v) and _is_finite(moved.y)):
             moved = carry  # an unbounded problem, at the end of the numbers
         return moved._replace(t=carry.t + 1)
 
@@ -239,7 +246,8 @@ class NewtonALM(Method):
             carry = carry._replace(u=at.u, y=at.y, stalled=carry.stalled + 1)
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
         try:
-            v, point, length = interior.step(setup.system, carry.v, carry.point, carry.beta, setup.curvature)
+            units, rough = (carry.beta, setup.curvature), carry.gap > SETTLED
+            v, point, length = interior.step(setup.system, carry.v, carry.point, *units, rough)
         except np.linalg.LinAlgError:  # at the end of the digits
             return self._to_semismooth(setup, carry)
         u, y, gradient, rd, room = interior.residuals(v, point)
@@ -307,13 +315,13 @@ def _trials(setup: Setup, carry: Carry) -> list[float]:
     gap falls that of the rounds. None where there are more than `BENT` rows of norms, whose faces bend."""
     form, interior = setup.form, setup.interior
     assert interior is not None
-    if not _has_faces(form) or carry.gap > MIXED or setup.is_alone:
+    if carry.gap > MIXED or not _has_faces(form) or setup.is_alone:
         return []
     trials = [carry.beta] if carry.gap <= carry.trusted else []
-    if setup.curvature > 0:  # sparse rows, and curves, divide by degrees
-        by_degrees = scipy.sparse.issparse(form.M.G) or not form.smooth.is_quadratic
-        if by_degrees or carry.gap > SOONER * carry.trusted:
-            return trials
+    bends = setup.curvature > 0  # sparse rows, and curves, divide by degrees then
+    by_degrees = bends and (scipy.sparse.issparse(form.M.G) or not form.smooth.is_quadratic)
+    if by_degrees or ((bends or carry.gap <= VANISHING) and carry.gap > SOONER * carry.trusted):
+        return trials
     beta, width = interior.divided(carry.point, interior.residuals(carry.v, carry.point).room)
     return [beta, *trials] if width >= CLEAR else trials
 
@@ -327,7 +335,16 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
     # after rounds on norms
     if math.isinf(carry.gap) and setup.form.terms.label.size:
         return True
-    return max(carry.left, carry.gap) <= (CURVED if setup.has_barriers else WORTH)
+    left = max(carry.left, carry.gap)
+    if left > (CURVED if setup.has_barriers else WORTH):
+        return False
+    is_linear_program = not (setup.curvature > 0 or setup.has_barriers or setup.form.terms.label.size)
+    return not is_linear_program or carry.stalled > 0 or left <= NEWER * carry.shown
+
+
+def _is_finite(x: np.ndarray) -> bool:
+    """Whether all entries are: where the least and the largest are takes a fraction of the time of a look at each."""
+    return not x.size or (math.isfinite(x.item(x.argmin())) and math.isfinite(x.item(x.argmax())))
 
 
 def _energy(first: np.ndarray, gradient: np.ndarray, v: np.ndarray, u: np.ndarray, y: np.ndarray) -> float:

@@ -43,12 +43,12 @@ def swept(form: Form, factor: Factor, start: Pair, count: int) -> Pair:
     (v, u, y, beta), is_quadratic = start, form.smooth.is_quadratic
     eps = PROXIMAL * beta
     slope = form.slope if is_quadratic else np.zeros(form.n)
-    M, c, prox = form.M, form.c, form.terms.prox_with(beta)
+    M, c, prox, solve = form.M, form.c, form.terms.prox_with(beta), factor.direct or factor.solve
     s = y / beta
     shift = c + s
     for _ in range(count):
         if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
-            v = factor.solve(eps * v - slope + beta * M.adjoint(u - shift))
+            v = solve(eps * v - slope + beta * M.adjoint(u - shift))
         else:
             v = _searched(form, factor, v, beta * (M.apply(v) - u + shift), beta)
         w = M.apply(v) + shift

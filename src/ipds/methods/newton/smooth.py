@@ -14,10 +14,10 @@ import scipy
 
 from ..._arrays import Array, Shape, asarray, column_squares, scaled_matrix, to_numpy, zeros
 from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, SmoothSum, Weighted
-from ...functions.hessians import by_differences
+from ...functions.hessians import by_differences, step_size
 from ...operators import Identity
 from .algebra import is_product
-from .inside import by_gradients
+from .inside import Inside, by_gradients
 
 EXPLICIT = 400
 """Maps known by their products are written out as matrices up to this size: one product for each column."""
@@ -172,6 +172,7 @@ class SmoothPart:
         self._at: np.ndarray | None = None
         self._there: tuple[np.ndarray, Any] = np.zeros(0), None
         self._is_linear = all(p.f is None or isinstance(p.f, Linear) for p in parts)
+        self._is_rough = False
         self._sloped_at: np.ndarray | None = None
         self._slope = np.zeros(0)
         self._last: tuple[np.ndarray, list[tuple[slice, Any]]] | None = (
@@ -215,25 +216,30 @@ class SmoothPart:
                 g[p.place] += self.scale[p.place] * to_numpy(p.f.grad(p.block(x))).ravel()
         return g
 
-    def hessian(self, v: np.ndarray) -> tuple[np.ndarray, Any]:
+    def hessian(self, v: np.ndarray, rough: bool = False) -> tuple[np.ndarray, Any]:
         """(D, rest) with ∇²f = Q + RᵀDR + rest; the rest is None, a diagonal, a matrix or known by its products.
 
-        That of the array v asked for last is kept, as gradients of the caller's may be many calls away from it, and
-        that of a quadratic f.
+        A `rough` one may have half of the digits, where gradients are all that is known. That of the array v asked for
+        last is kept: gradients of the caller's may be many calls away from it. So is that of a quadratic f.
         """
-        if self._at is None or not (self.is_quadratic or self._at is v):
-            self._at, self._there = v, self._hessian(v)
+        is_kept = self._at is not None and (
+            self.is_quadratic or (self._at is v and (rough or not self._is_rough))
+        )
+        if not is_kept:
+            self._at, self._there = v, self._hessian(v, rough)
         return self._there
 
-    def _hessian(self, v: np.ndarray) -> tuple[np.ndarray, Any]:
+    def _hessian(self, v: np.ndarray, rough: bool) -> tuple[np.ndarray, Any]:
         D, x = np.ones(self._ends[-1]), self.scale * v
         for (p, bend), (begin, end) in zip(self._bends, pairwise(self._ends), strict=True):
             if bend.weights is not None:
                 D[begin:end] = bend.weights(p.block(x))
         if not self._unknown:
             return D, None
-        if self._last is None or not np.array_equal(self._last[0], x):
-            self._last = x, [(p.place, _hessian_at(g, p.shape, p.like, p.block(x))) for p, g in self._unknown]
+        is_kept = self._last is not None and np.array_equal(self._last[0], x)
+        if self._last is None or not is_kept or (self._is_rough and not rough):
+            found = [(p.place, _hessian_at(g, p.shape, p.like, p.block(x), rough)) for p, g in self._unknown]
+            self._last, self._is_rough = (x, found), rough
         found = self._last[1]
         if any(is_product(H) for _, H in found):
             return D, self._products(found)
@@ -273,13 +279,16 @@ def _diagonal(A: Any, n: int) -> np.ndarray:
     return A if A.ndim == 1 else np.asarray(A.diagonal())
 
 
-def _hessian_at(g: Smooth, shape: Shape, like: Array, x: Array) -> Any:
-    """∇²g at a block, flattened: a diagonal, a matrix, or a map where it is large and known by its products only."""
+def _hessian_at(g: Smooth, shape: Shape, like: Array, x: Array, rough: bool = False) -> Any:
+    """∇²g at a block, flattened: a diagonal, a matrix, or a map where it is large and known by its products only.
+
+    By differences to one side where it may be `rough`.
+    """
     size = math.prod(shape)
     if by_gradients(g, x):
-        step = np.finfo(x.dtype).eps ** (1 / 3) * (float(np.linalg.norm(x)) or 1.0)
-        return by_differences(g.grad, x, np.full(size, step))
-    H = g.hessian(x)
+        here = g.grad(x) if rough else None
+        return by_differences(g.grad, x, np.full(size, step_size(x, 1 if rough else 2)), here)
+    H = g.hessian(x, g.grad(x)) if rough and isinstance(g, Inside) else g.hessian(x)
     if not hasattr(H, "apply"):
         return H if scipy.sparse.issparse(H) else to_numpy(H)
     matrix = H.as_matrix(shape)

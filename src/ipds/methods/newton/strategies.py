@@ -23,18 +23,15 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
-from .factors import Gram, Solve, banded_cholesky, dense_cholesky, fills_in, sparse_lu
+from .factors import Gram, Solve, dense_cholesky, fills_in, sparse_lu
 from .slack_columns import Softened, slacks_of
+from .sparse import PAIRS, Sparse
 from .weights import Weights
 
-BANDWIDTH = 150
-"""Widest band that is factorised as one: beyond, SuperLU's fill is less work."""
 DENSE = 3000
 """Columns up to which sparse rows may make a dense K."""
 SMALL = 200
 """Columns up to which a K of more than rows and a diagonal is dense: calls cost more than entries there."""
-PAIRS = 20_000_000
-"""Products that the entries of a sparse Gram matrix may be made of: they are in memory at once."""
 FEW = 0.3
 """Dense rows beside sparse ones are few up to this part of the columns; a K fuller than this is dense."""
 FULL = 0.1
@@ -80,11 +77,13 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
             every = scipy.sparse.vstack([scipy.sparse.csr_array(A) for A in rows], format="csr")
             bulk, beside = every[~is_thin], W.without(int(np.count_nonzero(is_thin)))
             others += _meetings(bulk, beside)
-            return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, others, bulk, only_rows))
+            return Bordered(
+                every[is_thin].toarray(), is_thin, Sparse(n, Q, others, bulk, beside, rest is None)
+            )
     if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
         R = _stacked(rows, n)
         others += _meetings(R, W)
-        return _sparse_choice(n, Q, rows, R, others, only_rows)
+        return _sparse_choice(n, Q, rows, R, others, W, rest is None)
     work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
     if only_rows and count < n and count**2 * n + count**3 / 3 < work:
         return Woodbury(np.vstack([to_dense(A) for A in rows]))
@@ -121,13 +120,14 @@ def _are_thin(A: Any) -> np.ndarray:
 
 
 def _sparse_choice(
-    n: int, Q: Any, rows: Sequence[Any], R: Any, others: Sequence[Any], only_rows: bool
+    n: int, Q: Any, rows: Sequence[Any], R: Any, others: Sequence[Any], W: Weights, is_constant: bool
 ) -> Strategy | None:
+    only_rows = is_constant and Q is None and not W.is_lowered
     is_single = np.diff(R.indptr) == 1
     if only_rows and np.count_nonzero(~is_single) < FLAT * n <= R.shape[0]:
         others_only = R[~is_single]
         inner = (
-            _sparse_choice(n, None, [others_only], others_only, [], True)
+            _sparse_choice(n, None, [others_only], others_only, [], W, True)
             if others_only.shape[0]
             else Diagonal()
         )
@@ -145,7 +145,7 @@ def _sparse_choice(
         return None
     if is_full or (n <= SMALL and not only_rows):
         return Dense(n, Q, rows)
-    return Sparse(n, Q, others, R, only_rows)
+    return Sparse(n, Q, others, R, W, is_constant)
 
 
 class Diagonal:
@@ -156,18 +156,23 @@ class Diagonal:
 
 
 class Dense:
-    """Cholesky of K, written out; sparse rows stay sparse until they are added."""
+    """Cholesky of K, written out; sparse rows stay sparse until they are added.
+
+    RᵀwR of the first of two stacks of rows is kept for the w asked for last: a quadratic f has the same in every step.
+    """
 
     def __init__(self, n: int, Q: Any, rows: Sequence[Any]):
         self.n, self.Q, self.rows = n, Q, rows
         self._grams = [Gram(R) if scipy.sparse.issparse(R) and Gram.work(R) <= PAIRS else None for R in rows]
+        self._kept: tuple[np.ndarray, np.ndarray] | None = None
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        K, begin = np.zeros((self.n, self.n)), 0
-        for R, gram in zip(self.rows, self._grams, strict=True):
+        parts, begin = [], 0
+        for k, R in enumerate(self.rows):
             own, begin = w[begin : begin + R.shape[0]], begin + R.shape[0]
-            K += self._product(R, own) if gram is None else gram.dense(gram.triangle(own))
-        for A in (self.Q, rest):
+            parts.append(self._first(own) if begin < len(w) else self._product(k, own))
+        K = parts[0] if parts else np.zeros((self.n, self.n))
+        for A in (*parts[1:], self.Q, rest):
             if A is not None:
                 K += to_dense(A)
         if W.is_lowered:
@@ -179,8 +184,16 @@ class Dense:
         K.flat[:: self.n + 1] += diagonal
         return dense_cholesky(K), None
 
-    @staticmethod
-    def _product(R: Any, w: np.ndarray) -> np.ndarray:
+    def _first(self, w: np.ndarray) -> np.ndarray:
+        if self._kept is None or not np.array_equal(w, self._kept[0]):
+            self._kept = w, self._product(0, w)
+        return self._kept[1].copy()
+
+    def _product(self, k: int, w: np.ndarray) -> np.ndarray:
+        """RᵀwR of the k-th rows."""
+        R, gram = self.rows[k], self._grams[k]
+        if gram is not None:
+            return gram.dense(gram.triangle(w))
         if scipy.sparse.issparse(R):
             return (R.T @ scipy.sparse.diags_array(w) @ R).toarray()
         root = np.sqrt(w)[:, None]
@@ -190,77 +203,6 @@ class Dense:
             active = np.flatnonzero(w)
             B = R[active] * root[active]
         return B.T @ B
-
-
-def reordered(R: Any, others: Sequence[Any]) -> tuple[np.ndarray, int]:
-    """An order of the columns in which RᵀR and the others have a narrow band, and its width.
-
-    As they are where the entries of the longest row are next to each other: no order is better then.
-    """
-    R = scipy.sparse.csr_array(R)
-    counts = np.diff(R.indptr)
-    if not others and R.nnz:
-        starts = R.indptr[:-1][counts > 0]
-        width = int(np.max(np.maximum.reduceat(R.indices, starts) - np.minimum.reduceat(R.indices, starts)))
-        if width < counts.max():
-            return np.arange(R.shape[1]), width
-    ones = abs(R)
-    pattern = scipy.sparse.csr_array(
-        sum((abs(A) for A in others), ones.T @ ones + scipy.sparse.eye_array(R.shape[1]))
-    )
-    order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True)
-    place = np.empty(len(order), int)
-    place[order] = np.arange(len(order))
-    coo = pattern.tocoo()
-    return order, int(np.max(np.abs(place[coo.row] - place[coo.col]), initial=0))
-
-
-class Sparse:
-    """Banded or sparse factorisation of K; the entries by `Gram` where K is rows and a diagonal."""
-
-    def __init__(self, n: int, Q: Any, others: Sequence[Any], R: Any, only_rows: bool):
-        self.n, self.Q, self.R = n, Q, R
-        self.order, self.width = reordered(R, others)
-        self.place = np.empty(n, int)
-        self.place[self.order] = np.arange(n)
-        self.gram = Gram(R) if only_rows and Gram.work(R) <= PAIRS else None
-        self.is_dense = self.gram is not None and self.width > BANDWIDTH and fills_in(self.gram)
-
-    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        if self.gram is not None:
-            data, row, column = self.gram.entries(w, diagonal), self.gram.row, self.gram.column
-            if self.is_dense:
-                return dense_cholesky(self.gram.dense(data)), None
-            if self.width > BANDWIDTH:
-                return sparse_lu(self.gram.matrix(data)), None
-        else:
-            K = self._assembled(w, diagonal, rest, W)
-            if self.width > BANDWIDTH:
-                return sparse_lu(K), None
-            coo = scipy.sparse.coo_array(K)
-            coo.sum_duplicates()
-            lower = coo.row >= coo.col
-            data, row, column = coo.data[lower], coo.row[lower], coo.col[lower]
-        row, column = self.place[row], self.place[column]
-
-        def bands() -> np.ndarray:
-            made = np.zeros((self.width + 1, self.n), order="F")
-            made[np.abs(row - column), np.minimum(row, column)] = data
-            return made
-
-        solve = banded_cholesky(bands)
-        return (lambda g: solve(g[self.order])[self.place]), None
-
-    def _assembled(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Any:
-        K = self.R.T @ scipy.sparse.diags_array(w) @ self.R + scipy.sparse.diags_array(diagonal)
-        for A in (self.Q, rest):
-            if A is not None:
-                K = K + A
-        general = self.R[len(w) - W.general :]
-        if W.members.size:
-            P, drop = W.lowered(general)
-            K = K - P.T @ scipy.sparse.diags_array(drop) @ P
-        return K
 
 
 class Woodbury:

@@ -74,6 +74,25 @@ class Weights(NamedTuple):
         dense = [P.toarray() if scipy.sparse.issparse(P) else P for P in parts]
         return np.vstack(dense), np.concatenate(drops)
 
+    def couples(self) -> np.ndarray:
+        """Pairs of members of the same group, each once; they are sorted by group."""
+        sizes = np.bincount(self.label)
+        starts = np.cumsum(sizes) - sizes
+        found = [np.empty((0, 2), int)]
+        for size in np.unique(sizes[sizes > 1]):
+            pairs = np.stack(np.triu_indices(size, 1), axis=1)
+            found.append((starts[sizes == size][:, None, None] + pairs).reshape(-1, 2))
+        return np.concatenate(found)
+
+    def coupled(self, w: np.ndarray, couples: np.ndarray) -> np.ndarray:
+        """The diagonal of W, then its entries of `couples`; `w` is a on rows of which the last are the general ones."""
+        if not self.members.size:
+            return w
+        drop, own = self.across() - self.along, w.copy()
+        own[len(w) - self.general + self.members] -= drop[self.label] * self.direction**2
+        first, second = couples.T
+        return np.append(own, -drop[self.label[first]] * self.direction[first] * self.direction[second])
+
     def _sums(self, G: Any) -> Any:
         """Σ e_k G_k over the members k of every group; they are sorted by group."""
         if isinstance(G, np.ndarray) and self.members.size:
