@@ -173,11 +173,13 @@ def is_sum_of_norms(problem: Problem) -> bool:
 def bottom_eigenvectors(gram: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Nearly the eigenvectors of as many smallest eigenvalues as V has columns, by `INVERSE` iterations from V.
 
-    V ← Q of the QR factors of gram⁻¹V, as long as these do not lead far from V: then by LAPACK.
+    V ← Q of the QR factors of gram⁻¹V, but for the first, whose columns the second may still tell apart; as long as
+    these do not lead far from V: then by LAPACK.
     """
-    lapack, found = scipy.linalg.lapack, V
+    lapack = scipy.linalg.lapack
     factor, failed = lapack.dpotrf(gram)
-    for _ in range(0 if failed else INVERSE):
+    found = V if failed else lapack.dpotrs(factor, V)[0]
+    for _ in range(0 if failed else INVERSE - 1):
         factored, tau, *_ = lapack.dgeqrf(lapack.dpotrs(factor, found)[0])
         found = lapack.dorgqr(factored, tau)[0]
     overlap = V.T @ found
