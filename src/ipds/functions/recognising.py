@@ -37,6 +37,8 @@ ENOUGH = 1e-9
 WIDE, LINES, ROUNDED = 8, 2, 1e-6
 """Orders of magnitude, up and down from 1, over which values are looked at, along how many lines, and what is rounding
 there."""
+ODD = 1.2345
+"""A number that is no place of jumps."""
 ALONG = np.concatenate(
     [-np.logspace(WIDE, -WIDE, 2 * WIDE + 1), [0.0], np.logspace(-WIDE, WIDE, 2 * WIDE + 1)]
 )
@@ -285,6 +287,16 @@ def _is_convex_far_out(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> 
         if np.any(np.isfinite(chord) & ~(middle <= chord + room)):
             return False
     return True
+
+
+def is_flat(h: Any, shape: Shape) -> bool:
+    """Whether h counts, as far as its values tell: they are the same next to points of any size."""
+    points = ODD * np.concatenate(_lines(shape, np.random.default_rng(0)))
+    try:
+        with np.errstate(all="ignore"):
+            return all(h(v) == h((1 + NEAR) * v) for v in points)
+    except Exception:  # solves will tell where it fails
+        return False
 
 
 def own_of_user(h: Any) -> bool:

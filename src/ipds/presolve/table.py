@@ -21,8 +21,8 @@ PASSES = 10
 EVEN = 1.4
 """Largest factor of a pass that is the last: the units are rounded to powers of two."""
 SPREAD = 16.0
-"""Units are left alone where the largest is no more than this many times the smallest, of columns and of rows, and of rows
-and 1 where U is a set."""
+"""Units are left alone where the largest is no more than this many times the smallest, of columns and of rows, and of
+rows and 1 where U is a set."""
 
 
 class Piece:
