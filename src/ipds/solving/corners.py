@@ -123,6 +123,7 @@ def lowest_corner(
     w, is_sure = np.concatenate([np.ravel(xi) for xi in x]), ground.is_sure
     rng, ended = np.random.default_rng(seed), list[tuple[float, np.ndarray]]()
     counts = any(isinstance(cost.penalty, L0) for cost in ground.costs)
+    far = np.max(np.abs(ground.places), where=np.isfinite(ground.places), initial=0.0)
     for k in range(WALKS if is_sure else AGREEING):
         found = None if late() else _walk(ground, w, late, guided=counts and k % 2 == 0)
         if found is not None:
@@ -130,7 +131,7 @@ def lowest_corner(
         lowest = min((value for value, _ in ended), default=math.inf)
         if sum(value <= lowest + ROUNDED * abs(lowest) for value, _ in ended) >= AGREEING:
             break
-        w = rng.standard_normal(w.size) * (np.max(np.abs(w)) or 1.0)
+        w = rng.standard_normal(w.size) * (max(np.max(np.abs(w)), far) or 1.0)
     if not ended:
         return None
     value, w = min(ended, key=lambda pair: pair[0])
