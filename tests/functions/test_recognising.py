@@ -140,3 +140,24 @@ def test_other_convex_functions_of_entries_get_the_derivative_of_their_prox():
 )
 def test_functions_that_are_not_convex_or_not_entrywise_do_not(h):
     assert sloped(UserNonsmooth(h), (7,)) is None
+
+
+class Missed:
+    """How many entries are below a margin."""
+
+    def __init__(self, margin):
+        self.margin = margin
+
+    def __call__(self, x):
+        return float(np.sum(x < (1 - 1e-6) * self.margin))
+
+    def prox(self, v, step):
+        return np.where((v >= self.margin) | ((self.margin - v) ** 2 > 2 * step), v, self.margin)
+
+
+@pytest.mark.parametrize("margin", [1e-6, 1.0, 1e3, 1e6])
+def test_jumps_that_a_prox_passes_over_are_seen_in_the_values(margin):
+    """With short steps the prox is v wherever it was asked, as that of 0 is."""
+    h = UserNonsmooth(Missed(margin))
+    assert recognised(h, (5,)) is None
+    assert sloped(h, (5,)) is None

@@ -330,3 +330,13 @@ def test_small_maps_known_by_their_products_have_a_matrix():
     for op in (UserOperator(Own(small), (3, 2)), linear):
         np.testing.assert_array_equal(op.as_matrix((3, 2)), small)
     assert UserOperator(Own(large), (3, FEW)).as_matrix((3, FEW)) is None
+
+
+def test_products_of_matrices_with_what_acts_on_more_axes_have_no_shape_of_their_own():
+    """M takes vectors by nature; between D, of one shape, it takes the columns of a matrix, however deep D is."""
+    rng = np.random.default_rng(0)
+    M, D = Matrix(rng.standard_normal((4, 3))), Diagonal(rng.standard_normal((4, 2)))
+    whole = M.T @ D @ (Identity(2.0) @ M)
+    again = whole @ Identity(1.0) @ Matrix(rng.standard_normal((3, 5)))
+    assert again.natural_shape() is None
+    assert again.apply(np.ones((5, 2))).shape == (3, 2)

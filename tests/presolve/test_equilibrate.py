@@ -27,6 +27,7 @@ from ipds.functions import (
     Quadratic,
     Quantile,
     Rank,
+    Scaled,
     Simplex,
     Stacked,
     Stiefel,
@@ -342,3 +343,52 @@ def test_units_are_found_once_they_are_asked_for():
     scaled = done.in_units
     assert scaled.problem is done.in_units.problem
     assert scaled.report == presolve(problem).report
+
+
+class Amplitude:
+    """½‖|u| - b‖², by its prox alone."""
+
+    def __init__(self, b):
+        self.b = b
+
+    def __call__(self, u):
+        return 0.5 * float(np.sum((np.abs(u) - self.b) ** 2))
+
+    def prox(self, v, step):
+        return np.where(v >= 0, 1.0, -1.0) * (np.abs(v) + step * self.b) / (1 + step)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e-2, 1e2, 1e4])
+def test_equations_are_in_any_unit(unit):
+    """All rows alike: no row is larger than another, and a set of equations has no unit of its own."""
+    rng = np.random.default_rng(1)
+    A, truth = rng.standard_normal((36, 6)), rng.standard_normal(6)
+    h = Amplitude(np.abs(A @ truth) + 0.05 * rng.standard_normal(36))
+
+    def solved(c):
+        result = solve(Problem([Block(A=c * A, shape=6), Block(h=h, A=-c, shape=36)]), seed=0)
+        assert result.success
+        return h(A @ result.x[0])
+
+    assert solved(unit) == pytest.approx(solved(1.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+@pytest.mark.parametrize("last", [Box(1.0, 1.0), L1(1.0)], ids=["a set", "a cost"])
+def test_rows_of_sets_alone_are_brought_to_one(last, unit):
+    """What a cost multiplies has a unit."""
+    A = unit * np.random.default_rng(0).standard_normal((3, 5))
+    stated = Problem([Block(h=Cardinality(2), A=A, shape=5), Block(h=last, A=1.0, shape=3)])
+    assert (equilibrated(stated) is not None) == last.is_set
+
+
+@pytest.mark.parametrize("price", [1e-5, 1e-2, 1e2, 1e5])
+def test_objectives_of_ones_own_are_in_any_unit(price):
+    """The first penalty is what h costs in units of the equation."""
+    rng = np.random.default_rng(1)
+    A, truth = rng.standard_normal((36, 6)), rng.standard_normal(6)
+    h = Amplitude(np.abs(A @ truth) + 0.05 * rng.standard_normal(36))
+    result = solve(Problem([Block(A=A, shape=6), Block(h=Scaled(h, price), A=-1.0, shape=36)]), seed=0)
+    plain = solve(Problem([Block(A=A, shape=6), Block(h=h, A=-1.0, shape=36)]), seed=0)
+    assert result.success
+    assert h(A @ result.x[0]) == pytest.approx(h(A @ plain.x[0]), rel=1e-6)

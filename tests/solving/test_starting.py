@@ -235,3 +235,24 @@ def test_starts_have_the_units_of_the_columns_of_a_function_of_residuals():
     x, w = Variable(2), Variable(2)
     plain, raw = minimize(loss(G @ x - y)), minimize(loss((G * [1e-3, 1e3]) @ w - y))
     assert solve(raw, seed=0).fun == pytest.approx(solve(plain, seed=0).fun, rel=1e-6)
+
+
+@pytest.mark.parametrize(("price", "unit"), [(1.0, 1.0), (1e4, 1.0), (1e-4, 1.0), (1.0, 1e3), (1.0, 1e-3)])
+def test_starts_at_a_saddle_leave_it_in_any_unit(price, unit):
+    """At 0 the slope of f vanishes, and the penalty keeps what is near there: starts are as far off as f is low."""
+    rng = np.random.default_rng(0)
+    t = rng.standard_normal(30)
+    y = 2 * np.tanh(1.5 * t - 0.3) + 0.1 * rng.standard_normal(30)
+
+    def fit(v):
+        return 0.5 * price * float(np.sum((v[0] * unit * np.tanh(unit * (v[1] * t + v[2])) - y) ** 2))
+
+    def slope(v):
+        s = np.tanh(unit * (v[1] * t + v[2]))
+        r, bend = v[0] * unit * s - y, v[0] * unit * (1 - s * s)
+        return price * unit * np.array([r @ s, r @ (bend * t), r @ bend])
+
+    penalty = L1(0.1 * price * unit)
+    result = solve(Problem([Block(f=smooth(fit, slope), h=penalty, shape=3)]), seed=0)
+    assert result.success
+    assert result.fun < 0.05 * fit(np.zeros(3))

@@ -113,3 +113,11 @@ def test_newton_steps_come_first_where_a_function_seems_convex():
         assert (result.starts == 1) is (first == "NewtonALM")
         canonical = Problem([Block(f=f, h=Box(-2.0, 2.0), A=-A, shape=6), Block(h=Box(0.5, 0.5), shape=1)])
         assert type(candidates(canonical)[0]).__name__ == first
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 5.0, 1e8])
+def test_products_bend_down_at_zero(size):
+    """The diagonal of ∇²f and the slope are 0 there: neither is a unit."""
+    M = size * np.random.default_rng(0).standard_normal((2, 3))
+    f = smooth(lambda v: float(v[:2] @ M @ v[2:]), lambda v: np.r_[M @ v[2:], M.T @ v[:2]])
+    assert curves_down(f, Zero(), np.zeros(5))

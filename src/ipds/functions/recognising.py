@@ -34,6 +34,15 @@ TRIALS = 24
 """Points at which the formula has to hold."""
 ENOUGH = 1e-9
 """To which fraction of what it is computed from."""
+WIDE, LINES, ROUNDED = 8, 2, 1e-6
+"""Orders of magnitude, up and down from 1, over which values are looked at, along how many lines, and what is rounding
+there."""
+ODD = 1.2345
+"""A number that is no place of jumps."""
+ALONG = np.concatenate(
+    [-np.logspace(WIDE, -WIDE, 2 * WIDE + 1), [0.0], np.logspace(-WIDE, WIDE, 2 * WIDE + 1)]
+)
+"""Where on these lines."""
 
 
 class PiecewiseLinear(Nonsmooth):
@@ -102,7 +111,9 @@ def recognised(h: Nonsmooth, shape: Shape) -> PiecewiseLinear | None:
 
     def look(rng: np.random.Generator) -> PiecewiseLinear | None:
         found = _numbers(h, shape) if _is_entrywise(h, shape, rng) else None
-        return found if found is not None and _holds(h, found, shape, rng) else None
+        if found is None or not _holds(h, found, shape, rng):
+            return None
+        return found if _costs_as_much(h, found, shape, rng) else None
 
     return _looked_at(shape, look)
 
@@ -224,7 +235,8 @@ def sloped(h: Nonsmooth, shape: Shape) -> Sloped | None:
     def look(rng: np.random.Generator) -> Sloped | None:
         if h.prox_jacobian(np.zeros(shape), 1.0) is not None or not _is_entrywise(h, shape, rng):
             return None
-        return Sloped(h, 1.0) if _is_nonexpansive(h, shape, rng) else None
+        convex = _is_nonexpansive(h, shape, rng) and _is_convex_far_out(h, shape, rng)
+        return Sloped(h, 1.0) if convex else None
 
     return _looked_at(shape, look)
 
@@ -240,6 +252,51 @@ def _is_nonexpansive(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> bo
         if np.any((moved < -room) | (moved > d + room)):
             return False
     return True
+
+
+def _lines(shape: Shape, rng: np.random.Generator) -> list[np.ndarray]:
+    """Points along lines through 0, from far on one side to far on the other.
+
+    The entries of the first are alike, those of the others of any size and sign.
+    """
+    along = ALONG.reshape(-1, *(1 for _ in shape))
+    sizes = [10.0 ** rng.uniform(-WIDE / 2, WIDE / 2, shape) for _ in range(LINES)]
+    ways = [np.ones(shape), *(rng.choice([-1.0, 1.0], shape) * size for size in sizes)]
+    return [along * way for way in ways]
+
+
+def _costs_as_much(h: Nonsmooth, found: PiecewiseLinear, shape: Shape, rng: np.random.Generator) -> bool:
+    """Whether values differ by a constant, at points of any size: a prox does not tell of jumps that it passes over."""
+    *_, lower, upper = (to_numpy(value) for value in found.kinks(shape).filled(shape))
+    points = np.clip(np.concatenate(_lines(shape, rng)), lower, upper)
+    pairs = np.array([(h(v), found(v)) for v in points])
+    pairs = pairs[np.all(np.isfinite(pairs), axis=1)]
+    rest, size = pairs[:, 0] - pairs[:, 1], np.abs(pairs).sum(axis=1)
+    return not np.any(np.abs(rest[:, None] - rest) > ROUNDED * (size[:, None] + size))
+
+
+def _is_convex_far_out(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> bool:
+    """Whether no value along lines is above the chord between those next to it."""
+    gaps = np.diff(ALONG)
+    share = gaps[1:] / (gaps[:-1] + gaps[1:])
+    for points in _lines(shape, rng):
+        values = np.array([h(v) for v in points])
+        below, middle, above = values[:-2], values[1:-1], values[2:]
+        chord = share * below + (1 - share) * above
+        room = ROUNDED * (np.abs(below) + np.abs(middle) + np.abs(above))
+        if np.any(np.isfinite(chord) & ~(middle <= chord + room)):
+            return False
+    return True
+
+
+def is_flat(h: Any, shape: Shape) -> bool:
+    """Whether h counts, as far as its values tell: they are the same next to points of any size."""
+    points = ODD * np.concatenate(_lines(shape, np.random.default_rng(0)))
+    try:
+        with np.errstate(all="ignore"):
+            return all(h(v) == h((1 + NEAR) * v) for v in points)
+    except Exception:  # solves will tell where it fails
+        return False
 
 
 def own_of_user(h: Any) -> bool:

@@ -254,6 +254,15 @@ class Scaled(Operator):
         return f"{self.scale:g}·{self.inner!r}"
 
 
+def _takes(A: Operator, shape: Shape) -> bool:
+    """Whether A acts on arrays of that shape."""
+    try:
+        A.output_shape(shape)
+    except ValueError:
+        return False
+    return True
+
+
 class Compose(Operator):
     """x ↦ A (B x), written `A @ B`."""
 
@@ -269,6 +278,8 @@ class Compose(Operator):
                 left.output_shape(between)
             elif len(between) < len(outer):  # a matrix acts on blocks of more axes than its natural shape has
                 self._natural = None
+        elif inner is not None and not _takes(left, right.output_shape(inner)):  # the same, further inside
+            self._natural = None
 
     def output_shape(self, shape: Shape) -> Shape:
         return self.left.output_shape(self.right.output_shape(shape))

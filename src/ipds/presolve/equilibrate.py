@@ -37,7 +37,7 @@ from ..operators import (
 from ..problem import Block, Problem
 from ..theory.state import State
 from .slack import multiple
-from .table import SPREAD, Piece, Table, rescaled, spread
+from .table import SPREAD, Piece, Table, rescaled
 
 
 class Equilibrated:
@@ -98,11 +98,11 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
         return None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         table = Table(problem, columns)
-        if table.is_even or all(p.units is None for p in columns):
+        if table.is_even or (not table.is_free and all(p.units is None for p in columns)):
             return None
         d, e = table.equilibrate()
         # squares of huge entries overflow: then as they are
-        if not SPREAD < max(spread(d), spread(e)) < math.inf:
+        if not SPREAD < table.changes(d, e) < math.inf:
             return None
     dtype = precision_of(problem)
     d = [p.rounded(D, dtype) for p, D in zip(columns, d, strict=True)]

@@ -21,7 +21,8 @@ PASSES = 10
 EVEN = 1.4
 """Largest factor of a pass that is the last: the units are rounded to powers of two."""
 SPREAD = 16.0
-"""Units are left alone where the largest is no more than this many times the smallest, of columns and of rows."""
+"""Units are left alone where the largest is no more than this many times the smallest, of columns and of rows, and of
+rows and 1 where U is a set."""
 
 
 class Piece:
@@ -120,6 +121,8 @@ class Table:
         ]
         smooth = last.f is not None
         self.counts = [smooth or not self._follows(k) for k in range(len(self.rows))]
+        self.is_free = last.h.is_set and not smooth
+        """Whether rows may be of any size, all alike: U costs nothing, and says nothing of its unit."""
 
     def _follows(self, k: int) -> bool:
         """Whether part k of U is free, or picks entries of one variable."""
@@ -146,8 +149,14 @@ class Table:
                     along, down = square_sums(A, column.shape)
                     reach[k] = reach[k] + along.reshape(self.rows[k].shape)
                     linear[j] = linear[j] + down
+        if self.is_free and spread([np.ones(1), *(size[size > 0] for size in reach)]) > SPREAD**2:
+            return False
         both = (self.rows, reach), (self.columns, _balanced(linear, self.bends))
         return all(_are_even(pieces, sizes) for pieces, sizes in both)
+
+    def changes(self, d: list[Array], e: list[Array]) -> float:
+        """The largest factor between units of columns, or of rows, or of these and 1 where they may be of any size."""
+        return max(spread(d), spread([*e, np.ones(1)] if self.is_free else e))
 
     def equilibrate(self) -> tuple[list[Array], list[Array]]:
         """D of every variable and E of every part of U: rows of norm one, columns of one norm."""

@@ -22,7 +22,7 @@ import scipy
 
 from ..functions import L0, Nonsmooth, Sum, Zero
 from ..functions.kinks import Kinks
-from ..functions.recognising import own_of_user
+from ..functions.recognising import is_flat, own_of_user
 from ..functions.scalar import ScalarPenalty
 from ..problem import Problem, split_blocks
 
@@ -100,7 +100,7 @@ class Corner(NamedTuple):
     z: np.ndarray | None
     slopes: tuple[np.ndarray, ...]
     is_sure: bool
-    """Whether minima are corners, no h being known by its value alone, and this one is not `_is_usual` among counts."""
+    """Whether minima are corners (`Ground.is_sure`), and this one is not `_is_usual` among counts."""
 
 
 def lowest_corner(
@@ -120,22 +120,23 @@ def lowest_corner(
     ground = ground_of(problem, x)
     if ground is None:
         return None
-    w = np.concatenate([np.ravel(xi) for xi in x])
+    w, is_sure = np.concatenate([np.ravel(xi) for xi in x]), ground.is_sure
     rng, ended = np.random.default_rng(seed), list[tuple[float, np.ndarray]]()
     counts = any(isinstance(cost.penalty, L0) for cost in ground.costs)
-    for k in range(AGREEING if ground.by_value else WALKS):
+    far = np.max(np.abs(ground.places), where=np.isfinite(ground.places), initial=0.0)
+    for k in range(WALKS if is_sure else AGREEING):
         found = None if late() else _walk(ground, w, late, guided=counts and k % 2 == 0)
         if found is not None:
             ended.append(found)
         lowest = min((value for value, _ in ended), default=math.inf)
         if sum(value <= lowest + ROUNDED * abs(lowest) for value, _ in ended) >= AGREEING:
             break
-        w = rng.standard_normal(w.size) * (np.max(np.abs(w)) or 1.0)
+        w = rng.standard_normal(w.size) * (max(np.max(np.abs(w)), far) or 1.0)
     if not ended:
         return None
     value, w = min(ended, key=lambda pair: pair[0])
     z, slopes = _multiplier(ground, w)
-    is_sure = not ground.by_value and not (counts and _is_usual(ground, w))
+    is_sure = is_sure and not (counts and _is_usual(ground, w))
     x, s = (tuple(split_blocks(v, [block.shape for block in problem.blocks])) for v in (w, slopes))
     return Corner(x, value, None if z is None else z.reshape(problem.shape), s, is_sure)
 
@@ -160,6 +161,12 @@ class Ground(NamedTuple):
     def by_value(self) -> bool:
         """Whether an h is known by its value and prox alone."""
         return any(cost.own is not None for cost in self.costs)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether minima are corners: no h is known by its value alone, or those that are so are flat, and f linear."""
+        own = [is_flat(cost.own, cost.shape) for cost in self.costs if cost.own is not None]
+        return all(own) and (self.H is None or not own)
 
     def values(self, W: np.ndarray, guided: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(how far each row of W is outside of its bounds, F there, or what guides a walk to where it is low)."""
@@ -273,7 +280,8 @@ def _walk(
     best, lowest, least, stale = w, (math.inf, math.inf), (math.inf, math.inf), 0
     seen = set[bytes]()
     for _ in range(STEPS):
-        at, guide = _pair(ground.values(w[None])), _pair(ground.values(w[None], guided))
+        at = _pair(ground.values(w[None]))
+        guide = _pair(ground.values(w[None], guided)) if guided else at
         best, lowest = (w, at) if _is_lower(at, lowest) else (best, lowest)
         least, stale = (guide, 0) if _is_lower(guide, least) else (least, stale + 1)
         seen.add(_key(basis, w))
@@ -322,12 +330,7 @@ def _corner_near(ground: Ground, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _neighbour(
-    ground: Ground,
-    basis: np.ndarray,
-    w: np.ndarray,
-    seen: set[bytes],
-    guided: bool,
-    late: Callable[[], bool],
+    ground: Ground, basis: np.ndarray, w: np.ndarray, seen: set[bytes], guided: bool, late: Callable[[], bool]
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """The lowest of the corners next to w that were not seen, those within bounds first; None where it is late."""
     others = np.setdiff1d(np.arange(w.size), basis)

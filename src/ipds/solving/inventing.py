@@ -29,6 +29,10 @@ POWER_STEPS = 10
 """Products with the second derivative at zero that turn a start downhill."""
 DOUBLINGS = 40
 """Doublings or halvings of its length at most."""
+LENGTHS = 1e-3, 1.0, 1e3, 1e-6
+"""How far from zero an f is looked at: entries may be in any unit."""
+NEAR = 1e-12
+"""A step so short that a prox only leads to where h is finite."""
 
 
 def prototype(problem: Problem, x0: Sequence[Any] | None = None, z0: Any = None) -> Array:
@@ -108,16 +112,18 @@ def drawn(
     x, solved = [], None if problem.unconstrained else problem.restorable
     made = solved is not None and at_random(problem.blocks[solved], zeros(problem.blocks[solved].shape, like))
     for i, (name, block) in enumerate(zip(problem.names, problem.blocks, strict=True)):
-        own = block_prototype(problem, i, like)
+        own, step = block_prototype(problem, i, like), 1.0
         v = zeros(block.shape, own)
         if centre is not np.zeros:
             v = asarray(centre(block.shape), own)
         elif (made and block.f is None) or at_random(block, v):
             v = asarray(gaussian(block.shape) / math.sqrt(max(1, math.prod(block.shape))), own)
             v = v if turned is None else turned(block, v)
+            bent = block.f is not None and not block.f.is_convex
+            step = NEAR if bent and not block.h.is_set else 1.0  # a penalty may lead back to zero
         if block.f is not None and block.f.domain is not None:
             v = block.f.domain.inside(v)
-        x.append(prox_of(name, block, v))
+        x.append(prox_of(name, block, v, step))
     restored = problem.restore(x)
     return tuple(x) if restored is None or _outside(problem, restored) else restored
 
@@ -176,16 +182,17 @@ def _flat(block: Block, zero: Array) -> bool:
 
 
 def _goes_down(block: Block, zero: Array) -> bool:
-    """Whether f falls from zero although its gradient vanishes there: a start at zero would never leave."""
+    """Whether f is lower around zero although its gradient vanishes there: a start at zero would never leave."""
     assert block.f is not None
-    probe = asarray(1e-3 * np.random.default_rng(0).standard_normal(block.shape), zero)
-    return float(block.f(probe)) < float(block.f(zero))
+    probe, here = np.random.default_rng(0).standard_normal(block.shape), float(block.f(zero))
+    with np.errstate(all="ignore"):
+        return any(float(block.f(asarray(length * probe, zero))) < here for length in LENGTHS)
 
 
-def prox_of(name: str, block: Block, v: Array) -> Array:
-    """prox_h(v, 1), with an error that names the block where h does not fit it."""
+def prox_of(name: str, block: Block, v: Array, step: float = 1.0) -> Array:
+    """prox_h(v, step), with an error that names the block where h does not fit it."""
     try:
-        x = block.h.prox(v, 1.0)
+        x = block.h.prox(v, step)
         shape = tuple(x.shape)
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(

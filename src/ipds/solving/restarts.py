@@ -31,7 +31,7 @@ from ..theory.fixed import is_convex
 from .corners import ground_of, lowest_corner
 from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
-from .inventing import drawn, prototype
+from .inventing import NEAR, drawn, prototype
 from .kicks import kicked
 from .minima import discrete
 from .programs import program_of, search_by_program
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 LONG = 1000
 """Iterations after which a failure is one."""
-SOON = 300
+SOON = 10
 """Iterations after which corners are looked at, where minima are corners: steps under an equation may not get there."""
 LONGER, SHORT = 1, 300
 """Iterations of a further start at most, in units of those of the first, and where that is less."""
@@ -61,6 +61,8 @@ KICKS = 3
 """Rounds of changes of single entries at most."""
 BENT = 100
 """Entries up to which second derivatives give their units."""
+WAYS, LENGTHS = 5, 10.0 ** np.arange(-6, 7)
+"""Directions in which, and how far from 0, an f is looked at where 0 is the answer."""
 
 
 def from_convex(problem: Problem, first: Result, again: Again) -> Result:
@@ -81,11 +83,11 @@ def from_convex(problem: Problem, first: Result, again: Again) -> Result:
 
 
 def has_corners(problem: Problem) -> bool:
-    """Whether minima are corners, no h being known by its value alone."""
+    """Whether minima are corners."""
     if type(prototype(problem)) is not np.ndarray:
         return False
     ground = ground_of(problem, [np.zeros(block.shape) for block in problem.blocks])
-    return ground is not None and not ground.by_value
+    return ground is not None and ground.is_sure
 
 
 def at_corner(
@@ -186,10 +188,15 @@ def _is_drawn(block: Block, zero: Array) -> bool:
 
 
 def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
-    """How large the entries of block i are: 1/√(‖A e_j‖² + ∂²f/∂x_j²) at x, times what makes them as long as x."""
+    """How large the entries of block i are: 1/√(‖A e_j‖² + ∂²f/∂x_j²) at x, times what makes them as long as x.
+
+    Where x is 0, all alike, and so far off that f + h is lowest there.
+    """
     f, size = problem.blocks[i].f, float(np.linalg.norm(x))
-    if size == 0 or problem.blocks[i].h.is_manifold:
+    if problem.blocks[i].h.is_manifold:
         return 1.0
+    if size == 0:
+        return _lowest_length(problem.blocks[i])
     squares = column_norms(problem, i) ** 2
     bend = f.hessian(x) if f is not None and x.size <= BENT else None
     if isinstance(bend, Operator):  # known by its products
@@ -198,6 +205,26 @@ def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
         squares = squares + np.abs(np.diag(bend) if bend.ndim == 2 else bend).reshape(x.shape)
     scale = np.sqrt(np.where(squares > 0, squares, 1.0))
     return float(np.linalg.norm(scale * x)) / scale
+
+
+def _lowest_length(block: Block) -> float:
+    """The length of points drawn at which f + h is lowest; 1 where nothing is lower than at 0, or f is not defined."""
+    if block.f is None:
+        return 1.0
+    ways = np.random.default_rng(0).standard_normal((WAYS, *block.shape)) / math.sqrt(
+        max(1, math.prod(block.shape))
+    )
+
+    def least(length: float) -> float:
+        points = [block.h.prox(length * way, 1.0 if block.h.is_set else NEAR) for way in ways]
+        found = [float(block.f(v)) + float(block.h(v)) for v in points]  # type: ignore[misc]
+        return min((value for value in found if not math.isnan(value)), default=math.inf)
+
+    try:
+        with np.errstate(all="ignore"):
+            return min((1.0, *LENGTHS), key=least) if min(map(least, LENGTHS)) < least(0.0) else 1.0
+    except (TypeError, ValueError, ArithmeticError):
+        return 1.0
 
 
 def by_program(

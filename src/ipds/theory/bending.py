@@ -159,7 +159,11 @@ def _derivatives(
 def _has_negative(H: np.ndarray, slope: np.ndarray, units: np.ndarray) -> bool:
     """Whether H has an eigenvalue that is negative beyond rounding, in units in which its diagonal is one."""
     u = units.ravel()
-    diagonal, steepest = u * u * np.abs(np.diag(H)), float(np.max(u * np.abs(slope)))
-    floor = max(NOISE / NEGATIVE * steepest, 1e-12 * float(np.max(diagonal)), np.finfo(float).tiny)
-    s = u / np.sqrt(np.maximum(diagonal, floor))
-    return bool(np.linalg.eigvalsh(s[:, None] * H * s)[0] < -NEGATIVE)
+    steepest = float(np.max(u * np.abs(slope)))
+    H = u[:, None] * H * u
+    largest, diagonal = float(np.max(np.abs(H))), np.abs(np.diag(H))
+    if not 0 < largest < np.inf:
+        return False
+    floor = max(NOISE / NEGATIVE * steepest, 1e-12 * largest)
+    s = 1 / np.sqrt(np.maximum(diagonal, floor) / largest)
+    return bool(np.linalg.eigvalsh(s[:, None] * (H / largest) * s)[0] < -NEGATIVE)

@@ -59,7 +59,7 @@ from .reduced import (
     value_at,
     without,
 )
-from .search import ROUNDING, SHORTEST, Reference, Search, curvatures, reduced_step, span
+from .search import ROUNDING, SHORTEST, Reference, Search, curvatures, reduced_step, span, steepness
 from .single import in_single, rounded, widened
 
 SHARP_START, SHARP_GROWTH, SHARP_FAR = 5.0, 2.0, 0.05
@@ -203,7 +203,7 @@ class AcceleratedIPDS(Method):
         bend = lipschitz_at(R.f, x0[j])[0]
         slopes = zip(R.blocks, x, place.gradients, strict=True)
         bends = [bend, *(lipschitz_at(block.f, xi, df)[0] for block, xi, df in slopes)]
-        beta, transition = self._first_penalty(R, unit, bends, gentle, x0[j])
+        beta, transition = self._first_penalty(R, unit, bends, gentle, x, x0[j])
         phi, s = R.softened if transition == HOT else R, 1 / (beta * R.c**2)
         # a given z0 is that of the problem as stated, in which f_j has not moved
         moved = place.force is not None and is_given
@@ -251,7 +251,7 @@ class AcceleratedIPDS(Method):
         return setup, carry
 
     def _first_penalty(
-        self, R: ReducedProblem, unit: float, bends: list[float], gentle: bool, x_j: Array
+        self, R: ReducedProblem, unit: float, bends: list[float], gentle: bool, x: Arrays, x_j: Array
     ) -> tuple[float, Cycle | None]:
         """β⁰, and the cooling that a run begins with.
 
@@ -260,7 +260,7 @@ class AcceleratedIPDS(Method):
         """
         natural = (max(1 / unit, *bends) if gentle else SHARP_START / unit) / R.c**2
         if natural <= 0:
-            natural = self.beta0 or 1 / R.c**2
+            natural = self.beta0 or steepness(R, x) or 1 / R.c**2
         first = self.beta0
         if first is None and gentle and 1 / unit >= max(bends):
             if is_spread(R, x_j):

@@ -33,6 +33,10 @@ SPAN = 1e20
 Outcome = TypeVar("Outcome")
 
 
+FAR = 1e12
+"""A step so long that a prox leads to where h is least."""
+
+
 class Reference(NamedTuple):
     """The value a nonmonotone search compares with: a weighted mean of those so far (Zhang & Hager, SIOPT 2004).
 
@@ -250,3 +254,24 @@ def curvatures(R: ReducedProblem, point: Point, s: float, bend: float) -> list[f
             curvature += norm(block.f.grad(xi - step * d) - df) / (step * length)
         found.append(curvature)
     return found
+
+
+def steepness(R: ReducedProblem, x: Arrays) -> float:
+    """The largest 2(h_i(v) - h_i(p))/‖A_i(v - p)‖², what h_i costs in units of the equation; 0 where none costs.
+
+    p is where h_i is least, v the start, or, where that is p, what the equation asks of the block alone.
+    """
+    found = [0.0]
+    for block, op, xi in zip(R.blocks, R.operators, x, strict=True):
+        if block.h.is_set:
+            continue
+        least = block.h.prox(xi, FAR)
+        pull = op.adjoint(R.b - op.apply(least))
+        length = norm(op.apply(pull))
+        asked = least + (norm(pull) / length) ** 2 * pull if length > 0 else least
+        for v in (xi, asked):
+            fall, reach = float(block.h(v)) - float(block.h(least)), norm(op.apply(v - least))
+            if reach > 0 and 0 < fall < math.inf:
+                found.append(2 * fall / reach**2)
+                break
+    return max(found)
