@@ -12,17 +12,19 @@ from ipds import Block, Problem, solve
 from ipds.functions import (
     L1,
     Box,
+    Cardinality,
     NonNegative,
     PCAVariance,
     PhaseRetrieval,
+    Smooth,
     Stiefel,
     smooth,
 )
+from ipds.functions.logarithmic import positive
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.accelerated.annealing import (
     CYCLES,
     EFFORTS,
-    FURTHER,
     HEAVY,
     HOT,
     INNER,
@@ -31,12 +33,15 @@ from ipds.methods.accelerated.annealing import (
     MILD,
     ROUNDS,
     TIGHT,
+    Begin,
     Cycle,
     Effort,
     Schedule,
     Stage,
     Turn,
+    begin_cycle,
     first_weights,
+    has_meetings,
     kink_width,
     lighten,
     restore_zeros,
@@ -140,21 +145,7 @@ def test_a_run_through_all_stages():
         assert not any(plan.is_soft(at) for at in sharp)
     assert now.cycle == len(effort.cycles)
     assert not plan.is_transient(now)
-    assert plan.smoothing(now) == pytest.approx(effort.cycles[-1].cold * UNIT)
-
-
-def test_the_best_result_so_far_is_settled_further():
-    plan = schedule()
-    after = stage(cycle=0, rounds=ROUNDS, beta=1e3, tolerance=0.5, lowest=1.0, held=3)
-    longer = plan.prolong(after, -7.0)
-    assert plan.turn(after, 300) is Turn.ANNEAL
-    assert longer.is_prolonged
-    assert plan.turn(longer, 300) is Turn.SHARPEN
-    assert plan.smoothing(longer) == pytest.approx(MILD.cold * UNIT)
-    assert (longer.reached, longer.tolerance, longer.held, longer.lowest) == (-7.0, 0.5, 0, np.inf)
-    over = longer._replace(rounds=ROUNDS + FURTHER)
-    assert plan.turn(over, 300) is Turn.ANNEAL
-    assert not plan.anneal(over).is_prolonged
+    assert plan.smoothing(now) == pytest.approx(0.1 * effort.cycles[-1].cold * UNIT)
 
 
 def test_the_first_cooling_is_not_soft_and_not_transient():
@@ -282,3 +273,46 @@ def test_points_of_other_sets_are_not_restored():
     R = eliminate(Problem([Block(h=Box(-1.0, 1.0), A=-1.0, shape=3), Block(h=L1(0.5), shape=3)]), 1)
     point = evaluate(R, (np.ones(3),), np.zeros(3), 0.5)
     assert restore_zeros(R, point) is point
+
+
+class Barrier(Smooth):
+    """-Σ log x_i."""
+
+    domain = positive()
+
+    def __call__(self, x):
+        return -float(np.sum(np.log(x)))
+
+    def grad(self, x):
+        return -1 / x
+
+
+def components(h, f=None) -> Problem:
+    return Problem([Block(f=f, h=h, A=-1.0, shape=(8, 2)), Block(h=L1(0.5), shape=(8, 2))])
+
+
+def test_cycles_meet_on_manifolds_where_f_is_finite():
+    finite = smooth(lambda x: float(np.sum(x)), np.ones_like, lipschitz=0.0)
+    assert has_meetings(eliminate(components(Stiefel(), finite), 1))
+    assert not has_meetings(eliminate(components(Stiefel(), Barrier()), 1))
+    assert not has_meetings(eliminate(components(Cardinality(3), finite), 1))
+
+
+def test_cycles_begin_at_random_points_of_the_set_each_at_its_own():
+    R, x = eliminate(components(Stiefel()), 1), np.eye(8)[:, :2]
+    first, again, second = (begin_cycle(R, Begin.ANEW, number, (x,), (x,))[0] for number in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert np.linalg.norm(first - second) > 0.5
+    np.testing.assert_allclose(second.T @ second, np.eye(2), atol=1e-12)
+
+
+def test_midway_between_two_points_is_where_their_nearest_images_agree():
+    rng = np.random.default_rng(4)
+    R = eliminate(components(Stiefel()), 1)
+    x = Stiefel().prox(rng.standard_normal((8, 2)), 1.0)
+    (same,) = begin_cycle(R, Begin.MIDWAY, 1, (-x[:, ::-1],), (x,))
+    np.testing.assert_allclose(same, x, atol=1e-12)
+    y = Stiefel().prox(x + 0.2 * rng.standard_normal((8, 2)), 1.0)
+    (between,) = begin_cycle(R, Begin.MIDWAY, 1, (y,), (x,))
+    assert np.linalg.norm(between - x) == pytest.approx(np.linalg.norm(between - y))
+    assert np.linalg.norm(between - x) < 0.6 * np.linalg.norm(y - x)

@@ -7,9 +7,9 @@ A run goes from stage to stage; within one, Φ stays the same. Most stages end w
   iterations what took 60 without, and lower objectives.
 - *Annealing.* Where a smooth f competes with h_j over a nonconvex set, and dual steps have not settled it in `patience`
   iterations, the run starts again with a strong smoothing (μ large, z = 0), cools, which finds better basins, and
-  sharpens the result by `ROUNDS` dual steps, and the best so far by `FURTHER`. That is a cycle; an effort is a list of
-  them. Cycles begin at the best point so far and cool slowly. On manifolds they cool in a few stages, long enough to
-  settle most of each, and begin also elsewhere (`begins.py`).
+  sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them. Cycles begin at the best
+  point so far and cool slowly. On manifolds they cool in a few stages, long enough to settle most of each, and begin
+  also at random points, and midway between a result and the best point before.
 - *Weights.* Where f_i is far from convex, h_i counts ω_i times at first, and less from stage to stage.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import Array, fetch, magnitude, norm
+from ..._arrays import Array, asarray, fetch, magnitude, norm
 from ..._arrays.compiling import pure
 from ...operators import Identity
 from ...problem import Problem, sum_products
@@ -46,7 +46,6 @@ class Begin(Enum):
     BEST = "at the best point so far"
     ANEW = "at a random point"
     MIDWAY = "midway between the point just found and the best one before"
-    EXCHANGED = "at the best point, one of its columns exchanged for another"
 
 
 class Cycle(NamedTuple):
@@ -86,9 +85,8 @@ DEEP, HIGH, WARM, MILD = (
 )
 CYCLES = (MILD, WARM, MILD, DEEP, MILD, HIGH, MILD)
 BRIEF, LONGER = Cycle(0.6, 0.5, 100, 0.25), Cycle(0.8, 0.375, 150, 0.25)
-ANEW, MIDWAY = Cycle(1.2, 0.63, 250, 0.25, Begin.ANEW), BRIEF._replace(begin=Begin.MIDWAY)
-EXCHANGED = BRIEF._replace(begin=Begin.EXCHANGED)
-MEETINGS = (BRIEF, LONGER, *(EXCHANGED, EXCHANGED, ANEW, MIDWAY, MIDWAY) * 4)
+ANEW, MIDWAY = Cycle(0.8, 0.72, 100, 0.25, Begin.ANEW), BRIEF._replace(begin=Begin.MIDWAY)
+MEETINGS = (BRIEF, LONGER, *(ANEW, MIDWAY, MIDWAY) * 5)
 PATIENCE = (40, 0.1), (60, 0.005), (100, 0.001), (200, 0.0)
 EFFORTS = {
     "fast": Effort(1.05, (), ()),
@@ -102,10 +100,10 @@ LENIENT = 1000
 residual: more than runs of usual length make. In the limit neither goes on for ever, which a theorem asks."""
 LOOSE, TIGHT = 0.1, 0.0005
 """What may be left of the gradient, in units of the first one, at a first dual step and while an annealing cools."""
-ROUNDS, FURTHER = 12, 20
-"""Dual steps after the cooling of an annealing, and those that follow where its result is the best so far."""
+ROUNDS = 12
+"""Dual steps after the cooling of an annealing."""
 SHARP = 10
-"""β while μ shrinks is this many times what the coldest smoothing needs."""
+"""β while μ shrinks, and after the last annealing, is this many times what the coldest smoothing needs."""
 SPREAD = 0.5
 """Share of its largest slope with which h_j must count at a start for a hot one; .8 at a Gaussian one, for ℓ1."""
 HEAVY, TRIALS, LIGHTER = 0.1, 60, 0.7
@@ -140,8 +138,6 @@ class Stage(NamedTuple):
     """The smallest ‖Ax - b‖ at a dual step since the last cooling; one that is a little smaller is none."""
     held: int = 0
     """Dual steps since the last smaller one, or the last growth of β."""
-    reached: float = math.inf
-    """The objective after `ROUNDS` dual steps of an annealing, where it is the lowest so far, and `FURTHER` follow."""
 
     def ended(self, left: float) -> Stage:
         """The stage where `left` remains of the gradient; the last that is cut hands that on as the tolerance."""
@@ -154,11 +150,6 @@ class Stage(NamedTuple):
     def exhausted(self) -> bool:
         """Whether β should have grown, and could not: it is at its ceiling."""
         return self.held > LENIENT
-
-    @property
-    def is_prolonged(self) -> bool:
-        """Whether the result of an annealing, the best so far, is being settled further."""
-        return self.reached < math.inf
 
     @property
     def heavy(self) -> bool:
@@ -229,7 +220,7 @@ class Schedule:
             return Turn.SHARPEN if cold else Turn.COOL
         if self.may_anneal and stage.cycle < len(self.effort.cycles):
             lost = any(t >= after and stage.relative >= left for after, left in self.effort.patience)
-            ends = lost if stage.cycle < 0 else stage.rounds >= ROUNDS + FURTHER * stage.is_prolonged
+            ends = lost if stage.cycle < 0 else stage.rounds >= ROUNDS
             return Turn.ANNEAL if ends else Turn.SHARPEN
         return Turn.SHARPEN
 
@@ -238,24 +229,13 @@ class Schedule:
         return self._smooth(stage, self.smoothing(stage) * self.cycle_of(stage).factor)
 
     def anneal(self, stage: Stage) -> Stage:
-        """The hot stage of the next cycle; after the last one dual steps again, for good."""
-        stage = stage._replace(cycle=stage.cycle + 1, reached=math.inf)
+        """The hot stage of the next cycle; after the last one a sharp stage, for good."""
+        stage = stage._replace(cycle=stage.cycle + 1)
         if self.is_transient(stage):
             stage = stage._replace(cooling=True, tolerance=TIGHT * self.slope)
             return self._smooth(stage, self.cycle_of(stage).hot * self.unit)
-        return stage._replace(
-            beta=self._coldest(self.effort.cycles[-1]), mu=0.0, tolerance=LOOSE * self.slope
-        )
-
-    def prolong(self, stage: Stage, value: float) -> Stage:
-        """The stage with `FURTHER` dual steps ahead: with β as after the cooling they settle soonest."""
-        return stage._replace(
-            reached=value, beta=self._coldest(self.cycle_of(stage)), lowest=math.inf, held=0
-        )
-
-    def _coldest(self, cycle: Cycle) -> float:
-        """The β that alone is the coldest smoothing of a cycle."""
-        return 1 / (cycle.cold * self.unit * self.c**2)
+        beta = SHARP / (self.effort.cycles[-1].cold * self.unit * self.c**2)
+        return stage._replace(beta=beta, mu=0.0, tolerance=LOOSE * self.slope)
 
     def sharpen(self, stage: Stage) -> Stage:
         """The stage whose dual steps follow a cooling: the same smoothing, all of it in β; any other as it is."""
@@ -267,7 +247,7 @@ class Schedule:
 
     def _smooth(self, stage: Stage, s: float) -> Stage:
         """Total smoothing s, almost all of it in μ."""
-        beta = max(stage.beta, SHARP * self._coldest(self.cycle_of(stage)))
+        beta = max(stage.beta, SHARP / (self.cycle_of(stage).cold * self.unit * self.c**2))
         return stage._replace(beta=beta, mu=s - 1 / (beta * self.c**2))
 
 
@@ -299,6 +279,23 @@ def first_weights(R: ReducedProblem, place: Place) -> tuple[float, ...]:
                 weight = 0.0  # h_i has its minimum elsewhere than at 0
         weights.append(max(1.0, HEAVY * weight))
     return tuple(weights)
+
+
+def has_meetings(R: ReducedProblem) -> bool:
+    """Whether random points, and those midway between two, are points to begin at: on manifolds, f finite on them."""
+    finite = all(f is None or f.domain is None for f in (R.f, *(block.f for block in R.blocks)))
+    return finite and all(block.h.is_manifold for block in R.blocks)
+
+
+def begin_cycle(R: ReducedProblem, begin: Begin, number: int, found: Arrays, before: Arrays) -> Arrays:
+    """Where cycle `number` begins, if not at the best point: at a random one, or midway between `found` and the best
+    one `before`, which share most of what is good in them; cooling settles what they disagree in.
+    """
+    if begin is Begin.ANEW:
+        rng, like = np.random.default_rng(number), zip(R.blocks, found, strict=True)
+        return tuple([block.h.prox(asarray(rng.standard_normal(xi.shape), xi), 1.0) for block, xi in like])
+    pairs = zip(R.blocks, found, before, strict=True)
+    return tuple([block.h.prox(0.5 * (block.h.mirror(xi, yi) + yi), 1.0) for block, xi, yi in pairs])
 
 
 def kink_width(problem: Problem, j: int, x0: Arrays, products: Products = ()) -> float:

@@ -26,21 +26,23 @@ from .annealing import (
     LENIENT,
     LOOSE,
     STRETCHED,
+    Begin,
     Cycle,
     DualStepNorms,
     Effort,
     Schedule,
     Stage,
     Turn,
+    begin_cycle,
     dual_step_norms,
     feasible_value,
     first_weights,
+    has_meetings,
     is_spread,
     kink_width,
     lighten,
     restore_zeros,
 )
-from .begins import Incumbent, begin_cycle, has_meetings
 from .reduced import (
     Arrays,
     Known,
@@ -104,23 +106,23 @@ class Setup:
 
     def phi(self, stage: Stage) -> ReducedProblem:
         """The reduced problem, its h_j softened while an annealing or a hot start cools."""
-        if self.schedule.is_transient(stage):
-            return self.annealed if stage.cooling else self.sharpened
-        return self.reduced.softened if self.schedule.is_soft(stage) else self.reduced
+        if not self.schedule.is_soft(stage):
+            return self.reduced
+        return self.annealed if self.schedule.is_transient(stage) else self.reduced.softened
 
     @cached_property
     def annealed(self) -> ReducedProblem:
-        """What an annealing cools."""
-        return self._rounded(self.reduced.annealed)
-
-    @cached_property
-    def sharpened(self) -> ReducedProblem:
-        """What the dual steps of an annealing lead to."""
-        return self._rounded(self.reduced)
-
-    def _rounded(self, R: ReducedProblem) -> ReducedProblem:
-        """R in single precision where it can be."""
+        """What an annealing cools, in single precision where it can be."""
+        R = self.reduced.annealed
         return (in_single(R, self.schedule) if self.rounds else None) or R
+
+
+class Incumbent(NamedTuple):
+    """The point to go back to: where an annealing starts, and where all began while weights may make it vanish."""
+
+    value: float
+    """The objective with the constraint solved for x_j; inf before the first annealing."""
+    x: Arrays
 
 
 class Carry(NamedTuple):
@@ -304,17 +306,17 @@ class AcceleratedIPDS(Method):
         is_shown = t >= until or leaves or late()
         # cooling goes on from what was found, whether it is shown or not
         cooled = point.place if turn is Turn.COOL else None
-        single = setup.phi(stage).single
-        if (single or point.x_breve is None) and (is_shown or turn is Turn.SHARPEN):
-            place = widened(R, point.x) if single else point.place
+        if point.x_breve is None and (is_shown or turn is Turn.SHARPEN):
+            place = widened(R, point.x) if setup.phi(stage).single else point.place
             point = resmooth(R, place, target, s, stage.weights)._replace(gradient=())
             del place
-        state, shown = None, point
+        state = None
         if is_shown:
             shown = restore_zeros(R, point) if schedule.is_transient(stage) else point
             flags = {"transient": schedule.is_transient(stage), "exhausted": stage.exhausted, "due": leaves}
             flags["settled"], flags["bounded"] = schedule.is_settled(stage), shown is point
             state = snapshot(t, R, shown, prox_points, s, stage.beta, stage.mu, **flags)
+            del shown
         if math.isinf(incumbent.value) and not stage.heavy:
             incumbent = Incumbent(math.inf, point.x)
         if start is not None:
@@ -323,10 +325,6 @@ class AcceleratedIPDS(Method):
         place = point.place if cooled is None else cooled
         stage, vanished = lighten(stage, point.x)
         turn = Turn.RESTART if vanished else turn
-        if turn is Turn.ANNEAL:  # results are compared after as many dual steps
-            value = stage.reached if stage.is_prolonged else feasible_value(R, exact(R, shown).place)
-            if stage.cycle > 0 and not stage.is_prolonged and value < incumbent.value:
-                turn, stage = Turn.SHARPEN, schedule.prolong(stage, value)
         if turn is Turn.SHARPEN:  # z ← -d/c, β ← growth·β
             z = point.reduced_multiplier
             stage = schedule.sharpen(stage.ended(stationarity_norm))
@@ -334,14 +332,17 @@ class AcceleratedIPDS(Method):
         elif turn is Turn.COOL:  # z = β(b - target) as before
             z, stage = stage.beta * (R.b - target), schedule.cool(stage)
         else:  # z ← 0, x ← the incumbent, or where the cycle begins
-            z, x = 0.0 * target, incumbent.x
+            z, x = 0.0 * target, None
             if turn is Turn.ANNEAL:
-                stage, before = schedule.anneal(stage), incumbent.x
-                if value < incumbent.value:
-                    incumbent = Incumbent(value, place.x)
-                x = begin_cycle(setup.annealed, schedule, stage, place.x, before, incumbent.x)
-            place = locate(R, x)
-        del point, shown, prox_points, target, start
+                place = exact(R, point).place
+                stage, value = schedule.anneal(stage), feasible_value(R, place)
+                origin = schedule.origin(stage)
+                if origin is not Begin.BEST:
+                    x = begin_cycle(R, origin, stage.cycle, place.x, incumbent.x)
+                incumbent = Incumbent(value, place.x) if value < incumbent.value else incumbent
+            x = incumbent.x if x is None else x
+            place = place if place.x is x else locate(R, x)
+        del point, prox_points, target, start
         value, gradient = begin(setup, stage, place, z)
         alpha = search.usual * min(1.0, schedule.smoothing(stage) / s)  # the curvature grows as s shrinks
         search = Search(alpha, alpha, Reference(value), 0)
@@ -384,7 +385,7 @@ def grow(setup: Setup, stage: Stage, norms: DualStepNorms, stationarity_norm: fl
     lags = lags or held > setup.lenient
     growth = setup.growth if lags or norms.residual > setup.far * norms.size else 1.0
     if setup.schedule.is_transient(stage):
-        growth = setup.growth if stage.is_prolonged else SHARPEN
+        growth = SHARPEN
     beta = min(stage.beta * growth, max(stage.beta, CEILING * setup.beta0))
     lagging = stationarity_norm * norms.size > 2 * norms.residual * force
     return stage._replace(

@@ -206,11 +206,7 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
     bounded = any(phi.bounding)
     (known, gradient), target, eps = (carry.known, carry.gradient), carry.target, setup.eps
     if phi.single:
-        target, eps = rounded(target), SINGLE
-        if (
-            known.x[0].dtype != target.dtype or gradient[0].dtype != target.dtype
-        ):  # at the first step of a stage
-            known, gradient = rounded((known, gradient))
+        (known, gradient), target, eps = rounded((known, gradient)), rounded(target), SINGLE
     start = known, gradient, target, s, weights, carry.warm
     level = reference.value + ROUNDING * eps * abs(reference.value)
 
