@@ -182,13 +182,10 @@ class Interior(Layout):
     def _ridge(self, W: Weights, weight: float, curvature: float) -> Any:
         """ε, of the size of K over `REGULAR`: of f, or of the rows that a block is seen by, where that is less."""
         ridge = (curvature or weight) / REGULAR
-        if not self.seen:
+        if not len(self.seen):
             return ridge
-        each, logs = np.full(self.form.n, ridge), np.log(np.maximum(W.diagonal, 1e-200))
-        for columns, rows in self.seen:
-            own = math.exp(float(logs[rows].mean())) / REGULAR
-            each[columns] = min(ridge, max(own, LIGHT * ridge))
-        return each
+        own = np.exp(self.seen @ np.log(np.maximum(W.diagonal, 1e-200))) / REGULAR
+        return np.minimum(np.maximum(own, LIGHT * ridge), ridge)[self.block]
 
     def _weights(
         self,

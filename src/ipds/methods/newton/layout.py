@@ -114,28 +114,26 @@ class Layout:
         )
         """A point before there is one."""
         self.form = form
-        self.seen = self._seen()
+        self.seen, self.block = self._seen()
         self._at: tuple[Any, Any, Residuals | None] = None, None, None
 
-    def _seen(self) -> list[tuple[slice, np.ndarray]]:
-        """The columns of every block, and the rows that see them, but for equations.
+    def _seen(self) -> tuple[np.ndarray, np.ndarray]:
+        """(S, block of every column): S takes the mean, block by block, over the rows that see it, but for equations.
 
-        None where there is one block, or M is known by its products.
+        S is empty where there is one block, or M is known by its products.
         """
         form = self.form
         G, index = form.M.G, form.M.index
         if len(form.blocks) == 1 or isinstance(G, scipy.sparse.linalg.LinearOperator):
-            return []
-        found = []
-        for columns, _ in form.blocks:
-            sees = (columns.start <= index) & (index < columns.stop)
-            if G is not None:
-                own = np.zeros(form.n)
-                own[columns] = 1.0
-                sees = np.concatenate([abs(G) @ own > 0, sees])
-            sees[self.row[self.is_equation]] = False
-            found.append((columns, np.flatnonzero(sees)))
-        return [pair for pair in found if pair[1].size]
+            return np.zeros((0, form.m)), np.zeros(form.n, int)
+        block = np.repeat(np.arange(len(form.blocks)), [place.stop - place.start for place, _ in form.blocks])
+        S = np.zeros((len(form.blocks), form.m))
+        S[block[index], np.arange(form.general, form.m)] = 1.0
+        if G is not None:
+            S[:, : form.general] = (abs(G) @ (block[:, None] == np.arange(len(S)))).T > 0
+        S[:, self.row[self.is_equation]] = 0.0
+        S[~S.any(axis=1)] = 1.0  # seen by equations alone
+        return S / S.sum(axis=1, keepdims=True), block
 
     def residuals(self, v: np.ndarray, p: Point) -> Residuals:
         """The equations at a point; those of the last point are kept, as a step begins where another has ended."""
