@@ -29,7 +29,7 @@ from ...operators import Identity, Reshape
 from ...presolve.restrict import restricted
 from ...problem import Problem
 from .algebra import Rows
-from .gauges import asked, gauges
+from .gauges import asked, gauges, may_fall_apart
 from .inside import Inside, inside
 from .matrices import beside, general_rows, picked
 from .smooth import Part, SmoothPart, describe
@@ -282,14 +282,15 @@ def _scaled(
     curvature = smooth.curvature(start)
     E_general, C = equilibrated(G, n, curvature, together)
     picks = coefficient[entries[is_picked]]
-    sizes = np.abs(c[source])
-    sizes[len(source) - len(entries) :] = asked(fields, c[entries])
-    sizes *= np.concatenate([E_general, 1 / np.abs(picks * C[index])])
-    bent = np.flatnonzero(curvature) if smooth.is_quadratic and sizes.any() else np.empty(0, int)
-    reach = np.abs(smooth.gradient(np.zeros(n))[bent]) / (curvature * C)[bent] if bent.size else np.empty(0)
-    own = gauges(G, np.concatenate([sizes, reach]), np.concatenate([index, bent]), together, curvature)
-    if own is not None:
-        E_general, C = E_general / own[0], C * own[1]
+    if may_fall_apart(G):
+        sizes = np.abs(c[source])
+        sizes[len(source) - len(entries) :] = asked(fields, c[entries])
+        sizes *= np.concatenate([E_general, 1 / np.abs(picks * C[index])])
+        bent = np.flatnonzero(curvature) if smooth.is_quadratic and sizes.any() else np.empty(0, int)
+        reach = np.abs(smooth.gradient(np.zeros(n))[bent]) / (curvature * C)[bent]
+        own = gauges(G, np.concatenate([sizes, reach]), np.concatenate([index, bent]), together, curvature)
+        if own is not None:
+            E_general, C = E_general / own[0], C * own[1]
     E = np.concatenate([E_general, 1 / (picks * C[index])])
     mix = None
     if G is not None:

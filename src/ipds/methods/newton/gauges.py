@@ -17,6 +17,13 @@ APART = 1e6
 """Ratio of the sizes of rows from which on it is asked which of them belong together."""
 
 
+def may_fall_apart(G: Any) -> bool:
+    """Whether a matrix may have parts: no first row sees all columns."""
+    if G is None or isinstance(G, scipy.sparse.linalg.LinearOperator):
+        return False
+    return not (isinstance(G, np.ndarray) and len(G) > 0 and bool(G[0].all()))
+
+
 def asked(kinks: np.ndarray, c: np.ndarray) -> np.ndarray:
     """|M v| where u = M v + c reaches a kink or a bound: the least that is not 0, and 0 where there is none."""
     left, right, place, lower, upper = kinks
@@ -34,9 +41,7 @@ def gauges(
     do the columns in which f is `curved`. None where all belong together, or are of one size anyway.
     """
     used = np.flatnonzero(sizes)
-    if not used.size or np.max(sizes[used]) < APART * np.min(sizes[used]) or G is None:
-        return None
-    if isinstance(G, scipy.sparse.linalg.LinearOperator):
+    if not used.size or np.max(sizes[used]) < APART * np.min(sizes[used]):
         return None
     rows, columns = G.shape
     entries = scipy.sparse.coo_array(G)
