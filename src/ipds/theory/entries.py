@@ -41,7 +41,7 @@ PIECE, LEAST, MANY = 24576, 8192, 32
 pieces of no less than `LEAST`, so that these take little room beside it."""
 FAINTEST = 1e-12
 """Share of the largest force of a block below which a force is rounding, and prices nothing."""
-VANISHING = 1e-7
+VANISHING = 1e-6
 """In a block no force counts as less than this share of the largest one: some entries feel none."""
 
 
