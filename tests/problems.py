@@ -283,3 +283,16 @@ def trade_off(
     return Problem(
         [Block(f=f, h=Stiefel(), A=-1.0, shape=(d, r), name="Y"), Block(h=L1(lam), shape=(d, r), name="V")]
     )
+
+
+class Missed:
+    """How many entries are below a margin."""
+
+    def __init__(self, margin):
+        self.margin = margin
+
+    def __call__(self, x):
+        return float(np.sum(x < (1 - 1e-6) * self.margin))
+
+    def prox(self, v, step):
+        return np.where((v >= self.margin) | ((self.margin - v) ** 2 > 2 * step), v, self.margin)

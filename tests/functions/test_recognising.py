@@ -23,6 +23,7 @@ from ipds.functions import (
 from ipds.functions.adapters import UserNonsmooth
 from ipds.functions.kinks import Kinks
 from ipds.functions.recognising import PiecewiseLinear, own_of_user, recognised, sloped
+from problems import Missed
 
 rng = np.random.default_rng(3)
 WEIGHTS = 10.0 ** rng.uniform(-4, 4, 7)
@@ -140,19 +141,6 @@ def test_other_convex_functions_of_entries_get_the_derivative_of_their_prox():
 )
 def test_functions_that_are_not_convex_or_not_entrywise_do_not(h):
     assert sloped(UserNonsmooth(h), (7,)) is None
-
-
-class Missed:
-    """How many entries are below a margin."""
-
-    def __init__(self, margin):
-        self.margin = margin
-
-    def __call__(self, x):
-        return float(np.sum(x < (1 - 1e-6) * self.margin))
-
-    def prox(self, v, step):
-        return np.where((v >= self.margin) | ((self.margin - v) ** 2 > 2 * step), v, self.margin)
 
 
 @pytest.mark.parametrize("margin", [1e-6, 1.0, 1e3, 1e6])

@@ -12,6 +12,7 @@ from ipds.modelling import norm1, sum_squares, term
 from ipds.solving.corners import lowest_corner
 from ipds.solving.restarts import at_corner
 from ipds.solving.starts import TRIALS
+from problems import Missed
 
 
 def never():
@@ -242,19 +243,6 @@ def test_convex_problems_are_not_walked_over(monkeypatch):
     assert solve(fit, seed=0).success
 
 
-class Counted:
-    """How many entries are below a margin."""
-
-    def __init__(self, margin):
-        self.margin = margin
-
-    def __call__(self, x):
-        return float(np.sum(x < (1 - 1e-6) * self.margin))
-
-    def prox(self, v, step):
-        return np.where((v >= self.margin) | ((self.margin - v) ** 2 > 2 * step), v, self.margin)
-
-
 @pytest.mark.parametrize("margin", [1.0, 1e3])
 def test_counts_of_ones_own_are_least_at_corners(margin):
     """Flat between its places, so that the lowest corner is the answer, and no run of many iterations follows."""
@@ -265,7 +253,7 @@ def test_counts_of_ones_own_are_least_at_corners(margin):
         side * np.array([-g[1], g[0]]) + 1e-7 * turn * g for g in G for side in (1, -1) for turn in (1, -1)
     ]
     least = min(int(np.sum(G @ w <= 0)) for w in lines)
-    result = solve(Problem([Block(A=G, shape=2), Block(h=Counted(margin), A=-1.0, shape=16)]), seed=0)
+    result = solve(Problem([Block(A=G, shape=2), Block(h=Missed(margin), A=-1.0, shape=16)]), seed=0)
     assert result.success
-    assert Counted(margin)(G @ result.x[0]) == least
+    assert Missed(margin)(G @ result.x[0]) == least
     assert result.nit <= restarts.SOON

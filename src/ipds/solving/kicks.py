@@ -33,8 +33,8 @@ LENGTHS = 2.0, 1.0, 0.5, 0.25
 SHAKEN, SWEEPS, WIDTHS = 20, 6, 60
 """Entries up to which all are moved and held in turn, moves of others then, in units of the entries, and widths at
 which the next points of a set are looked for."""
-TOGETHER, SEVERAL = 4, 0.3
-"""For each entry that is moved and held alone, trials with several of them, and the share of entries that these are."""
+SEVERAL = 0.3
+"""The share of entries that are moved and held together in trials with several of them."""
 MOVES = 50
 """Moves at most."""
 ASKED = 5

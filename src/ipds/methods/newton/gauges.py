@@ -18,7 +18,7 @@ APART = 1e6
 
 
 def may_fall_apart(G: Any) -> bool:
-    """Whether a matrix may have parts: no first row sees all columns."""
+    """Whether G is a matrix that may have parts: a first row without zeros ties all its columns."""
     if G is None or isinstance(G, scipy.sparse.linalg.LinearOperator):
         return False
     return not (isinstance(G, np.ndarray) and len(G) > 0 and bool(G[0].all()))
