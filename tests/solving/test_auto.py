@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, Status, solve
-from ipds import solve as solve_function
 from ipds.functions import (
     L0,
     L1,
@@ -42,7 +41,7 @@ class Idle(Method):
 
 def test_auto_goes_on_to_the_next_method_after_a_feasible_stall(monkeypatch):
     assert solve(lasso(float), method=Idle()).status is Status.STALLED_FEASIBLE
-    monkeypatch.setitem(solve_function.__globals__, "candidates", lambda *problems: [Idle(), IPDS()])
+    monkeypatch.setattr("ipds.solving.call.candidates", lambda *problems: [Idle(), IPDS()])
     result = solve(lasso(float))
     assert result.success
     assert result.method == "auto: IPDS(practical)"

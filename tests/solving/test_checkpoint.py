@@ -240,9 +240,9 @@ def test_auto_resumes_in_its_second_method(tmp_path, monkeypatch):
 
 def test_auto_resumes_after_one_method_has_handed_over_to_the_next(tmp_path, monkeypatch):
     methods = [IPDS("practical"), AcceleratedIPDS("fast")]
-    monkeypatch.setitem(solve.__globals__, "candidates", lambda *problems: methods)
-    monkeypatch.setitem(
-        solve.__globals__, "handover", lambda method, following, problem: 20 if following else None
+    monkeypatch.setattr("ipds.solving.call.candidates", lambda *problems: methods)
+    monkeypatch.setattr(
+        "ipds.solving.call.handover", lambda method, following, problem: 20 if following else None
     )
     options = {"make": convex, "max_iter": 60, "check_every": 5, "tol": 0.0}
     undisturbed = run(None, **options)

@@ -183,7 +183,7 @@ def test_a_linear_program_is_searched_once(doubtful):
 def test_the_answer_at_a_multiplier_is_kept(monkeypatch):
     problem = knapsack(6, 2)
     plain, other = solve(problem), solve(problem)
-    monkeypatch.setattr(solving, "_near", lambda *_: plain)
+    monkeypatch.setattr(solving.Call, "near", lambda *_: plain)
     monkeypatch.setattr(solving, "by_program", lambda *_: (other, True))
     monkeypatch.setattr(solving, "best_of", lambda problem, first, *_: first)
     assert solve(problem, z0=plain.z) is plain

@@ -8,7 +8,6 @@ import pytest
 
 import problems
 from ipds import Block, DivergenceError, Parameters, Problem, Result, Status, solve
-from ipds import solve as solve_function
 from ipds.functions import (
     L1,
     LeastSquares,
@@ -290,7 +289,7 @@ def test_divergence_is_a_status_with_the_last_finite_point():
 
 def test_only_auto_raises_when_everything_diverged(monkeypatch):
     # the package's name `ipds.solve` is the function, so the module is reached through it
-    monkeypatch.setitem(solve_function.__globals__, "candidates", lambda *problems: [UNSTABLE, UNSTABLE])
+    monkeypatch.setattr("ipds.solving.call.candidates", lambda *problems: [UNSTABLE, UNSTABLE])
     with pytest.raises(DivergenceError, match=r"every method diverged.*\.result") as caught:
         solve(problems.robust_regression())
     assert caught.value.result.status is Status.DIVERGED
@@ -298,7 +297,7 @@ def test_only_auto_raises_when_everything_diverged(monkeypatch):
 
 
 def test_auto_tries_the_next_method_after_divergence_and_says_which(monkeypatch):
-    monkeypatch.setitem(solve_function.__globals__, "candidates", lambda *problems: [UNSTABLE, SOUND])
+    monkeypatch.setattr("ipds.solving.call.candidates", lambda *problems: [UNSTABLE, SOUND])
     result = solve(problems.robust_regression(), tol=0.5)
     assert result.success
     assert result.method == "auto: IPDS(sound)"
@@ -325,7 +324,7 @@ def test_auto_keeps_an_answer_when_the_next_method_refuses_the_problem(monkeypat
             state = State(carry.t + 1, carry.x, carry.x[-1], carry.z, 1.0, 1.0, carry.products, points)
             return carry._replace(t=carry.t + 1), state
 
-    monkeypatch.setitem(solve_function.__globals__, "candidates", lambda *problems: [Idle(), Refusing()])
+    monkeypatch.setattr("ipds.solving.call.candidates", lambda *problems: [Idle(), Refusing()])
     result = solve(easy(), max_iter=1000, tol=0.0)
     assert result.status in (Status.STALLED, Status.STALLED_FEASIBLE)
     assert result.nit < 1000

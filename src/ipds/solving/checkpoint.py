@@ -102,6 +102,11 @@ class Journal:
         self._warned = self._restored = False
         self._file = None if settings is None else self._open(settings)
 
+    @property
+    def saves(self) -> bool:
+        """Whether the solve is saved."""
+        return self._settings is not None
+
     @cached_property
     def entropy(self) -> Any:
         """The seed of the starting point, so that a start made again is the same."""

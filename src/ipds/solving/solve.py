@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
-import numpy as np
 
 from .._arrays import held_arrays, keep_pages, threads_for
 from ..deadline import deadline
-from ..errors import AssumptionError, DivergenceError, naming_blocks, with_result
+from ..errors import naming_blocks
 from ..methods import Method, State, candidates, named
-from ..methods.choosing import given_to, handover
-from ..methods.faces import GivenFace
-from ..presolve import Presolved, as_stated
+from ..methods.choosing import given_to
+from ..presolve import as_stated
 from ..presolve import presolve as rewrite
 from ..problem import Problem
 from ..status import Status
 from ..theory.fixed import is_convex
+from .call import Call
 from .checkpoint import Checkpoint, Journal
 from .fingerprint import identity
-from .history import joined
 from .lock import locked
-from .loop import run_method
 from .minima import CHEAP, STARTS, has_many_minima, starts_for
 from .options import (
     Callback,
@@ -41,7 +36,6 @@ from .options import (
     require_known,
 )
 from .restarts import LONG, SOON, at_corner, best_of, by_program, from_convex, has_corners, lowest_of
-from .run import FINAL
 from .starting import Start, require_room, starting_point
 from .stopping import Stopwatch
 
@@ -57,7 +51,7 @@ def _suggesting(function: Callable[P, T]) -> Callable[P, T]:
     """The function, which answers options that it does not have with the one that was meant."""
     known = list(inspect.signature(function).parameters)
 
-    @functools.wraps(function)
+    @wraps(function)
     def checked(*args: P.args, **options: P.kwargs) -> T:
         require_known(function.__name__, known, options)
         return function(*args, **options)
@@ -141,66 +135,80 @@ def solve(
         log = Journal(seed) if settings is None else Journal(seed, settings, identity(problem, *given))
         with deadline(begun.over):
             done = rewrite(problem, units=False) if rewritten else as_stated(problem, _why(presolve, chosen))
-        methods: Sequence[Method] = ()  # of "auto"; those that fail at first are not tried from another start
-
-        def run(start: Start, options: Options, log: Journal, begun: Stopwatch) -> Result:
-            nonlocal methods
-            if chosen is not None:
-                own = given_to(chosen, done) if rewritten else done
-                return run_method(own, start, chosen, options, log, begun)
-            with deadline(begun.over):
-                choices = methods or candidates(problem, done.problem, settings is None)
-            result, rest = _first_answer(done, start, choices, options, log, begun)
-            methods = methods or rest
-            return result
-
-        def again(other: Problem, x: Sequence[Any] | None, used: float, most: int | None) -> Result:
-            left = None if time_limit is None else max(0.0, time_limit - used)
-            steps = max_iter if most is None else min(most, max_iter)
-            if other is problem:
-                own = Options(steps, tol, left, None, False, check_every)
-                return run(Start(problem, x, None, seed), own, Journal(seed), Stopwatch())
-            limits = {"max_iter": steps, "tol": tol, "time_limit": left, "check_every": check_every}
-            return solve(other, x, None, method, **limits, seed=seed, presolve=presolve)  # type: ignore[arg-type]
-
+        call = Call(problem, done, chosen, options, log, begun, seed, presolve)
         start = Start(problem, x0, z0, log.entropy if x0 is None else seed)
-        near = _near(done, start, options, log, begun) if chosen is None and settings is None else None
-        count = starts_for(problem, chosen) if x0 is None and settings is None else 1
-        searched = near is None and count > 1 and chosen is None and callback is None
+        if x0 is not None or settings is not None:
+            return call.near(start) or call.run(start)
+        return _of_starts(call, start)
+
+
+def _of_starts(call: Call, start: Start) -> Result:
+    """The answer from a start, or from several where one is cheap and not enough (`restarts`)."""
+    problem, options, auto, again = call.problem, call.options, call.chosen is None, partial(_again, call)
+    near = call.near(start)
+    count = starts_for(problem, call.chosen)
+    if count > 1:
+        searched = near is None and auto and options.callback is None
         if searched:
-            near, proved = by_program(problem, again, tol, begun.seconds(), time_limit)
+            used = call.begun.seconds()
+            near, proved = by_program(problem, again, options.tol, used, options.time_limit)
             if near is not None and proved:
                 return near
-        convex = is_convex(done.problem)  # an h may be known to be convex by its prox alone
-        plain = x0 is None and settings is None and chosen is None and callback is None
-        soon = near is None and count == 1 and plain and not convex and max_iter > SOON
-        walked = soon and has_corners(problem)
-        if walked:
-            near = run(start, replace(options, max_iter=SOON), log, begun)
-            near, lowest = at_corner(problem, near, again, tol, time_limit, seed)
-            if lowest:
-                return near
-            near = near if near.success else None  # or else once more, for as long as it takes
-            walked = near is not None
-        result = near or run(start, options, log, begun)
-        if x0 is not None or settings is not None:
-            return result
-        if count > 1:
-            return best_of(problem, result, count, again, tol, time_limit, seed, searched)
-        if chosen is not None or result.status is Status.TIME_LIMIT:
-            return result
-        short = result.status is Status.MAX_ITER and result.nit < LONG
-        one_run = callback is not None or convex or short
-        if not one_run and not walked:
-            result, lowest = at_corner(problem, result, again, tol, time_limit, seed)
+        first = near or call.run(start)
+        return best_of(problem, first, count, again, options.tol, options.time_limit, call.seed, searched)
+    if not auto or is_convex(call.done.problem):  # an h may be known to be convex by its prox alone
+        return near or call.run(start)
+    return _of_minima(call, start, near)
+
+
+def _of_minima(call: Call, start: Start, near: Result | None) -> Result:
+    """The answer from a start of a problem that is not convex: the lowest minimum found, where there may be several."""
+    problem, options, again = call.problem, call.options, partial(_again, call)
+    watched = options.callback is not None
+    limits = again, options.tol, options.time_limit, call.seed
+    walked = near is None and not watched and options.max_iter > SOON and has_corners(problem)
+    if walked:
+        early = call.run(start, replace(options, max_iter=SOON))
+        early, lowest = at_corner(problem, early, *limits)
+        if lowest:
+            return early
+        near = early if early.success else None  # or else once more, for as long as it takes
+        walked = near is not None
+    result = near or call.run(start)
+    if result.status is Status.TIME_LIMIT:
+        return result
+    short = result.status is Status.MAX_ITER and result.nit < LONG
+    if not watched and not short:
+        if not walked:
+            result, lowest = at_corner(problem, result, *limits)
             if lowest:
                 return result
-        with deadline(begun.over):
-            many = not one_run and has_many_minima(problem, result)
+        with deadline(call.begun.over):
+            many = has_many_minima(problem, result)
         if many:
             count = STARTS["thorough" if result.nit <= CHEAP else "balanced"]
-            return lowest_of(problem, result, count, again, time_limit, seed)
-        return result if convex else from_convex(problem, result, again)
+            return lowest_of(problem, result, count, again, options.time_limit, call.seed)
+    return from_convex(problem, result, again)
+
+
+def _again(call: Call, other: Problem, x: Sequence[Any] | None, used: float, most: int | None) -> Result:
+    """A further run of the problem of the call, or a solve of another one that leads to it (`starts.Again`)."""
+    options, seed = call.options, call.seed
+    left = None if options.time_limit is None else max(0.0, options.time_limit - used)
+    steps = options.max_iter if most is None else min(most, options.max_iter)
+    if other is call.problem:
+        own = replace(options, max_iter=steps, time_limit=left, callback=None, progress=False)
+        return call.rerun(Start(other, x, None, seed), own)
+    return solve(
+        other,
+        x,
+        max_iter=steps,
+        tol=options.tol,
+        time_limit=left,
+        check_every=options.check_every,
+        seed=seed,
+        presolve=call.presolve,
+    )
 
 
 def largest_array(problem: Problem) -> int:
@@ -213,84 +221,6 @@ def largest_array(problem: Problem) -> int:
 def _why(presolve: bool, method: Method | None) -> str:
     """Why a problem is solved as it is stated."""
     return f"{method.name} takes it so" if presolve and method is not None else "presolve is off"
-
-
-def _near(done: Presolved, start: Start, options: Options, log: Journal, begun: Stopwatch) -> Result | None:
-    """The answer, where a start with a multiplier is so near that its face leads to it; else None."""
-    if not start.gives_multiplier:
-        return None
-    try:
-        result = run_method(done.in_units, start, GivenFace(), options, log, begun)
-    except (AssumptionError, np.linalg.LinAlgError):
-        return None
-    result.method = f"auto: {result.method}"
-    return result
-
-
-def _first_answer(
-    done: Presolved,
-    start: Start,
-    choices: Sequence[Method],
-    options: Options,
-    log: Journal,
-    begun: Stopwatch,
-) -> tuple[Result, Sequence[Method]]:
-    """One method after the other until one neither stalls nor diverges; else the best of what they found.
-
-    With the choices that are left where one of them has the answer: those before it failed.
-    """
-    tried: list[Result] = []
-    handed: list[Result] = []
-    rest = choices
-    for k, (choice, following) in enumerate(zip_longest(choices, choices[1:])):
-        patience = handover(choice, following, done.problem)
-        left = options.less(tried).after(handed, patience)
-        if tried and left.time_limit == 0:
-            continue
-        try:
-            clock = Stopwatch() if tried else begun
-            result = run_method(given_to(choice, done), start, choice, left, log, clock)
-        except (AssumptionError, np.linalg.LinAlgError):  # this one has no say here; another one may have
-            if not tried and following is None:
-                raise
-            continue
-        except Exception as error:  # of the caller's functions, after others have handed over
-            _with_earlier(error, handed)
-            raise
-        result.method = f"auto: {result.method}" + (f" ({choice.why})" if choice.why else "")
-        tried.append(result)
-        if result.proof is not None:
-            return after(handed, result), choices
-        if result.status is Status.MAX_ITER and result.nit == patience:
-            result.state = None  # of many arrays, of which the next method needs x and z
-            handed.append(result)
-            start = start.moved(result.x, result.z)
-        elif result.status not in FINAL:
-            break
-        else:
-            rest = choices[k + 1 :]
-    best = min(tried, key=lambda r: (r.status is Status.DIVERGED, r.certificate.relative))
-    if best.status is Status.DIVERGED:
-        names = ", ".join(r.method for r in tried)
-        raise DivergenceError(f"every method diverged ({names}); the best finite point is in .result", best)
-    rest = rest if best.success else choices
-    if not any(best is r for r in handed):
-        return after(handed, best), rest
-    if best is not tried[-1]:  # those that went on from there found nothing better
-        best.status, best.message = tried[-1].status, tried[-1].message
-    return best, rest
-
-
-def _with_earlier(error: Exception, handed: Sequence[Result]) -> None:
-    """The result that an error carries, with what other methods had found before: the best point, the whole history."""
-    if not handed:
-        return
-    last = getattr(error, "result", None)  # None where the method had not begun
-    found = [*handed, *([] if last is None else [last])]
-    best = min(found, key=lambda r: r.certificate.relative)
-    best.history = joined([r.history for r in found])
-    best.status, best.message, best.success = Status.FAILED, Status.FAILED.value, False
-    with_result(error, best, instead=True)
 
 
 def iterate(
@@ -337,15 +267,6 @@ def iterate(
         with naming_blocks(problem):
             carry, state = chosen.step(setup, carry)
         yield done.undo(state)
-
-
-def after(handed: Sequence[Result], result: Result) -> Result:
-    """The result of a method that went on from where others handed over; what they did counts."""
-    if handed:
-        result.history = joined([r.history for r in (*handed, result)])
-        result.nit += sum(r.nit for r in handed)
-        result.seconds += sum(r.seconds for r in handed)
-    return result
 
 
 def _as_method(method: Any) -> Method:
