@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, adopted, asarray, is_array, to_numpy
+from .._arrays import Array, Shape, adopted, is_array
 from ..distributed import Rows
-from .base import Operator, as_shape
+from .base import Operator, as_shape, in_numpy
 from .maps import Identity, Matrix
 from .one_shape import ByProducts
 from .rows import RowMatrix
@@ -35,15 +35,13 @@ class Flattened(ByProducts):
                 f"to shape {self.output}"
             )
 
+    @in_numpy
     def apply(self, x: Array) -> Array:
-        if type(x) is np.ndarray:
-            return self.linear.matvec(x.reshape(-1)).reshape(self.output)
-        return asarray(self.linear.matvec(to_numpy(x).reshape(-1)).reshape(self.output), like=x)
+        return self.linear.matvec(x.reshape(-1)).reshape(self.output)
 
+    @in_numpy
     def adjoint(self, y: Array) -> Array:
-        if type(y) is np.ndarray:
-            return self.linear.rmatvec(y.reshape(-1)).reshape(self.shape)
-        return asarray(self.linear.rmatvec(to_numpy(y).reshape(-1)).reshape(self.shape), like=y)
+        return self.linear.rmatvec(y.reshape(-1)).reshape(self.shape)
 
     def __repr__(self) -> str:
         return f"Flattened({self.linear.shape[0]}x{self.linear.shape[1]})"
