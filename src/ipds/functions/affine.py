@@ -188,21 +188,6 @@ class DiagonalEquals(Indicator):
         xp = namespace(v)
         return xp.astype(~self._eye(v), v.dtype)
 
-    def support(self, y: Array) -> float:
-        """sup ⟨y, x⟩ over the set: Σ c_i y_ii for a diagonal y, else ∞."""
-        xp, on = namespace(y), self._eye(y)
-        if bool(xp.any((y != 0) & ~on)):
-            return math.inf
-        return scalar(xp.sum(xp.where(on, self._values(y) * y, 0.0)))
-
-    def receding(self, d: Array) -> Array:
-        """The direction nearest to d in which the domain never ends: d without its diagonal."""
-        return namespace(d).where(self._eye(d), 0.0, d)
-
-    def recession(self, d: Array) -> float:
-        """0 for directions without a diagonal, else ∞."""
-        return math.inf if bool(namespace(d).any((d != 0) & self._eye(d))) else 0.0
-
     def rescaled(self, d: float | Array) -> DiagonalEquals:
         """u ↦ h(d·u), d > 0: the values divided by the diagonal of d."""
         if np.ndim(d) == 2:
