@@ -167,6 +167,35 @@ def five_blocks(seed: int = 0) -> Problem:
     )
 
 
+def data(dtype: Any = float) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix of 60 x 40 and noisy products with a vector of five nonzeros."""
+    g = np.random.default_rng(1)
+    G = g.standard_normal((60, 40))
+    truth = np.zeros(40)
+    truth[:5] = 3 * g.standard_normal(5)
+    return G.astype(dtype), (G @ truth + 0.1 * g.standard_normal(60)).astype(dtype)
+
+
+def lasso(dtype: Any = float) -> Problem:
+    """½‖G x - y‖² + 3‖x‖₁ of these data, split."""
+    return Problem([Block(f=LeastSquares(*data(dtype)), A=-1.0, shape=40), Block(h=L1(3.0), shape=40)])
+
+
+class OwnL1:
+    """‖x‖₁ as a caller writes it; what its prox gives passes through `fuse`."""
+
+    is_convex, lipschitz = True, 3.0
+
+    def __init__(self, fuse: Any) -> None:
+        self.fuse = fuse
+
+    def __call__(self, x: np.ndarray) -> float:
+        return float(np.abs(x).sum())
+
+    def prox(self, v: np.ndarray, step: float) -> np.ndarray:
+        return self.fuse(np.sign(v) * np.maximum(np.abs(v) - step, 0.0))
+
+
 def matrix_free(M: np.ndarray) -> spla.LinearOperator:
     return spla.LinearOperator(M.shape, matvec=lambda x: M @ x, rmatvec=lambda y: M.T @ y, dtype=float)
 

@@ -35,7 +35,7 @@ from .functions import Nonsmooth, Smooth, Zero
 from .functions.adapters import as_nonsmooth, as_smooth
 from .functions.multiples import simplified
 from .operators import Identity, Matrix, Operator, ZeroMap, from_linear_operator
-from .operators.adapters import acts_linearly, operator_on
+from .operators.wrapping import acts_linearly, operator_on
 
 if TYPE_CHECKING:
     from .result import Result

@@ -6,24 +6,12 @@ import pytest
 from ipds import Block, Problem, solve
 from ipds.functions import (
     L1,
-    LeastSquares,
     Logistic,
     PCAVariance,
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS
-
-
-def data(dtype=float):
-    g = np.random.default_rng(1)
-    G = g.standard_normal((60, 40))
-    truth = np.zeros(40)
-    truth[:5] = 3 * g.standard_normal(5)
-    return G.astype(dtype), (G @ truth + 0.1 * g.standard_normal(60)).astype(dtype)
-
-
-def lasso(dtype):
-    return Problem([Block(f=LeastSquares(*data(dtype)), A=-1.0, shape=40), Block(h=L1(3.0), shape=40)])
+from problems import data, lasso
 
 
 def deviations(dtype):

@@ -35,8 +35,8 @@ from ipds.operators import (
     check_adjoint,
     from_linear_operator,
 )
-from ipds.operators.adapters import UserOperator
 from ipds.operators.one_shape import FEW
+from ipds.operators.wrapping import UserOperator
 from ipds.solving.fingerprint import digest
 from problems import matrix_of
 

@@ -6,23 +6,11 @@ import pytest
 from ipds import Block, Problem, Status, solve
 from ipds.functions import (
     L0,
-    L1,
     LeastSquares,
 )
 from ipds.methods import IPDS, Method, State
 from ipds.theory.certificate import certify
-
-
-def data(dtype=float):
-    g = np.random.default_rng(1)
-    G = g.standard_normal((60, 40))
-    truth = np.zeros(40)
-    truth[:5] = 3 * g.standard_normal(5)
-    return G.astype(dtype), (G @ truth + 0.1 * g.standard_normal(60)).astype(dtype)
-
-
-def lasso(dtype):
-    return Problem([Block(f=LeastSquares(*data(dtype)), A=-1.0, shape=40), Block(h=L1(3.0), shape=40)])
+from problems import lasso
 
 
 class Idle(Method):

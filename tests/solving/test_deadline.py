@@ -19,19 +19,6 @@ from ipds.functions import (
 from ipds.methods import IPDS, AcceleratedIPDS, ManPG, candidates
 
 
-class OwnL1:
-    is_convex, lipschitz = True, 3.0
-
-    def __init__(self, fuse):
-        self.fuse = fuse
-
-    def __call__(self, x):
-        return float(np.abs(x).sum())
-
-    def prox(self, v, step):
-        return self.fuse(np.sign(v) * np.maximum(np.abs(v) - step, 0.0))
-
-
 class Slow:
     """½‖x - 1‖² that moves the clock by a second with every gradient, so that no test has to wait."""
 
@@ -84,7 +71,7 @@ def test_the_time_limit_is_felt_inside_newtons_method(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(time, "perf_counter", clock)
 
-    class Costly(OwnL1):
+    class Costly(problems.OwnL1):
         """Every prox costs a second; its derivative is found along one direction after the other."""
 
         lipschitz = 6.0

@@ -34,19 +34,6 @@ class Fuse:
         return value
 
 
-class OwnL1:
-    is_convex, lipschitz = True, 3.0
-
-    def __init__(self, fuse):
-        self.fuse = fuse
-
-    def __call__(self, x):
-        return float(np.abs(x).sum())
-
-    def prox(self, v, step):
-        return self.fuse(np.sign(v) * np.maximum(np.abs(v) - step, 0.0))
-
-
 def breaking(where, calls):
     """A problem one of whose parts breaks after a number of calls."""
     fuse, G = Fuse(calls), problems.rng().standard_normal((9, 5))
@@ -58,7 +45,7 @@ def breaking(where, calls):
     elif where == "f":
         f = smooth(lambda x: fuse(0.5 * float(np.sum((G @ x - 1) ** 2))), lambda x: G.T @ (G @ x - 1))
     elif where == "h.prox":
-        h = OwnL1(fuse)
+        h = problems.OwnL1(fuse)
     elif where == "A.apply":
         A = spla.LinearOperator(
             (5, 5), matvec=lambda x: fuse(x * 1.0), rmatvec=lambda y: y * 1.0, dtype=float
@@ -99,7 +86,7 @@ def test_iterate_names_the_block():
 
 
 def test_a_function_shared_by_blocks_names_them_all():
-    h = OwnL1(Fuse(20))
+    h = problems.OwnL1(Fuse(20))
     from ipds.functions.adapters import as_nonsmooth
 
     shared = as_nonsmooth(h, "")

@@ -21,6 +21,7 @@ from ipds.modelling import concatenate, sum_squares
 from ipds.operators import Compose, Diagonal, Matrix
 from ipds.solving.inventing import downhill, drawn
 from ipds.solving.starting import starting_point
+from problems import data, lasso
 
 
 def test_a_start_whose_last_block_is_rounding_does_not_set_the_scale():
@@ -42,18 +43,6 @@ def test_a_function_undefined_at_zero_starts_in_its_domain():
     result = solve(problem)
     assert result.success
     np.testing.assert_allclose(result.x[0], 1 / 2.1, rtol=1e-3)
-
-
-def data(dtype=float):
-    g = np.random.default_rng(1)
-    G = g.standard_normal((60, 40))
-    truth = np.zeros(40)
-    truth[:5] = 3 * g.standard_normal(5)
-    return G.astype(dtype), (G @ truth + 0.1 * g.standard_normal(60)).astype(dtype)
-
-
-def lasso(dtype):
-    return Problem([Block(f=LeastSquares(*data(dtype)), A=-1.0, shape=40), Block(h=L1(3.0), shape=40)])
 
 
 def logistic(dtype):

@@ -23,6 +23,7 @@ from ipds.theory.entries import Product
 from ipds.theory.fixed import faint_part, fixed_of
 from ipds.theory.sizes import Energy, balance_of, rounding_of
 from ipds.theory.state import State
+from problems import lasso
 
 
 @pytest.mark.parametrize("method", ["auto", "ipds"])
@@ -32,18 +33,6 @@ def test_a_feasible_point_of_sets_alone_is_certified(method):
     result = solve(problem, method=method)
     assert result.success
     assert problem.infeasibility(result.x) < 1e-4
-
-
-def data(dtype=float):
-    g = np.random.default_rng(1)
-    G = g.standard_normal((60, 40))
-    truth = np.zeros(40)
-    truth[:5] = 3 * g.standard_normal(5)
-    return G.astype(dtype), (G @ truth + 0.1 * g.standard_normal(60)).astype(dtype)
-
-
-def lasso(dtype):
-    return Problem([Block(f=LeastSquares(*data(dtype)), A=-1.0, shape=40), Block(h=L1(3.0), shape=40)])
 
 
 def test_certificates_hold_plain_floats():

@@ -134,19 +134,12 @@ MODELS = {
         "Linear regression with few coefficients and gross errors in the target.",
         (
             Parameter(
-                "sparsity",
-                str,
-                "bic",
-                "Coefficients at most: a number, candidates 2,4,8, bic or cv.",
-                counts,
+                "sparsity", str, "bic", "Coefficients at most: a number, candidates 2,4,8, bic or cv.", counts
             ),
             INTERCEPT,
             Parameter("refit", str, "lad", "Refit on the support: lad, ls or none.", nothing),
             Parameter(
-                "outlier_threshold",
-                float,
-                3.5,
-                "Robust standard deviations beyond which lie outliers.",
+                "outlier_threshold", float, 3.5, "Robust standard deviations beyond which lie outliers."
             ),
             Parameter("cv", int, 5, "Folds, where --sparsity is chosen by cross-validation."),
             STANDARDIZE,
@@ -219,11 +212,7 @@ MODELS = {
             Parameter("alpha", str, "bic", "Weight of the differences: a number, bic or cv.", number),
             ALPHA_L1,
             Parameter(
-                "edges",
-                str | None,
-                None,
-                "File with pairs of features, a row each (default: chain).",
-                matrix,
+                "edges", str | None, None, "File with pairs of features, a row each (default: chain).", matrix
             ),
             Parameter("adjacency", str | None, None, "File with a symmetric matrix of weights.", matrix),
             *LINEAR,
@@ -258,11 +247,7 @@ MODELS = {
             ),
             Parameter("alpha", str, "bic", "Weight of the groups: a number, bic or cv.", number),
             Parameter(
-                "weights",
-                str | None,
-                None,
-                "JSON or a file of it, one per group (default: √size).",
-                nested,
+                "weights", str | None, None, "JSON or a file of it, one per group (default: √size).", nested
             ),
             ALPHA_L1,
             *LINEAR,

@@ -94,17 +94,20 @@ def opening_figure(paper: Sequence[Panel], trade_off: Sequence[Panel]) -> Figure
     if paper:
         chosen = [p for p in paper if (p.weight, p.multiple) == (100.0, 50.0)] or list(paper)
         panel, axes = chosen[0], places.pop(0)
-        leading = {label: row for label, row in panel.rows.items() if label in LEADING}
-        draw(axes, replace(panel, rows=leading), {}, panel.floor)
+        draw(axes, _leading(panel), {}, panel.floor)
         axes.set_yscale("log")
         axes.set_title(f"{panel.title}: F - ρr by seconds", fontsize=11)
     if trade_off:
         panel, axes = trade_off[0], places.pop(0)
-        leading = {label: row for label, row in panel.rows.items() if label in LEADING}
-        _distances(axes, replace(panel, rows=leading), panel.best)
+        _distances(axes, _leading(panel), panel.best)
         axes.set_title(f"{panel.title}: distance to the best, by seconds", fontsize=11)
     _legend(figure, grid)
     return figure
+
+
+def _leading(panel: Panel) -> Panel:
+    """The panel with the leading entrants alone."""
+    return replace(panel, rows={label: row for label, row in panel.rows.items() if label in LEADING})
 
 
 def best_so_far(curve: Curve) -> Curve:

@@ -5,28 +5,24 @@
 - bases: `scalar` and `entrywise` of sums over entries, even ones and others, `norms` of norms with one weight;
 - penalties: `penalties`, `thresholding`, `folded`, `groups`, `structured`, `isotropic`, `jumps`, `ratio`;
 - losses with a prox: `squares`, `piecewise_linear`, `exponential`, `logarithmic`, `log_det`;
-- sets: `sets`, `simplexes`, `sparse_sets`, `choices`, `matrix_sets`, `diagonal`, `cones`, `exponential_cone`,
-  `affine`;
+- sets: `sets`, `simplexes`, `sparse_sets`, `matrix_sets`, `cones`, `exponential_cone`, `affine`;
 - smooth functions: `losses`, `quadratic`, `pca`, `phase`, losses with a prox as f in `differentiable`, and `smooth`
   in `wrap`;
 - new ones from old ones: `calculus`, `multiples`, `separable`, `composed`, and `sums`, which asks `joint` for the
   rules of `joint_entrywise` and `joint_sets`;
 - second-order information: `jacobians`, `hessians`; what is decided at a point of a nonconvex h: `faces`,
   `fixed_rank`, `rank_manifold`; what interior-point steps and proofs ask: `kinks`, `far`; other units: `rescaling`;
-- numerical tools of several functions: `levels`, `omega`, `truncation`, `covariance`, and for distributed rows
-  `row_covariance`, `row_rank`;
+- numerical tools of several functions: `levels`, `omega`, `truncation`, `covariance`, `row_covariance`;
 - checks of all of it: `checking`, `derivatives`.
 """
 
-from .affine import Affine, HalfSpace
+from .affine import Affine, DiagonalEquals, HalfSpace
 from .base import Domain, Nonsmooth, Smooth
 from .calculus import MoreauEnvelope, Precomposed, Scaled, Translated
 from .checking import CheckReport, check_prox
-from .choices import KBinary, TrimmedSquares
 from .composed import Composed, SmoothSum, Weighted
 from .cones import SecondOrderCone
 from .derivatives import check_curvature, check_gradient, check_jacobian
-from .diagonal import DiagonalEquals
 from .differentiable import Differentiable
 from .exponential import Exponential, LogisticLoss
 from .exponential_cone import ExponentialCone
@@ -48,7 +44,15 @@ from .ratio import L1OverL2
 from .separable import Separable, Stacked
 from .sets import Box, L1Ball, L2Ball, LinfBall, NonNegative, Simplex, Sphere
 from .simplexes import CappedSimplex, ColumnSimplex, RowSimplex
-from .sparse_sets import Binary, Cardinality, NonzeroColumns, NonzeroRows, RowCardinality
+from .sparse_sets import (
+    Binary,
+    Cardinality,
+    KBinary,
+    NonzeroColumns,
+    NonzeroRows,
+    RowCardinality,
+    TrimmedSquares,
+)
 from .squares import SquaredHinge, SumSquares
 from .structured import Linf, Nuclear, TotalVariation1D
 from .sums import Sum

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 from .._arrays import Array, asarray, choose, is_array, namespace
@@ -101,19 +102,14 @@ class SmoothSum(Smooth):
         return sum(f(x) for f in self.terms)
 
     def grad(self, x: Array) -> Array:
-        first, *rest = self.terms
-        return sum((f.grad(x) for f in rest), first.grad(x))
+        return reduce(operator.add, (f.grad(x) for f in self.terms))
 
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
-        value, slope = self.terms[0].value_and_grad(x)
-        for f in self.terms[1:]:
-            more, further = f.value_and_grad(x)
-            value, slope = value + more, slope + further
-        return value, slope
+        values, slopes = zip(*(f.value_and_grad(x) for f in self.terms), strict=True)
+        return reduce(operator.add, values), reduce(operator.add, slopes)
 
     def curvature(self, x: Array, d: Array) -> Array:
-        first, *rest = self.terms
-        return sum((f.curvature(x, d) for f in rest), first.curvature(x, d))
+        return reduce(operator.add, (f.curvature(x, d) for f in self.terms))
 
     def hessian(self, x: Array) -> Any:
         return add([f.hessian(x) for f in self.terms], x.shape)

@@ -38,10 +38,6 @@ class Face(ABC):
         """The orthogonal projection of d on the tangent space at x."""
 
     @abstractmethod
-    def retract(self, d: np.ndarray) -> np.ndarray:
-        """A point of the face near x + d, to first order for a tangent d."""
-
-    @abstractmethod
     def subgradient(self, g: np.ndarray) -> np.ndarray:
         """The element of ∂h(x) that is nearest to g: its normal part, where h is a set."""
 
@@ -61,9 +57,6 @@ class Coordinates(Face):
         out = np.zeros_like(d)
         out.flat[self.free] = d.flat[self.free]
         return out
-
-    def retract(self, d: np.ndarray) -> np.ndarray:
-        return self.x + self.tangent(d)
 
     def embed(self, y: np.ndarray) -> np.ndarray:
         """The point of the face whose free entries are y."""
@@ -259,9 +252,6 @@ class Manifold(Face):
 
     def tangent(self, d: np.ndarray) -> np.ndarray:
         return np.asarray(self.h.tangent(self.x, d))
-
-    def retract(self, d: np.ndarray) -> np.ndarray:
-        return np.asarray(self.h.prox(self.x + d, 1.0))
 
     def subgradient(self, g: np.ndarray) -> np.ndarray:
         return g - self.tangent(g)

@@ -33,7 +33,7 @@ class FixedRank(Face):
     Absil & Malick, Projection-like retractions on matrix manifolds, SIAM J. Optim. 22 (2012).
 
     >>> face = FixedRank(np.eye(3)[:, :1], np.array([2.0]), np.eye(2)[:, :1])
-    >>> face.retract(face.tangent(np.ones((3, 2)))).round(3).tolist()
+    >>> face.moved(face.parts(np.ones((3, 2))), 1.0).x.round(3).tolist()
     [[3.0, 1.0], [1.0, 0.333], [1.0, 0.333]]
     """
 
@@ -110,9 +110,6 @@ class FixedRank(Face):
     def tangent(self, d: np.ndarray) -> np.ndarray:
         """UUᵀd + (d - UUᵀd)VVᵀ."""
         return self.dense(self.parts(d))
-
-    def retract(self, d: np.ndarray) -> np.ndarray:
-        return self.moved(self.parts(d), 1.0).x
 
     def subgradient(self, g: np.ndarray) -> np.ndarray:
         return g - self.tangent(g)

@@ -102,7 +102,25 @@ def _damped(squares: Any, h: Any) -> Nonsmooth | None:
     return Damped(h, squares) if type(squares.lam) is float or h.is_entrywise else None
 
 
-class FewOf(Nonsmooth):
+class InIntervals(Nonsmooth):
+    """A function whose nonzero entries stay in the intervals of `box`: what its faces ask of it."""
+
+    box: Any
+
+    def inside(self, free: np.ndarray) -> Nonsmooth:
+        """The intervals of these entries."""
+        if isinstance(self.box, NonNegative):
+            return self.box
+        lo, hi = (b if np.ndim(b) == 0 else np.ravel(b)[free] for b in bounds(self.box))
+        return Box(lo, hi)
+
+    def pull(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """|g| where the interval lets an entry leave 0 against g, else 0."""
+        lo, hi = (np.broadcast_to(b, g.shape) for b in bounds(self.box))
+        return np.where(np.where(g < 0, hi > 0, lo < 0), np.abs(g), 0.0)
+
+
+class FewOf(InIntervals):
     """h(x) = Σ φ_i(x_i) for x with few nonzero entries, 0 in the domain of every φ_i; `few` says how many and where.
 
     A support S costs a constant minus Σ_S gain_i, gain_i = φ(0) - φ(u_i) + u_i (v_i - u_i/2)/s, u_i the prox of φ_i:
@@ -116,6 +134,10 @@ class FewOf(Nonsmooth):
         self.is_set = inner.is_set
         self.is_cone = isinstance(inner, NonNegative)
         self.has_faces = isinstance(inner, Box | NonNegative)
+
+    @property
+    def box(self) -> Any:
+        return self.inner
 
     def __call__(self, x: Array) -> float:
         return self.few(x) + self.inner(x)
@@ -138,30 +160,8 @@ class FewOf(Nonsmooth):
         face = self.few.face(x) if self.has_faces else None
         return None if face is None else Support(x, face.label, face.exchange, self)
 
-    def inside(self, free: np.ndarray) -> Nonsmooth:
-        """The intervals of these entries."""
-        return _inside(self.inner, free)
 
-    def pull(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
-        """|g| where the interval lets an entry leave 0 against g, else 0."""
-        return _pull(self.inner, g)
-
-
-def _inside(box: Box | NonNegative, free: np.ndarray) -> Nonsmooth:
-    """The intervals of these entries."""
-    if isinstance(box, NonNegative):
-        return box
-    lo, hi = (b if np.ndim(b) == 0 else np.ravel(b)[free] for b in bounds(box))
-    return Box(lo, hi)
-
-
-def _pull(box: Box | NonNegative, g: np.ndarray) -> np.ndarray:
-    """|g| where the interval lets an entry leave 0 against g, else 0."""
-    lo, hi = (np.broadcast_to(b, g.shape) for b in bounds(box))
-    return np.where(np.where(g < 0, hi > 0, lo < 0), np.abs(g), 0.0)
-
-
-class CountedIn(Nonsmooth):
+class CountedIn(InIntervals):
     """h(x) = Σ λ_i [x_i ≠ 0] for lo ≤ x ≤ hi, 0 between them.
 
     prox(v, s) = u, which is v clipped, where u (v - u/2) > s λ, else 0.
@@ -191,14 +191,6 @@ class CountedIn(Nonsmooth):
         """The nonzeros, each at its price; they stay in their interval."""
         own = self.count.face(x)
         return Support(x, own.label, own.exchange, self, own.cost)
-
-    def inside(self, free: np.ndarray) -> Nonsmooth:
-        """The intervals of these entries."""
-        return _inside(self.box, free)
-
-    def pull(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
-        """|g| where the interval lets an entry leave 0 against g, else 0."""
-        return _pull(self.box, g)
 
 
 @pair(L0, (Box, NonNegative))

@@ -28,9 +28,8 @@ from .faces import Manifold
 from .fixed_rank import FixedRank, fixed_rank
 from .jacobians import Conjugated, Spectral
 from .rescaling import one_unit, side_units, units
-from .row_rank import truncate_rows
 from .sets import Indicator, slack
-from .truncation import OVERSAMPLING, has_basis, truncate, truncate_warm
+from .truncation import OVERSAMPLING, has_basis, truncate, truncate_rows, truncate_warm
 
 
 class Stiefel(Indicator):

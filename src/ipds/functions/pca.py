@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import array_api_compat
 
@@ -24,7 +24,23 @@ def _covariance(name: str, D: Any, center: bool) -> Covariance | Gram | RowCovar
     return (RowCovariance if array_api_compat.is_dask_array(D) else Covariance)(name, D, center)
 
 
-class PCAReconstruction(Smooth):
+class OfData(Smooth):
+    """A function of the covariance of data D of m rows."""
+
+    def __init__(self, D: Any, center: bool = False):
+        self._data = _covariance(type(self).__name__, D, center)
+
+    @cached_property
+    def single(self) -> Self | None:
+        """That of the data in single precision."""
+        data = self._data.single
+        return None if data is None else type(self)(data)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._data.shape[0]}x{self._data.shape[1]})"
+
+
+class PCAReconstruction(OfData):
     """f(V) = ‖D - D V Vᵀ‖²/(2m) for data D of m rows and V of shape (features, r): the paper's quartic.
 
     With C = DᵀD: f = (tr C - 2⟨V, CV⟩ + ⟨VᵀCV, VᵀV⟩)/(2m), ∇f = (-2 CV + CV·VᵀV + V·VᵀCV)/m.
@@ -41,9 +57,6 @@ class PCAReconstruction(Smooth):
 
     lipschitz = None
     is_convex = False
-
-    def __init__(self, D: Any, center: bool = False):
-        self._data = _covariance("PCAReconstruction", D, center)
 
     def __call__(self, x: Array) -> float:
         return self._value(x, self._data.apply(x))[0]
@@ -84,17 +97,8 @@ class PCAReconstruction(Smooth):
         nu = math.sqrt(max(0.0, float(xp.max(xp.linalg.eigvalsh(x.T @ x))))) + radius
         return self._data.largest * (max(2.0, nu**2 - 2) + 5 * nu**2) / self._data.samples
 
-    @cached_property
-    def single(self) -> PCAReconstruction | None:
-        """That of the data in single precision."""
-        data = self._data.single
-        return None if data is None else PCAReconstruction(data)
 
-    def __repr__(self) -> str:
-        return f"PCAReconstruction({self._data.shape[0]}x{self._data.shape[1]})"
-
-
-class PCAVariance(Smooth):
+class PCAVariance(OfData):
     """f(V) = -‖D V‖²/(2m) for data D of m rows; ∇f(V) = -DᵀD V/m, Lipschitz with ‖D‖²/m (spectral norm).
 
     Concave. `center=True` subtracts the column means of D, for sparse D without making it dense.
@@ -104,9 +108,6 @@ class PCAVariance(Smooth):
 
     is_convex = False
     is_quadratic = True
-
-    def __init__(self, D: Any, center: bool = False):
-        self._data = _covariance("PCAVariance", D, center)
 
     def __call__(self, x: Array) -> float:
         return self.value_and_grad(x)[0]
@@ -131,15 +132,6 @@ class PCAVariance(Smooth):
     def lipschitz(self) -> float:  # type: ignore[override]
         """λ_max(DᵀD)/m, computed when first asked for."""
         return self._data.largest / self._data.samples
-
-    @cached_property
-    def single(self) -> PCAVariance | None:
-        """That of the data in single precision."""
-        data = self._data.single
-        return None if data is None else PCAVariance(data)
-
-    def __repr__(self) -> str:
-        return f"PCAVariance({self._data.shape[0]}x{self._data.shape[1]})"
 
     def rescaled(self, d: float | Array) -> Smooth | None:
         """d² times f, for one number; else None."""

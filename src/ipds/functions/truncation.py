@@ -1,4 +1,7 @@
-"""The best approximation of a matrix by one of low rank: by Krylov spaces, powers of a Gram matrix, or a full SVD."""
+"""The best approximation of a matrix by one of low rank: by Krylov spaces, powers of a Gram matrix, or a full SVD.
+
+Of distributed rows, the directions of the columns are found on the driver.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, namespace, norm
+from ..distributed import Rows
 
 LARGE = 20
 """Few terms of a large matrix: at most 1/LARGE of the shorter side, which is at least 20 LARGE; a Gram matrix is
@@ -196,3 +200,35 @@ def start_block(rows: int, columns: int) -> np.ndarray:
 def _first(rows: int, columns: int) -> np.ndarray:
     """The same with orthonormal columns."""
     return orthonormal(start_block(rows, columns))
+
+
+def truncate_rows(v: Rows, s: int) -> Rows:
+    """v Q Qᵀ with Q the s leading right singular vectors of v.
+
+    They come from vᵀv; where that squares too many digits away, from the triangular factor of v, found chunk by chunk
+    (Demmel, Grigori, Hoemmen & Langou, *Communication-optimal parallel and sequential QR*, SISC 2012). Of every group
+    of chunks one columns×columns matrix travels.
+    """
+    if s >= min(v.shape):
+        return v
+    if s == 0:
+        return 0.0 * v
+    w, q = np.linalg.eigh(np.asarray(v.T @ v))
+    if w[-s] < 1e-9 * w[-1]:
+        q = np.linalg.svd(np.asarray(v.reduce(triangle, join)))[2][::-1].T
+    return v.map(_project, q[:, -s:])
+
+
+def _project(chunk: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return (chunk @ q) @ q.T
+
+
+def triangle(chunk: np.ndarray) -> np.ndarray:
+    """R of the QR factorisation, padded to a square."""
+    r, n = np.asarray(np.linalg.qr(chunk, mode="r")), chunk.shape[1]
+    return np.concatenate([r, np.zeros((n - r.shape[0], n), dtype=r.dtype)])
+
+
+def join(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The triangular factor of two chunks from those of each."""
+    return np.asarray(np.linalg.qr(np.concatenate([a, b]), mode="r"))

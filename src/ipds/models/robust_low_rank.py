@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._arrays import adopted, threads_for_data
 from ..functions import L1, Rank
 from ..functions.fixed_rank import near
-from ..functions.row_rank import join, triangle
+from ..functions.truncation import join, triangle
 from ..operators import Operator, Sampling, from_linear_operator
 from ..problem import Block, Problem
 from ._base import Decomposition, fitting

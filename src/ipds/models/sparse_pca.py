@@ -201,13 +201,7 @@ class SparsePCA(Decomposition):
             return moments.leading(
                 X, self._count("n_components", self.n_components, d, "features"), self.random_state
             )
-        most = (
-            min(m, d)
-            if d <= 1000
-            else min(MOST, m - 1, d - 1)
-            if self.n_components is None
-            else min(m, d) - 1
-        )
+        most = min(m, d) if d <= 1000 else min(m, d) - 1
         if self.n_components is None:
             most = min(most, MOST)
         V = moments.leading(X, max(1, most), self.random_state)

@@ -11,8 +11,7 @@ from .._arrays import Array, Shape, asarray, with_data
 from ..distributed import Rows
 from .arranging import Permute, SumOver
 from .base import Compose, Operator, Scaled, Sum, Transpose
-from .differences import FiniteDifference
-from .gradient import Gradient
+from .differences import FiniteDifference, Gradient
 from .maps import GATHER, Diagonal, Identity, Matrix
 from .products import Kronecker, TwoSided
 from .rows import RowMatrix

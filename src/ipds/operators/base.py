@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property, wraps
+from functools import cached_property, reduce, wraps
 from typing import Any
 
 import numpy as np
@@ -342,16 +343,10 @@ class Sum(Operator):
         return common_shape(self.terms)
 
     def apply(self, x: Array) -> Array:
-        total = self.terms[0].apply(x)
-        for term in self.terms[1:]:
-            total = total + term.apply(x)
-        return total
+        return reduce(operator.add, (term.apply(x) for term in self.terms))
 
     def adjoint(self, y: Array) -> Array:
-        total = self.terms[0].adjoint(y)
-        for term in self.terms[1:]:
-            total = total + term.adjoint(y)
-        return total
+        return reduce(operator.add, (term.adjoint(y) for term in self.terms))
 
     @made_once
     def as_matrix(self, shape: Shape) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Shape, norm
-from .adapters import operator_on
 from .base import as_shape
+from .wrapping import operator_on
 
 _TINY = 1e-300
 

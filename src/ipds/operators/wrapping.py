@@ -1,17 +1,19 @@
-"""LinearOperators of SciPy and PyLops as operators, and `as_operator` for anything that stands for a map."""
+"""LinearOperators of SciPy and PyLops and users' own maps as operators; `as_operator` for all that stands for a map."""
 
 from __future__ import annotations
 
 import math
 import numbers
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, adopted, asarray, is_array, to_numpy
+from .._arrays import Array, Shape, adopted, is_array
 from ..distributed import Rows
-from .base import Operator, as_shape
+from . import spectrum
+from .base import Operator, as_shape, in_numpy
 from .maps import Identity, Matrix
 from .one_shape import ByProducts
 from .rows import RowMatrix
@@ -35,15 +37,13 @@ class Flattened(ByProducts):
                 f"to shape {self.output}"
             )
 
+    @in_numpy
     def apply(self, x: Array) -> Array:
-        if type(x) is np.ndarray:
-            return self.linear.matvec(x.reshape(-1)).reshape(self.output)
-        return asarray(self.linear.matvec(to_numpy(x).reshape(-1)).reshape(self.output), like=x)
+        return self.linear.matvec(x.reshape(-1)).reshape(self.output)
 
+    @in_numpy
     def adjoint(self, y: Array) -> Array:
-        if type(y) is np.ndarray:
-            return self.linear.rmatvec(y.reshape(-1)).reshape(self.shape)
-        return asarray(self.linear.rmatvec(to_numpy(y).reshape(-1)).reshape(self.shape), like=y)
+        return self.linear.rmatvec(y.reshape(-1)).reshape(self.shape)
 
     def __repr__(self) -> str:
         return f"Flattened({self.linear.shape[0]}x{self.linear.shape[1]})"
@@ -94,3 +94,56 @@ def as_operator(A: Any) -> Operator:
         "expected a number, a 2-D array, a sparse matrix, a LinearOperator or an ipds operator, "
         f"got {type(A).__name__}"
     )
+
+
+class UserOperator(ByProducts):
+    """An object with `apply` and `adjoint`; `norm` (a number or a method) as it states it, else by Lanczos."""
+
+    called = "the operator"
+    is_natural = False
+
+    def __init__(self, operator: Any, shape: Shape):
+        self.operator = operator
+        self.shape = shape
+        self.output = _shape("apply", operator.apply(np.zeros(shape)))
+        back = _shape("adjoint", operator.adjoint(np.zeros(self.output)))
+        if back != shape:
+            raise ValueError(f"adjoint returns shape {back} for arrays of shape {self.output}, not {shape}")
+
+    def apply(self, x: Array) -> Array:
+        return self.operator.apply(x)
+
+    def adjoint(self, y: Array) -> Array:
+        return self.operator.adjoint(y)
+
+    @cached_property
+    def _norm(self) -> float:
+        stated = getattr(self.operator, "norm", None)
+        if stated is not None:
+            return float(stated() if callable(stated) else stated)
+
+        def gram(v: np.ndarray) -> np.ndarray:
+            return np.asarray(self.adjoint(self.apply(v.reshape(self.shape)))).ravel()
+
+        return math.sqrt(spectrum.lanczos_upper(gram, math.prod(self.shape)))
+
+    def __repr__(self) -> str:
+        return f"UserOperator({type(self.operator).__name__})"
+
+
+def acts_linearly(A: Any) -> bool:
+    """Whether A has `apply` and `adjoint`, as our operators have."""
+    return callable(getattr(A, "apply", None)) and callable(getattr(A, "adjoint", None))
+
+
+def operator_on(A: Any, shape: Shape) -> Operator:
+    """A as an operator on blocks of `shape`: an object with `apply` and `adjoint`, or what `as_operator` takes."""
+    own = acts_linearly(A) and not isinstance(A, Operator)
+    return UserOperator(A, shape) if own else as_operator(A)
+
+
+def _shape(name: str, value: Any) -> Shape:
+    """The shape of the array that a method of that name has returned."""
+    if not hasattr(value, "shape"):
+        raise TypeError(f"{name} must return an array, got {type(value).__name__}")
+    return tuple(value.shape)
