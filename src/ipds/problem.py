@@ -229,6 +229,15 @@ class Problem:
                 resolved[i] = from_linear_operator(block.A, block.shape, shape)
         return tuple(op for op in resolved if op is not None), shape
 
+    def in_order(self, order: Sequence[int]) -> Problem:
+        """The same problem with block order[k] in place k, under the names they have here."""
+        new = Problem.__new__(Problem)
+        new.blocks, new.names, new.operators = (
+            tuple([items[i] for i in order]) for items in (self.blocks, self.names, self.operators)
+        )
+        new.b, new.shape, new.unconstrained = self.b, self.shape, self.unconstrained
+        return new
+
     @cached_property
     def b_norm(self) -> float:
         """‖b‖ over the constraint's shape."""

@@ -167,7 +167,7 @@ def is_sum_of_norms(problem: Problem) -> bool:
     scaled = isinstance(last, Identity) and last.scale != 0
     norms = isinstance(rows.h, L21) and type(rows.h.lam) is float and rows.h.lam > 0 and len(rows.shape) == 2
     orthonormal = type(frame.h) is Stiefel and frame.shape[0] <= SMALL
-    return known and scaled and norms and orthonormal and not np.any(problem.b)
+    return known and scaled and norms and orthonormal and problem.b_norm == 0
 
 
 def bottom_eigenvectors(gram: np.ndarray, V: np.ndarray) -> np.ndarray:
