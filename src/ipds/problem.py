@@ -92,9 +92,9 @@ class Block:
             )
         object.__setattr__(self, "A", unlabelled(self.A))
         if isinstance(self.A, bool) or not (
-            isinstance(self.A, numbers.Real)
+            (is_array(self.A) and self.A.ndim in (0, 2))
+            or isinstance(self.A, numbers.Real)
             or scipy.sparse.issparse(self.A)
-            or (is_array(self.A) and self.A.ndim in (0, 2))
             or acts_linearly(self.A)
             or _acts_on_vectors(self.A)
         ):
@@ -119,15 +119,15 @@ def _acts_on_vectors(A: Any) -> bool:
 
 
 def _as_shape(shape: Any, label: str) -> Shape:
-    if isinstance(shape, numbers.Integral) and not isinstance(shape, bool):
+    if type(shape) is not tuple and isinstance(shape, numbers.Integral) and not isinstance(shape, bool):
         shape = (shape,)
     try:
-        sizes = tuple(int(s) for s in shape)
-        if isinstance(shape, str) or any(s != given for s, given in zip(sizes, shape, strict=True)):
+        sizes = tuple(map(int, shape))
+        if isinstance(shape, str) or sizes != tuple(shape):
             raise ValueError
     except (TypeError, ValueError):
         raise TypeError(f"{label}: shape must be an int or a tuple of ints, got {shape!r}") from None
-    if any(s < 1 for s in sizes):
+    if min(sizes, default=1) < 1:
         raise ValueError(f"{label}: every entry of shape must be at least 1, got {sizes}")
     if math.prod(sizes) > MOST:
         raise ValueError(
@@ -228,6 +228,15 @@ class Problem:
                     )
                 resolved[i] = from_linear_operator(block.A, block.shape, shape)
         return tuple(op for op in resolved if op is not None), shape
+
+    def in_order(self, order: Sequence[int]) -> Problem:
+        """The same problem with block order[k] in place k, under the names they have here."""
+        new = Problem.__new__(Problem)
+        new.blocks, new.names, new.operators = (
+            tuple([items[i] for i in order]) for items in (self.blocks, self.names, self.operators)
+        )
+        new.b, new.shape, new.unconstrained = self.b, self.shape, self.unconstrained
+        return new
 
     @cached_property
     def b_norm(self) -> float:

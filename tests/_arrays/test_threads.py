@@ -72,6 +72,6 @@ def test_other_threads_may_limit_theirs_afterwards():
 
     OpenBLASController.clear_controlling_thread(force=True)  # of the fixture
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
-        one.submit(lambda: within(threads_for(10))).result()
+        one.submit(lambda: within(threads_for(lambda: 10))).result()
         other.submit(lambda: within(threadpool_limits(1, user_api="blas"))).result()
     assert seen == [{1}, {1}]

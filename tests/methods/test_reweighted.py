@@ -196,11 +196,13 @@ def test_products_before_the_first_check_are_in_single_precision(monkeypatch):
     assert set(kinds[first + 1 :]) == {np.dtype(np.float64)}
 
 
-def test_weighted_gram_in_pieces(monkeypatch):
+@pytest.mark.parametrize("few", [3, 4])
+def test_weighted_gram_in_pieces(monkeypatch, few):
     rng = np.random.default_rng(0)
     A, w = rng.standard_normal((50, 4)), rng.random(50)
     monkeypatch.setattr("ipds.methods.reweighted.ROWS", 7)
-    assert np.allclose(weighted_gram(A, w), (A.T * w) @ A)
-    coarse = weighted_gram(A.astype(np.float32), w)
+    monkeypatch.setattr("ipds.methods.reweighted.FEW", few)
+    assert np.allclose(weighted_gram(A.T, w), (A.T * w) @ A)
+    coarse = weighted_gram(A.T.astype(np.float32), w)
     assert coarse.dtype == np.float64
     assert np.allclose(coarse, (A.T * w) @ A, rtol=1e-5, atol=1e-5)

@@ -19,12 +19,12 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 @contextmanager
-def threads_for(entries: float) -> Iterator[None]:
-    """One thread of BLAS within, unless the largest array has more than `LARGE` entries.
+def threads_for(entries: Callable[[], float]) -> Iterator[None]:
+    """One thread of BLAS within, unless the largest array has more than `LARGE` entries; not counted where there is one.
 
     Where several threads of a program solve at once, the first of them to come here decides for all.
     """
-    if entries > LARGE or all(library.get_num_threads() == 1 for library in _blas().lib_controllers):
+    if all(library.get_num_threads() == 1 for library in _blas().lib_controllers) or entries() > LARGE:
         yield
     else:
         with _blas().limit(limits=1):
@@ -36,7 +36,7 @@ def threads_for_data(fit: Fit) -> Fit:
 
     @wraps(fit)
     def limited(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
-        with threads_for(getattr(X, "size", 0)):
+        with threads_for(lambda: getattr(X, "size", 0)):
             return fit(self, X, *arguments, **options)
 
     return limited  # type: ignore[return-value]

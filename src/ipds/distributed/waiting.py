@@ -7,9 +7,8 @@ themselves (a nanny, a job queue), and Dask computes anew what they held; so a w
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -34,14 +33,17 @@ class ClusterError(ConnectionError):
 _look: ContextVar[Callable[[float], object]] = ContextVar("look", default=lambda waited: None)
 
 
-@contextlib.contextmanager
-def looking(look: Callable[[float], object]) -> Iterator[None]:
+class looking:
     """Within this context a wait calls `look(seconds waited)` again and again; what it raises ends the wait."""
-    token = _look.set(look)
-    try:
-        yield
-    finally:
-        _look.reset(token)
+
+    def __init__(self, look: Callable[[float], object]):
+        self._own = look
+
+    def __enter__(self) -> None:
+        self._before = _look.set(self._own)
+
+    def __exit__(self, *error: object) -> None:
+        _look.reset(self._before)
 
 
 def at_most(seconds: float) -> Callable[[float], None]:

@@ -34,6 +34,8 @@ def _call(owner: str, value: Any) -> str:
 
 def weight(owner: str, name: str, value: Any, *, positive: bool = False) -> float | Array:
     """`value` as a float or an array of weights, all finite and ≥ 0, or > 0 where `positive`."""
+    if type(value) is float:
+        return number(owner, name, value, above=0.0, or_equal=not positive)
     value = _plain(owner, name, value)
     if isinstance(value, (list, tuple)):
         value = np.asarray(value)

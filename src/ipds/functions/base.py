@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import functools
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from .._abstract import Abstract
 from .._arrays import Array, Shape, dot, magnitude, scaled_difference
 from .far import is_zero, receding_by_bounds, recession_by_slopes, support_by_bounds
 from .hessians import Products, difference
@@ -78,7 +79,7 @@ class Domain(NamedTuple):
     text: str
 
 
-class Nonsmooth(OnExpressions, ABC):
+class Nonsmooth(OnExpressions, metaclass=Abstract):
     """A closed function h, possibly nonconvex or extended-valued, with an exact prox.
 
     prox_h(v, s) ∈ argmin_u h(u) + ‖u - v‖²/(2 s) for every step s > 0.
@@ -108,6 +109,10 @@ class Nonsmooth(OnExpressions, ABC):
     @abstractmethod
     def prox(self, v: Array, step: float) -> Array:
         """A global minimiser u of h(u) + ‖u - v‖²/(2 step); `v` is left as it is."""
+
+    def takes(self, shape: Shape) -> bool:
+        """Whether every block of this shape is known to have a prox of that shape; where not, a start is tried."""
+        return False
 
     def prox_warm(self, v: Array, step: float, warm: Any = None) -> tuple[Array, Any]:
         """(prox(v, step), what the next call may start from), where `warm` came from such a call at a near-by v.
@@ -226,7 +231,7 @@ class Nonsmooth(OnExpressions, ABC):
         return x
 
 
-class Smooth(OnExpressions, ABC):
+class Smooth(OnExpressions, metaclass=Abstract):
     """A differentiable function f, possibly nonconvex.
 
     `lipschitz` is the constant L of ‖∇f(x) - ∇f(y)‖ ≤ L‖x - y‖, or None where only a local one exists.

@@ -6,12 +6,13 @@ smooth function of entries with fixed signs, a rank or orthonormal columns a man
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._abstract import Abstract
 from .base import Nonsmooth, Smooth
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ SHORTER, TRIES = 0.1, 12
 """Factor and number of the steps that `prox_point` tries."""
 
 
-class Face(ABC):
+class Face(metaclass=Abstract):
     """The face of h that a point x lies on; NumPy arrays."""
 
     x: np.ndarray

@@ -82,6 +82,9 @@ class L21(Norm):
         u = _shrink_rows(xp, v, row_norms(v), _row_weights(self.lam, v) * one_step(self, step))
         return u if v.ndim else xp.asarray(u)
 
+    def takes(self, shape: Shape) -> bool:
+        return type(self.lam) is float
+
     def prox_jacobian(self, v: Array, step: float) -> Operator:
         """(1 - r_i) I + r_i v̂_iv̂_iᵀ for each row, with r_i = sλ_i/‖v_i‖ and v̂_i = v_i/‖v_i‖; 0 where r_i ≥ 1."""
         xp, norms = namespace(v), row_norms(v)
@@ -97,6 +100,8 @@ class L21(Norm):
 
     def lipschitz(self, shape: Shape) -> float:
         rows = shape[0] if shape else 1
+        if type(self.lam) is float:
+            return self.lam * math.sqrt(rows)
         return float(np.linalg.norm(np.broadcast_to(to_numpy(self.lam), (rows,))))
 
     def groups(self, shape: Shape) -> Groups:

@@ -55,6 +55,9 @@ class Stiefel(Indicator):
             magnitude(x.T @ x - xp.eye(x.shape[1], dtype=x.dtype)) <= slack(x) * math.sqrt(x.shape[1])
         )
 
+    def takes(self, shape: Shape) -> bool:
+        return len(shape) == 2 and shape[0] >= shape[1]
+
     def project(self, v: Array) -> Array:
         if type(v) is not np.ndarray:
             return _polar_by_gram(v)

@@ -69,7 +69,7 @@ class PhaseRetrieval(LinearModel):
 
     def _power(self, u: Array) -> Array:
         """|G v|² from u = G v, or from its real part above its imaginary part."""
-        return self._inner(u, u)
+        return self._inner(u, u) if self._complex else u * u
 
     def local_lipschitz(self, x: Array, radius: float) -> float:
         """A Lipschitz constant of ∇f on the ball of `radius` around x.

@@ -7,10 +7,11 @@ carry, state = method.step(setup, carry)          # again and again
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from .._abstract import Abstract
 from .._arrays import Array, dot, fetch, magnitude, norm, precision
 from ..errors import AssumptionError
 from ..functions import Smooth
@@ -19,7 +20,7 @@ from ..problem import Problem
 from ..theory.state import State, product_of
 
 
-class Method(ABC):
+class Method(metaclass=Abstract):
     """A solver of `Problem`s, described by its settings alone."""
 
     name: str

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .._arrays import Array
-from ..problem import Block, Problem
+from ..problem import Problem
 from ..theory.state import State
 from .base import Method
 
@@ -31,8 +31,7 @@ class Reordered(Method):
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Any]:
         """That of the method on the reordered problem."""
         order = [*(i for i in range(len(x0)) if i != self.last), self.last]
-        inner = Problem([named(problem, i) for i in order], problem.b)
-        setup, carry = self.method.init(inner, tuple(x0[i] for i in order), z0)
+        setup, carry = self.method.init(problem.in_order(order), tuple(x0[i] for i in order), z0)
         return Setup(setup, order), carry
 
     def step(self, setup: Setup, carry: Any) -> tuple[Any, State]:
@@ -71,9 +70,3 @@ def to_order_of_caller(state: State, order: list[int]) -> State:
         adjoints=back(state.adjoints),
         values=back(state.values),
     )
-
-
-def named(problem: Problem, i: int) -> Block:
-    """Block i under the name the problem calls it by."""
-    block = problem.blocks[i]
-    return Block(f=block.f, h=block.h, A=problem.operators[i], shape=block.shape, name=problem.names[i])

@@ -53,14 +53,19 @@ SINGLE, RANGE, NARROW = 1e3, 1e12, 8
 lie between 1/RANGE and RANGE, so that no weighted square overflows, and points have more entries than so many."""
 ROWS = 4096
 """Rows of G that are weighted at a time."""
+FEW = 50
+"""Rows of V up to which Aᵀ is held as well: products along its rows, with both halves of what is symmetric, are faster."""
 
 
 class Setup(NamedTuple):
     """A V + c U = 0, and the weight of the norms."""
 
-    A: Matrix
+    columns: np.ndarray
+    """Aᵀ: in one piece where V has few rows, else a view."""
     c: float
     lam: float
+    length: float
+    """‖A‖."""
 
 
 class Carry(NamedTuple):
@@ -99,7 +104,9 @@ class ReweightedEigenvectors(Method):
         (A, last), V = problem.operators, x0[0]
         assert isinstance(A, Matrix)
         c: float = last.scale  # type: ignore[attr-defined]
-        sizes = row_norms(A.apply(V)) / abs(c)
+        columns = A.matrix.T
+        columns = np.ascontiguousarray(columns) if len(columns) <= FEW else columns
+        sizes = row_norms(product_with(columns, V)) / abs(c)
         largest = float(sizes.max())
         if not 0 < largest < np.inf:
             raise AssumptionError("ReweightedEigenvectors: all of U is 0")
@@ -108,7 +115,7 @@ class ReweightedEigenvectors(Method):
         floor = FLOOR * largest * (SHRINK if np.linalg.norm(sizes) <= BETTER * usual else 1.0)
         e, value = np.maximum(sizes, floor), float(sizes.sum())
         carry = Carry(0, V, e, floor, LOWEST * largest, value, 0.0, NEAR)
-        return Setup(A, c, problem.blocks[1].h.lam), carry  # type: ignore[attr-defined]
+        return Setup(columns, c, problem.blocks[1].h.lam, length), carry  # type: ignore[attr-defined]
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One step."""
@@ -116,13 +123,13 @@ class ReweightedEigenvectors(Method):
 
     def steps(self, setup: Setup, held: list[Carry], until: int) -> tuple[Carry, State]:
         """Steps until a check is due, up to iteration `until`."""
-        (A, c, _), carry = setup, held.pop()
+        columns, c, carry = setup.columns, setup.c, held.pop()
         coarse = coarse_points(setup, carry)
         while True:
             t, weights = carry.t + 1, 1 / carry.e
-            gram = weighted_gram(coarse if carry.floor > SINGLE * carry.lowest else A.matrix, weights)
+            gram = weighted_gram(coarse if carry.floor > SINGLE * carry.lowest else columns, weights)
             V = bottom_eigenvectors(gram, carry.V)
-            product = A.apply(V)
+            product = product_with(columns, V)
             sizes = row_norms(product) / abs(c)
             parts, value = sizes * weights, float(np.add.reduce(sizes))
             gain = carry.value - value
@@ -149,7 +156,8 @@ def state_of(
     is_due: bool,
 ) -> State:
     """The State at V: U = -A V/c but for the rows that vanish, and z = -s/c with s in the slopes of the norms there."""
-    _, c, lam = setup
+    c, lam = setup.c, setup.lam
+    product = np.ascontiguousarray(product)
     U, vanish = product / -c, parts <= VANISHES
     s = U * (lam * np.where(vanish, parts, 1.0) / np.where(sizes > 0, sizes, 1.0))[:, None]
     U[vanish] = 0.0
@@ -167,7 +175,7 @@ def is_sum_of_norms(problem: Problem) -> bool:
     scaled = isinstance(last, Identity) and last.scale != 0
     norms = isinstance(rows.h, L21) and type(rows.h.lam) is float and rows.h.lam > 0 and len(rows.shape) == 2
     orthonormal = type(frame.h) is Stiefel and frame.shape[0] <= SMALL
-    return known and scaled and norms and orthonormal and not np.any(problem.b)
+    return known and scaled and norms and orthonormal and problem.b_norm == 0
 
 
 def bottom_eigenvectors(gram: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -197,19 +205,25 @@ def lowest_eigenvectors(gram: np.ndarray, count: int) -> np.ndarray:
 
 
 def coarse_points(setup: Setup, carry: Carry) -> np.ndarray:
-    """A, before the first check in single precision: that asks for less than eigenvectors to 1e-6."""
-    points = setup.A.matrix
-    if carry.due < NEAR or points.shape[1] <= NARROW:
-        return points
-    size = math.sqrt(float(np.add.reduce(setup.A.row_squares)))
-    is_usual = min(size, carry.lowest) > 1 / RANGE and max(size, carry.value) < RANGE
-    return points.astype(np.float32) if is_usual else points
+    """Aᵀ, before the first check in single precision: that asks for less than eigenvectors to 1e-6."""
+    columns = setup.columns
+    if carry.due < NEAR or len(columns) <= NARROW:
+        return columns
+    is_usual = min(setup.length, carry.lowest) > 1 / RANGE and max(setup.length, carry.value) < RANGE
+    return columns.astype(np.float32) if is_usual else columns
 
 
-def weighted_gram(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Σ_i w_i a_i a_iᵀ, without a weighted copy of A; products in the precision of A."""
-    total, roots = np.zeros((A.shape[1], A.shape[1])), np.sqrt(weights).astype(A.dtype, copy=False)[:, None]
-    for begin in range(0, len(A), ROWS):
-        rows = A[begin : begin + ROWS] * roots[begin : begin + ROWS]
-        total += rows.T @ rows
+def product_with(columns: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """A V."""
+    return (V.T @ columns).T
+
+
+def weighted_gram(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Σ_i w_i a_i a_iᵀ, without a weighted copy of A; products in the precision of Aᵀ."""
+    total, is_narrow = np.zeros((len(columns), len(columns))), len(columns) <= FEW
+    factors = (weights if is_narrow else np.sqrt(weights)).astype(columns.dtype, copy=False)
+    for begin in range(0, columns.shape[1], ROWS):
+        points = columns[:, begin : begin + ROWS]
+        weighted = points * factors[begin : begin + ROWS]
+        total += weighted @ (points if is_narrow else weighted).T
     return total

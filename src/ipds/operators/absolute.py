@@ -77,6 +77,8 @@ def absolute(op: Operator) -> Operator:
 
 def is_exact(op: Operator) -> bool:
     """Whether a map that `absolute` has made is exact, and so are all that it is made of."""
+    if isinstance(op, Identity | Matrix):
+        return True
     if isinstance(op, BySigns):
         return op.exact
     if isinstance(op, Compose | TwoSided):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce, wraps
 from typing import Any
 
 import numpy as np
 
+from .._abstract import Abstract
 from .._arrays import Array, Shape, asarray, is_array, matrix_product, matrix_sum, to_numpy
 from ..distributed import Rows
 from . import spectrum
@@ -48,7 +49,7 @@ def in_numpy(product: Callable[..., Any]) -> Callable[..., Any]:
     return through
 
 
-class Operator(ABC):
+class Operator(metaclass=Abstract):
     """A linear map A between arrays of fixed shapes.
 
     `adjoint` satisfies ⟨A x, y⟩ = ⟨x, Aᵀ y⟩; verify your own with `check_adjoint`.

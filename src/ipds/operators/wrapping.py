@@ -79,6 +79,8 @@ def as_operator(A: Any) -> Operator:
     """`A` as an operator: number (scaled identity), dense or sparse matrix, LinearOperator, operator."""
     if isinstance(A, Operator):
         return A
+    if isinstance(A, float):
+        return Identity(float(A))
     if scipy.sparse.issparse(A) or isinstance(A, list | tuple):
         return Matrix(A)
     A = adopted(A, "the matrix")

@@ -93,9 +93,10 @@ def equilibrated(problem: Problem) -> Equilibrated | None:
     """A canonical problem of NumPy arrays in better units; None where those it has are good enough."""
     if _is_one_to_one(problem):
         return None
-    columns = [Piece(b.h, b.shape) for b in problem.blocks[:-1]]
-    if all(p.h.is_manifold and p.units is None for p in columns):
+    *blocks, _ = problem.blocks
+    if all(b.h.is_manifold and rescaled(b.h, 2.0) is None for b in blocks):
         return None
+    columns = [Piece(b.h, b.shape) for b in blocks]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         table = Table(problem, columns)
         if table.is_even or (not table.is_free and all(p.units is None for p in columns)):

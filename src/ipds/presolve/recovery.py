@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._abstract import Abstract
 from .._arrays import Array, Shape, is_array, namespace, scaled_difference, zeros
 from ..functions import Nonsmooth
 from ..operators import Operator
@@ -57,7 +58,7 @@ class View(NamedTuple):
         return total
 
 
-class Recovery(ABC):
+class Recovery(metaclass=Abstract):
     """What has become of a block."""
 
     @abstractmethod

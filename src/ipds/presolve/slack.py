@@ -7,7 +7,7 @@ entries of x_i, each times a number, into rows of its own: a slack.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from .._abstract import Abstract
 from .._arrays import Array, Shape, by_rows, is_array, namespace, scaled_matrix, sparse_of
 from ..operators import (
     Compose,
@@ -37,7 +38,7 @@ LARGE, FILL = 20_000, 0.05
 """Dense matrices of this size are better sparse where AᵀA has no larger share of entries than `FILL`."""
 
 
-class Slack(ABC):
+class Slack(metaclass=Abstract):
     """How block `block` is solved for. `rows`: flat indices of the rows it reaches, None for all, in order."""
 
     block: int

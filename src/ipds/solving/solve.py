@@ -130,7 +130,7 @@ def solve(
     )
     place = None if settings is None else settings.generations[0]
     keep_pages()
-    with threads_for(largest_array(problem)), naming_blocks(problem), locked(place):
+    with threads_for(lambda: largest_array(problem)), naming_blocks(problem), locked(place):
         given = x0, z0, chosen or "auto", seed, presolve
         log = Journal(seed) if settings is None else Journal(seed, settings, identity(problem, *given))
         with deadline(begun.over):

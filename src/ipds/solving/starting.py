@@ -71,9 +71,9 @@ def starting_point(
 
 
 def _fitting(problem: Problem, x: tuple[Array, ...], made: bool = False) -> tuple[Array, ...]:
-    """x itself, after every f and A was tried on it, and every h, but for points `made` by its prox."""
+    """x itself, after every f and A was tried on it, and every h that may not take it: not of points `made` by it."""
     for name, block, op, xi in zip(problem.names, problem.blocks, problem.operators, x, strict=True):
-        if not made:
+        if not made and not block.h.takes(block.shape):
             prox_of(name, block, xi)
         _require_gradient(name, block, xi)
         if not is_known_to_be_finite(op) and not all_finite(op.apply(xi)):

@@ -134,13 +134,14 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
 
     Like the objective at the start of a fit, (b - 0)²/2: the size of data of which nothing may be left at the solution.
     """
+    if problem.b_norm == 0:
+        return (0.0,) * len(q)
     costs, b = [], to_numpy(problem.b)
-    right = None
-    if np.any(b):  # a copy where it is not what blocks are: PyTorch warns of arrays that cannot be written to
-        known = np.shape(b) == problem.shape and b.dtype == np.float64 and b.flags.writeable
-        right = b if known else np.array(np.broadcast_to(b, problem.shape), float)
+    # a copy where it is not what blocks are: PyTorch warns of arrays that cannot be written to
+    known = np.shape(b) == problem.shape and b.dtype == np.float64 and b.flags.writeable
+    right = b if known else np.array(np.broadcast_to(b, problem.shape), float)
     for block, op, qi in zip(problem.blocks, problem.operators, q, strict=True):
-        x = _balancing(op, right) if right is not None and is_priced(block) else None
+        x = _balancing(op, right) if is_priced(block) else None
         cost = 0.0
         if x is not None:
             x = asarray(x, qi)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import Array, Shape, asarray, between, namespace, precision, put_in_place, to_numpy
-from ..functions import Nonsmooth, Stacked
+from ..functions import L21, Nonsmooth, Stacked
 from ..problem import Block
 
 SLACK = 4.0
@@ -90,6 +90,8 @@ def _steepest(h: Nonsmooth, shape: Shape) -> Any:
         if type(kinks.left) is type(kinks.right) is float:
             return max(abs(kinks.left), abs(kinks.right))
         return np.asarray(np.maximum(abs(to_numpy(kinks.left)), abs(to_numpy(kinks.right))), float)
+    if isinstance(h, L21) and type(h.lam) is float:  # what its groups would say
+        return h.lam
     groups = h.groups(shape)
     if groups is None:
         return math.nan

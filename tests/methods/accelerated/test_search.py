@@ -14,6 +14,7 @@ from ipds.methods.accelerated.reduced import eliminate, evaluate, known_at
 from ipds.methods.accelerated.search import (
     SHORTEST,
     TRIES,
+    Measures,
     Reference,
     backtrack,
     barzilai_borwein,
@@ -116,9 +117,10 @@ def test_what_a_tried_step_measures_is_what_its_arrays_say(weight):
     z, beta, tau, alpha = rng.standard_normal((6, 2)), 2.0, (0.5, 1.0), 0.02
     weights, steps, target, s = (weight, 1.0), tuple(alpha * t for t in tau), y - z / beta, 1 / beta
     old = evaluate(R, x, target, s, weights)
-    measures, point, v, warm = try_step(
+    numbers, point, v, warm = try_step(
         R, steps, tau, 2e-16, known_at(R, old.place), old.gradient, target, s, weights, (None, None)
     )
+    measures = Measures(*numbers)
     np.testing.assert_array_equal(v[0], x[0] - steps[0] * old.gradient[0])
     np.testing.assert_array_equal(point.x[0], L1(0.3 * weight).prox(v[0], steps[0]))
     np.testing.assert_allclose(point.x[1], Stiefel().prox(x[1] - steps[1] * old.gradient[1], steps[1]))

@@ -151,8 +151,8 @@ def try_step(
     s: float,
     weights: tuple[float, ...],
     warm: tuple[Any, ...],
-) -> tuple[Measures, Point, tuple[Array | None, ...], tuple[Any, ...]]:
-    """The step of the given lengths: its measures, the point, the v_i and warm starts; without a look at a number."""
+) -> tuple[tuple[Any, ...], Point, tuple[Array | None, ...], tuple[Any, ...]]:
+    """The step of the given lengths: its `Measures`, the point, the v_i and warm starts; without a look at a number."""
     x: list[Array] = []
     v: list[Array | None] = []
     following = []
@@ -180,7 +180,7 @@ def try_step(
             own = dx_dx / step / step
             left = greatest(dg_dg - 2 * dx_dg / step + own, 4 * eps * (dg_dg + own))
         moved, crossed, bent, rest = moved + dx_dx / ti, crossed + dx_dg, bent + dg_dg * ti, rest + left
-    return Measures(point.value, moved, crossed, bent, rest), point, tuple(v), tuple(following)
+    return (point.value, moved, crossed, bent, rest), point, tuple(v), tuple(following)
 
 
 class Move(NamedTuple):
@@ -212,7 +212,7 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
 
     def attempt(alpha: float) -> tuple[bool, Any]:
         steps = tuple([alpha * ti for ti in tau])
-        numbers, point, *arrays = fetch(*pure(try_step, phi, steps, tau, eps, *start, like=carry.x[0]))
+        numbers, point, *arrays = fetch(*pure(try_step, phi, steps, tau, eps, *start, like=target))
         measures = Measures(*numbers)
         enough = level - DECREASE * measures.dx_dx / alpha
         if not measures.value <= enough and bounded:  # a bound that does not tell
