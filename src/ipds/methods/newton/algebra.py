@@ -7,7 +7,9 @@ rows and diagonal Q only touch the diagonal of K. What is left decides, once per
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,12 @@ from .factors import Solve, conjugate_gradients
 from .saddle import Saddle
 from .strategies import Augmented, Strategy, choose
 from .weights import Weights
+
+
+ROUNDING = 4e-16
+"""Relative to the parts of a sum: two units of the last place."""
+SLOW = 0.1
+"""Part of the residuals that a refinement may leave, so that another one follows."""
 
 
 def is_product(A: Any) -> bool:
@@ -114,23 +122,31 @@ class Factor:
         return x
 
     def saddle(self, a: np.ndarray, b: np.ndarray, tol: float, times: int) -> tuple[np.ndarray, np.ndarray]:
-        """(dv, dy) with (∇²f + ε) dv + Mᵀdy = a, M dv - W⁻¹dy = b, refined as one system; dy = 0 where W = 0."""
-        M = self.system.M
+        """(dv, dy) with (∇²f + ε) dv + Mᵀdy = a, M dv - W⁻¹dy = b, refined as one system; dy = 0 where W = 0.
+
+        To relative residuals `tol`, or as long as that gains a digit, and more is left than rounding.
+        """
+        M, left = self.system.M, math.inf
         dv, dy = self._saddle(a, b)
         for _ in range(times):
-            ra, rb = a - self.curved(dv) - M.adjoint(dy), self._left(b, dv, dy)
-            if norm(ra) <= tol * norm(a) and (rb is None or norm(rb) <= tol * norm(b)):
+            bent, rb = self.curved(dv), None
+            ra = a - bent - M.adjoint(dy)
+            before, left = left, _beyond_rounding(ra, a, bent, dy)  # ‖M‖ = 1
+            if self.augmented is not None:  # else dy = W(M dv - b) was made so
+                softened = self.W.divide(dy)
+                rb = b - M.apply(dv) + softened
+                rb = rb if self.has_all_rows else np.where(self.W.diagonal > 0, rb, 0.0)
+                left = max(left, _beyond_rounding(rb, b, dv, softened))
+            if left <= tol or left > SLOW * before:
                 break
             x, y = self._saddle(ra, rb)
             dv, dy = dv + x, dy + y
         return dv, dy
 
-    def _left(self, b: np.ndarray, dv: np.ndarray, dy: np.ndarray) -> np.ndarray | None:
-        """What is left of M dv - W⁻¹dy = b, on rows with W > 0; None where dy = W(M dv - b) was made so."""
-        if self.augmented is None:
-            return None
-        left = b - self.system.M.apply(dv) + self.W.divide(dy)
-        return left if self.W.diagonal.all() else np.where(self.W.diagonal > 0, left, 0.0)
+    @cached_property
+    def has_all_rows(self) -> bool:
+        """Whether W > 0."""
+        return bool(self.W.diagonal.all())
 
     def _saddle(self, a: np.ndarray, b: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The same as the factorisation gives it; b = None stands for 0."""
@@ -145,6 +161,12 @@ class Factor:
         right = np.concatenate([np.zeros(curved), b[: M.general]])
         x, t = self.augmented(a + M.gather(w * picked), right)
         return x, np.concatenate([t[curved:], w * (x[M.index] - picked)])
+
+
+def _beyond_rounding(left: np.ndarray, given: np.ndarray, *parts: np.ndarray) -> float:
+    """What is left of a sum, relative to what was given; 0 where that is rounding of its parts."""
+    size = norm(left)
+    return 0.0 if size <= ROUNDING * sum(map(norm, parts)) else size / (norm(given) or 1.0)
 
 
 class Rows:

@@ -205,7 +205,7 @@ class Interior(Layout):
         soft = 1 / (CAP * max(weight, typical))
         own = 1 / (psi + soft)
         if self.equations:
-            own[self.is_equation] = CAP * weight
+            own[self.is_equation] = CAP * weight * self.firmness
         along, direction = np.zeros(len(self.radius)), np.zeros(len(self.label))
         if self.label.size:
             square = self._sum(Z * Z)

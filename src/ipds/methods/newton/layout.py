@@ -26,6 +26,9 @@ from .form import Form
 
 SIGN = np.array([[1.0], [-1.0]])
 """Of x in the rooms x - lo and hi - x."""
+SLIGHT = 1e-6
+"""Part of the largest right-hand side below which equations are held more firmly, as far tails of densities are: what a
+step lets go of in all rows is more than all that these ask for."""
 FAR = 1e300
 """Where a bound stands that is none: its room is no obstacle, and the force of 0 from there is no product."""
 
@@ -113,6 +116,8 @@ class Layout:
             np.zeros(len(curved)),
         )
         """A point before there is one."""
+        self.firmness = _firmness(self.place[self.is_equation] - form.c[self.row[self.is_equation]])
+        """How much more than others each equation is held."""
         self.form = form
         self.seen, self.block = self._seen()
         self._at: tuple[Any, Any, Residuals | None] = None, None, None
@@ -221,3 +226,11 @@ class Layout:
             return self.radius
         square = self.radius**2
         return np.maximum(square - self._sum(p.free[self.equations :] ** 2), 1e-17 * square + 1e-300)
+
+
+def _firmness(right: np.ndarray) -> np.ndarray:
+    """1, and the more the smaller right-hand sides are that are faint beside the largest, but not 0."""
+    sizes = np.abs(right)
+    least = SLIGHT * sizes.max(initial=0.0)
+    is_faint = (sizes > 0) & (sizes < least)
+    return np.where(is_faint, least / np.where(is_faint, sizes, 1.0), 1.0)
