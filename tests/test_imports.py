@@ -11,7 +11,7 @@ import ipds
 
 ROOT = Path(ipds.__file__).parent
 LEVELS = (
-    {"_version", "status", "deadline", "distributed", "_html"},
+    {"_version", "_abstract", "status", "deadline", "distributed", "_html"},
     {"_arrays"},
     {"errors", "io"},
     {"operators", "functions"},

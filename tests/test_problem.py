@@ -265,3 +265,27 @@ def test_data_frames_stand_for_their_numbers():
     np.testing.assert_array_equal(solve(problem).x[0], split.x[0])
     with pytest.raises(TypeError, match="b holds"):
         Problem([Block(A=G, shape=2), Block(h=L1(1.0), shape=9)], b=pandas.Series(list("abcdefghi")))
+
+
+def test_blocks_in_another_order_are_the_same_problem_under_the_same_names():
+    problem = problems.three_blocks()
+    order = [2, 0, 1]
+    other = problem.in_order(order)
+    rng = np.random.default_rng(0)
+    x = [rng.standard_normal(block.shape) for block in problem.blocks]
+    moved = [x[i] for i in order]
+    assert other.names == tuple(problem.names[i] for i in order)
+    assert other.shape == problem.shape
+    assert other.objective(moved) == pytest.approx(problem.objective(x))
+    np.testing.assert_allclose(other.residual(moved), problem.residual(x))
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (2.5,), "3", (2, "3")])
+def test_shapes_are_sizes(shape):
+    with pytest.raises((TypeError, ValueError), match="shape"):
+        Block(h=L1(1.0), shape=shape)
+
+
+@pytest.mark.parametrize("shape", [3, (3,), [3], np.array([3]), (np.int64(3),), (3.0,)])
+def test_a_shape_may_be_written_in_several_ways(shape):
+    assert Block(h=L1(1.0), shape=shape).shape == (3,)

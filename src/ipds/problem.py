@@ -232,9 +232,9 @@ class Problem:
     def in_order(self, order: Sequence[int]) -> Problem:
         """The same problem with block order[k] in place k, under the names they have here."""
         new = Problem.__new__(Problem)
-        new.blocks, new.names, new.operators = (
-            tuple([items[i] for i in order]) for items in (self.blocks, self.names, self.operators)
-        )
+        new.blocks = tuple([self.blocks[i] for i in order])
+        new.names = tuple([self.names[i] for i in order])
+        new.operators = tuple([self.operators[i] for i in order])
         new.b, new.shape, new.unconstrained = self.b, self.shape, self.unconstrained
         return new
 

@@ -75,3 +75,11 @@ def test_other_threads_may_limit_theirs_afterwards():
         one.submit(lambda: within(threads_for(lambda: 10))).result()
         other.submit(lambda: within(threadpool_limits(1, user_api="blas"))).result()
     assert seen == [{1}, {1}]
+
+
+def test_arrays_are_not_counted_where_there_is_one_thread():
+    def entries():
+        raise AssertionError("nobody needs to know")
+
+    with threadpool_limits(1, user_api="blas"), threads_for(entries):
+        assert counts() == {1}

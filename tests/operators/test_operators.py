@@ -21,6 +21,7 @@ from ipds.operators import (
     Identity,
     Kronecker,
     Matrix,
+    Operator,
     Permute,
     Reshape,
     Sampling,
@@ -340,3 +341,17 @@ def test_products_of_matrices_with_what_acts_on_more_axes_have_no_shape_of_their
     again = whole @ Identity(1.0) @ Matrix(rng.standard_normal((3, 5)))
     assert again.natural_shape() is None
     assert again.apply(np.ones((5, 2))).shape == (3, 2)
+
+
+def test_instances_of_operators_and_functions_are_those_of_their_subclasses():
+    """What `register` calls a subclass is none: whatever stands for an operator has its methods."""
+
+    class Looks:
+        pass
+
+    Operator.register(Looks)
+    assert not isinstance(Looks(), Operator)
+    assert not issubclass(Looks, Operator)
+    assert isinstance(Identity(2.0), Operator)
+    with pytest.raises(TypeError, match="abstract"):
+        Operator()

@@ -6,6 +6,7 @@ import pytest
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L1,
+    L21,
     Affine,
     Box,
     LeastSquares,
@@ -14,6 +15,7 @@ from ipds.functions import (
     Quadratic,
     Rank,
     Simplex,
+    Stiefel,
     smooth,
 )
 from ipds.methods import AcceleratedIPDS
@@ -245,3 +247,38 @@ def test_starts_at_a_saddle_leave_it_in_any_unit(price, unit):
     result = solve(Problem([Block(f=smooth(fit, slope), h=penalty, shape=3)]), seed=0)
     assert result.success
     assert result.fun < 0.05 * fit(np.zeros(3))
+
+
+def test_functions_that_take_every_block_of_a_shape_are_not_tried_at_a_start(monkeypatch):
+    tried = []
+    for kind in (Stiefel, L21):
+        monkeypatch.setattr(kind, "prox", lambda self, v, step: tried.append(type(self)) or v)
+    frame, rows = Block(h=Stiefel(), A=np.eye(4), shape=(4, 2)), Block(h=L21(1.0), shape=(4, 2))
+    x0 = [np.eye(4)[:, :2], np.zeros((4, 2))]
+    starting_point(Problem([frame, rows]), x0, None, None)
+    assert tried == []
+    weights = Block(h=L21(np.ones(4)), shape=(4, 2))
+    starting_point(Problem([frame, weights]), x0, None, None)
+    assert tried == [L21]
+
+
+@pytest.mark.parametrize(
+    ("h", "shape"), [(Stiefel(), (2, 4)), (Stiefel(), (8,)), (L21(np.ones(3)), (4, 2)), (Rank(1), (8,))]
+)
+def test_a_function_that_does_not_take_its_block_is_named_at_a_start(h, shape):
+    problem = Problem([Block(h=h, shape=shape, name="own"), Block(h=L1(1.0), A=-1.0, shape=shape)])
+    with pytest.raises(ValueError, match="block 'own'"):
+        starting_point(problem, [np.ones(shape), np.ones(shape)], None, None)
+
+
+TAKEN = [(Stiefel(), (4, 2)), (Stiefel(), (3, 3)), (L21(2.0), (5,)), (L21(2.0), (2, 3, 2))]
+
+
+@pytest.mark.parametrize(("h", "shape"), TAKEN)
+def test_what_a_function_takes_has_a_prox(h, shape):
+    v = np.random.default_rng(0).standard_normal(shape)
+    assert h.takes(shape)
+    for point in (v, 0.0 * v, 1e200 * v):
+        x = h.prox(point, 1.0)
+        assert x.shape == shape
+        assert np.isfinite(x).all()

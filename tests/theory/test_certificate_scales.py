@@ -6,6 +6,7 @@ import pytest
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L1,
+    L21,
     Box,
     Hinge,
     Huber,
@@ -22,6 +23,7 @@ from ipds.theory.certificate import _forces_at, certificate, certify
 from ipds.theory.entries import Product
 from ipds.theory.fixed import faint_part, fixed_of
 from ipds.theory.sizes import Energy, balance_of, rounding_of
+from ipds.theory.slopes import steepest
 from ipds.theory.state import State
 from problems import lasso
 
@@ -309,3 +311,12 @@ def test_rows_in_large_units_do_not_keep_a_ball_from_its_certificate():
     result = solve(minimize(fit, [x <= 1e5, 1e4 * x[0] <= 5e6, 1e-3 * G @ x <= 1e6]), tol=1e-6)
     assert result.success
     assert result.nit < 40
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4,), (2, 3, 2)])
+def test_one_weight_of_all_rows_is_as_steep_as_as_many_equal_ones(shape):
+    q = np.zeros(shape)
+    one, many = (Block(h=L21(lam), shape=shape) for lam in (0.7, np.full(shape[0], 0.7)))
+    assert steepest(one, q) == steepest(many, q) == (0.7, True)
+    assert steepest(Block(h=L21(0.0), shape=shape), q) == (None, True)
+    assert one.h.lipschitz(shape) == pytest.approx(many.h.lipschitz(shape))

@@ -56,6 +56,8 @@ def is_jax(x: object) -> bool:
 
 def on_device(x: object) -> bool:
     """Whether `x` belongs to a library with devices of its own: PyTorch, JAX or CuPy."""
+    if isinstance(x, np.ndarray):
+        return False
     return is_jax(x) or array_api_compat.is_torch_array(x) or array_api_compat.is_cupy_array(x)
 
 

@@ -20,9 +20,10 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 @contextmanager
 def threads_for(entries: Callable[[], float]) -> Iterator[None]:
-    """One thread of BLAS within, unless the largest array has more than `LARGE` entries; not counted where there is one.
+    """One thread of BLAS within, unless the largest array has more than `LARGE` entries.
 
-    Where several threads of a program solve at once, the first of them to come here decides for all.
+    `entries` counts them, and is not asked where BLAS has one thread as it is. Where several threads of a program solve
+    at once, the first of them to come here decides for all.
     """
     if all(library.get_num_threads() == 1 for library in _blas().lib_controllers) or entries() > LARGE:
         yield

@@ -54,7 +54,8 @@ lie between 1/RANGE and RANGE, so that no weighted square overflows, and points 
 ROWS = 4096
 """Rows of G that are weighted at a time."""
 FEW = 50
-"""Rows of V up to which Aᵀ is held as well: products along its rows, with both halves of what is symmetric, are faster."""
+"""Rows of V up to which Aᵀ is held in one piece: there products along its rows, of both halves of what is symmetric,
+take less time than those that spare one half."""
 
 
 class Setup(NamedTuple):

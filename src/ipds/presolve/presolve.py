@@ -121,5 +121,5 @@ def foreign_libraries(problem: Problem) -> Iterator[str]:
     for block in problem.blocks:
         held += [*held_arrays(block.f), *held_arrays(block.h)]
     for x in held:
-        if is_array(x) and not isinstance(x, np.ndarray) and not scipy.sparse.issparse(x):
+        if not isinstance(x, np.ndarray) and is_array(x) and not scipy.sparse.issparse(x):
             yield type(x).__module__.split(".")[0]
