@@ -343,8 +343,7 @@ class AcceleratedIPDS(Method):
             x = incumbent.x if x is None else x
             place = place if place.x is x else locate(R, x)
         del point, prox_points, target, start
-        target = R.target(z, stage.beta)
-        del z
+        target, z = R.target(z, stage.beta), None  # which need not be held any more
         value, gradient = begin(setup, stage, place, target)
         alpha = search.usual * min(1.0, schedule.smoothing(stage) / s)  # the curvature grows as s shrinks
         search = Search(alpha, alpha, Reference(value), 0)
