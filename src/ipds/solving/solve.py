@@ -44,6 +44,7 @@ from .restarts import LONG, SOON, at_corner, best_of, by_program, from_convex, h
 from .run import FINAL
 from .starting import Start, require_room, starting_point
 from .stopping import Stopwatch
+from .switching import search_by_switches, switches_of
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -175,6 +176,13 @@ def solve(
         plain = x0 is None and settings is None and chosen is None and callback is None
         soon = near is None and count == 1 and plain and not convex and max_iter > SOON
         walked = soon and has_corners(problem)
+        switches = switches_of(problem) if soon else None
+        if switches is not None and switches.is_linear:
+            used = begun.seconds()
+            near, proved = search_by_switches(problem, switches, None, again, tol, used, time_limit)
+            if near is not None and proved:
+                return near
+            walked = walked and near is None
         if walked:
             near = run(start, replace(options, max_iter=SOON), log, begun)
             near, lowest = at_corner(problem, near, again, tol, time_limit, seed)
@@ -195,6 +203,12 @@ def solve(
             result, lowest = at_corner(problem, result, again, tol, time_limit, seed)
             if lowest:
                 return result
+        if switches is not None and not (switches.is_linear or one_run):
+            used = result.seconds
+            best, proved = search_by_switches(problem, switches, result, again, tol, used, time_limit)
+            if best is not None and proved:
+                return best
+            result = best or result
         with deadline(begun.over):
             many = not one_run and has_many_minima(problem, result)
         if many:
