@@ -125,7 +125,7 @@ def test_there_are_no_switches_without_bounds_or_where_an_entry_cannot_be_0():
 def test_tangents_are_below_what_they_stand_for_wherever_switches_are(diagonal):
     rng = np.random.default_rng(1)
     M = rng.standard_normal((5, 5))
-    Q = np.diag(rng.uniform(0.1, 2.0, 5)) if diagonal else M @ M.T + 0.3 * np.eye(5)
+    Q = np.diag(rng.uniform(0.1, 2.0, 5)) if diagonal else M @ M.T + 2.0 * np.eye(5)
     f = Quadratic(Q, rng.standard_normal(5))
     switches = few(Sum(L0(1.0), Box(-1.0, 2.0)), np.ones((1, 5)), [1.0], f)
     program, (bowl,) = switches.program, switches.program.bowls

@@ -25,7 +25,7 @@ from ..status import Status
 from ..theory.certificate import subgradients
 from ..theory.state import State
 from .inventing import prototype
-from .programs import Program, program_of, search_by_program
+from .programs import NODES, Program, program_of, search_by_program
 from .relaxing import hull, relaxed
 from .starts import AGREED, Again, Point, Search, certified_at
 from .stopping import Stopwatch
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 SWITCHES, ENTRIES = 60, 500
 """Switches at most, and entries of all blocks."""
-ROUNDED = 1e-9
-"""What is rounding, of an eigenvalue of a matrix of diagonal 1."""
+ROUNDED, WEAK = 1e-9, 0.1
+"""What is rounding, of an eigenvalue of a matrix of diagonal 1, and what bounds too little for its many columns."""
+FEWER = 300
+"""Nodes that branch and bound visits at most where tangents stand for what is curved: more seldom prove more."""
 PASSES = 3
 """Passes over the rows of an equation that bound entries by what others leave."""
 
@@ -158,8 +160,9 @@ def search_by_switches(
     answer = None if near is None else search.answer_of(near)
     answers = [*([] if answer is None else [answer]), *found]
     best = min((r.fun for r in found if r.success), default=math.inf)
+    most = NODES if switches.is_linear else FEWER
     held, proved = search_by_program(
-        switches.program, answers, best, lambda x: _held_at(search, switches, x, tol), search.clock
+        switches.program, answers, best, lambda x: _held_at(search, switches, x, tol), search.clock, most
     )
     search.found += [r for r in held if r.success]
     lowest = min(held, key=lambda r: r.fun, default=None)
@@ -197,7 +200,7 @@ def _held_at(search: Search, switches: Switches, x: Sequence[np.ndarray], tol: f
 
 
 def _bowl(block: Block) -> np.ndarray:
-    """d ≥ 0 with f - ½Σ d x² convex: as large as in proportion to the diagonal of a constant Hessian, else 0."""
+    """d ≥ 0 with f - ½Σ d x² convex: in proportion to the diagonal of a constant Hessian; 0 where that is weak."""
     f, size = block.f, math.prod(block.shape)
     H: Any = f.hessian(np.zeros(block.shape)) if f is not None and f.is_quadratic else None
     H = H.toarray() if scipy.sparse.issparse(H) else H
@@ -209,7 +212,7 @@ def _bowl(block: Block) -> np.ndarray:
     if not np.all(diagonal > 0):
         return np.zeros(size)
     least = np.linalg.eigvalsh(H / np.sqrt(np.outer(diagonal, diagonal)))[0]
-    return max(0.0, float(least) - ROUNDED) * diagonal
+    return (float(least) - ROUNDED if least >= WEAK else 0.0) * diagonal
 
 
 def _count(h: Nonsmooth) -> L0 | Cardinality | RowCardinality | None:
