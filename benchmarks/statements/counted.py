@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ipds import Block, Problem
+from ipds import Block, Problem, Variable, minimize
 from ipds.functions import L0, Box, Cardinality, LeastSquares, NonNegative, Nonsmooth, Sum, smooth
+from ipds.modelling import sum_squares
 
 from .statement import Answer, Data, Statement, below, timed
 
@@ -67,6 +68,46 @@ def counted_split_oracle(d: Data) -> Answer:
         return min(0.5 * float(d.y @ d.y), *costs)
 
     return timed(best)
+
+
+def machines(seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    ranges = {"bend": (0.05, 0.5), "each": (1, 3), "room": (3, 8), "on": (2, 12)}
+    d = Data(**{name: rng.uniform(*ends, 10) for name, ends in ranges.items()})
+    d.demand = 0.5 * d.room.sum()
+    return d
+
+
+def loads(d: Data) -> Problem:
+    """Loads of ten machines, with a price for each that runs, and bent costs."""
+    x = Variable(10, name="x")
+    objective = sum_squares(np.sqrt(d.bend) * x) + d.each @ x + L0(d.on)(x)
+    return minimize(objective, [x.sum() >= d.demand, x >= 0, x <= d.room])
+
+
+def loads_oracle(d: Data) -> Answer:
+    """All sets of machines, and for each the price of a unit at which its loads add up to the demand."""
+
+    def cheapest(s: np.ndarray) -> float:
+        def load(price: float) -> np.ndarray:
+            return np.clip((price - d.each[s]) / (2 * d.bend[s]), 0.0, d.room[s])
+
+        x = load(scipy.optimize.brentq(lambda price: load(price).sum() - d.demand, 0.0, 100.0, xtol=1e-12))
+        return float(d.bend[s] @ x**2 + d.each[s] @ x + d.on[s].sum())
+
+    def best() -> float:
+        sets = (np.array(s) for k in range(1, 11) for s in itertools.combinations(range(10), k))
+        return min(cheapest(s) for s in sets if d.room[s].sum() >= d.demand)
+
+    return timed(best)
+
+
+def loads_value(d: Data, x: Any) -> float:
+    return float(d.bend @ x[0] ** 2 + d.each @ x[0] + d.on[x[0] != 0].sum())
+
+
+def loads_missed(d: Data, x: Any) -> float:
+    return max(below(x[0]), below(d.room - x[0]), 1 - float(x[0].sum()) / d.demand)
 
 
 class Wrong(Nonsmooth):
@@ -160,6 +201,9 @@ STATEMENTS = [
         lambda d, x: fit_value(d, x) + 4.0 * np.count_nonzero(x[0]),
         lambda d, x: max(0.0, float(np.max(np.abs(d.unit * x[0]))) - 1),
         False,
+    ),
+    Statement(
+        "machines, prices for running", machines, loads, loads_oracle, loads_value, loads_missed, False
     ),
     Statement(
         "fewest on the wrong side",

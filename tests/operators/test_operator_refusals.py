@@ -52,7 +52,7 @@ MASK = rng.random((3, 4)) < 0.5
     ("make", "message"),
     [
         (lambda: FlatStack([], shape=3), "at least one operator"),
-        (lambda: FlatStack([np.eye(3)], shape=3), "as_operator"),
+        (lambda: FlatStack(["A"], shape=3), "expected a number, a 2-D array"),
         (lambda: FlatStack([Matrix(M)], shape=3), "must have length 6"),
         (lambda: FlatStack([Identity()], shape=3).output_shape((4,)), r"acts on shape \(3,\), not \(4,\)"),
         (lambda: Reshape((2, 3), (4,)), "number of entries"),
@@ -221,7 +221,7 @@ def test_wrong_shapes_name_both(op, shape, fragments):
         (lambda: Convolution([1.0], mode="wrap"), ValueError, "full, same, valid"),
         (lambda: Stack([]), ValueError, "at least one"),
         (lambda: Stack([Identity()]), ValueError, "shape="),
-        (lambda: Stack([Matrix(M), np.eye(6)]), TypeError, "as_operator"),
+        (lambda: Stack([Matrix(M), None]), TypeError, "expected a number, a 2-D array"),
         (lambda: Stack([Identity(), FiniteDifference(axis=1)], shape=(3, 4)), ValueError, "first axis"),
         (lambda: Matrix(M) @ Matrix(M), ValueError, "4x6"),
         (lambda: Matrix(M) * math.nan, ValueError, "finite"),

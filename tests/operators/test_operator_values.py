@@ -64,6 +64,12 @@ def test_flat_stack_says_where_the_parts_lie():
     assert A.outputs == [(2, 3), (2, 2, 3)]
 
 
+def test_stacks_take_matrices_and_numbers_as_blocks_do():
+    x = rng.standard_normal(6)
+    np.testing.assert_array_equal(Stack([M, 2.0]).apply(x), Stack([Matrix(M), Identity(2.0)]).apply(x))
+    np.testing.assert_array_equal(FlatStack([SPARSE, 1.0], shape=6).apply(x), np.append(SPARSE @ x, x))
+
+
 def test_what_the_structured_products_are():
     X = rng.standard_normal((6, 3))
     np.testing.assert_allclose(TwoSided(M, N.T).apply(X), M @ X @ N.T, atol=1e-13)

@@ -11,8 +11,9 @@ import numpy as np
 import scipy
 
 from .._arrays import Array, Shape, diagonal_matrix, namespace, picking, zeros
-from .base import Operator, as_shape, common_shape, made_once, require_operator, tightened
+from .base import Operator, as_shape, common_shape, made_once, tightened
 from .one_shape import OfOneShape
+from .wrapping import as_operator
 
 
 class _Parts(Operator):
@@ -45,7 +46,7 @@ class Stack(_Parts):
     def __init__(self, parts: Sequence[Operator], shape: Shape | int | None = None):
         if not parts:
             raise ValueError("Stack: needs at least one operator")
-        self.parts = [require_operator("Stack", part) for part in parts]
+        self.parts = [as_operator(part) for part in parts]
         given = common_shape(self.parts) if shape is None else shape
         if given is None:
             raise ValueError("Stack: none of the operators fixes the shape of the block; pass shape=")
@@ -100,7 +101,7 @@ class FlatStack(_Parts, OfOneShape):
     def __init__(self, parts: Sequence[Operator], shape: Shape | int):
         if not parts:
             raise ValueError("FlatStack: needs at least one operator")
-        self.parts = [require_operator("FlatStack", part) for part in parts]
+        self.parts = [as_operator(part) for part in parts]
         self.shape = as_shape(shape)
         self.outputs = [tuple(part.output_shape(self.shape)) for part in self.parts]
         ends = [int(e) for e in np.cumsum([math.prod(o) for o in self.outputs])]

@@ -41,8 +41,23 @@ SHARE = 0.5
 """What branch and bound may take of the time that is left."""
 PASSES = 5
 """Passes that find units of columns and rows."""
+ROOTS, RISE = 30, 1e-3
+"""Tangents at answers without whole numbers, before others, and by what fraction of itself each raises these."""
+SMALLEST = 1e-6
+"""Switches as small as this count as this much."""
 LOWER = 1e-6
 """By what fraction of itself the objective has to be below the best for another look."""
+
+
+class Bowl(NamedTuple):
+    """½Σ d x² in an f, which is convex without it, where x_j = 0 if a switch y_j is off."""
+
+    i: int
+    switches: int
+    """The blocks of x and of y."""
+    d: np.ndarray
+    column: int
+    """The first of the columns of its terms."""
 
 
 class Program(NamedTuple):
@@ -66,6 +81,8 @@ class Program(NamedTuple):
     """The columns of η, by the blocks whose f are not linear."""
     constant: float
     """Σ f_i(0) of those that are: what the columns do not tell."""
+    bowls: Sequence[Bowl] = ()
+    """Of blocks whose entries are 0 where a switch is off."""
 
     @property
     def has_inequalities(self) -> bool:
@@ -74,13 +91,19 @@ class Program(NamedTuple):
         return bool(np.any(bounded & (self.lower < self.upper) & (self.whole == 0)))
 
     def least(
-        self, tangents: list[tuple[np.ndarray, float]], nodes: int, clock: Stopwatch
+        self,
+        tangents: list[tuple[np.ndarray, float]],
+        nodes: int,
+        clock: Stopwatch,
+        integrality: np.ndarray | None = None,
     ) -> tuple[tuple[np.ndarray, ...], float, int] | None:
         """(blocks, a lower bound of the objective, nodes visited); None where there is none, or it is not found.
 
         The blocks are the lowest that were seen after so many nodes, or half of the time that the clock leaves.
+        `integrality` is `whole` unless it is given.
         """
         rows, low, high = self.rows, self.low, self.high
+        whole = self.whole if integrality is None else integrality
         if tangents:
             rows = scipy.sparse.vstack([rows, np.array([row for row, _ in tangents])]).tocsr()
             low = np.concatenate([low, [value for _, value in tangents]])
@@ -92,29 +115,62 @@ class Program(NamedTuple):
             self.cost,
             constraints=constraints,
             bounds=scipy.optimize.Bounds(self.lower, self.upper),
-            integrality=self.whole,
+            integrality=whole,
             options={"node_limit": nodes, "mip_rel_gap": LOWER, **limits},
         )
         if found.x is None or found.mip_dual_bound is None:
             return None
         v = found.x[: self.unit.size]
-        w = self.shift + self.unit * np.where(self.whole[: v.size] == 1, np.round(v), v)
+        w = self.shift + self.unit * np.where(whole[: v.size] == 1, np.round(v), v)
         bound = found.mip_dual_bound + float(self.cost[: v.size] @ (self.shift / self.unit))
         x = tuple(split_blocks(w, [b.shape for b in self.problem.blocks]))
         return x, self.size * bound + self.constant, int(found.mip_node_count)
 
+    def with_bowls(self, bowls: Sequence[tuple[int, int, np.ndarray]]) -> Program:
+        """The same with what is known of curved f: blocks of x and of y, and d."""
+        size, own = self.cost.size, list[Bowl]()
+        for i, switches, d in bowls:
+            own.append(Bowl(i, switches, d, size))
+            size += d.size
+        more = size - self.cost.size
+        rest = scipy.sparse.csr_array((self.rows.shape[0], more))
+        return self._replace(
+            cost=np.append(self.cost, np.ones(more)),
+            rows=scipy.sparse.hstack([self.rows, rest]).tocsr(),
+            lower=np.append(self.lower, np.zeros(more)),
+            upper=np.append(self.upper, np.full(more, np.inf)),
+            whole=np.append(self.whole, np.zeros(more, int)),
+            bowls=own,
+        )
+
     def tangents(self, x: Sequence[np.ndarray]) -> list[tuple[np.ndarray, float]]:
-        """Rows η_i - ⟨∇f_i, w_i⟩ ≥ f_i - ⟨∇f_i, x_i⟩ at x, one for each f_i that is not linear."""
-        found, starts = [], np.cumsum([0, *(xi.size for xi in x)])
+        """Rows η_i - ⟨∇f_i, w_i⟩ ≥ f_i - ⟨∇f_i, x_i⟩ at x, one for each f_i that is not linear.
+
+        A bowl is seen by itself: of ½d w², where w is 0 if y is 0, the convex hull is ½d w²/y, and a tangent of that
+        is d·a·w - ½d a²·y at a = x/y. Frangioni & Gentile, Perspective cuts for a class of convex 0-1 mixed integer
+        programs, Math. Program. 106 (2006).
+        """
+        found, ends = [], np.cumsum([math.prod(block.shape) for block in self.problem.blocks])
+        bowls = {bowl.i: bowl for bowl in self.bowls}
         for i, column in self.curved.items():
             f: Any = self.problem.blocks[i].f
-            own, g, row = slice(starts[i], starts[i + 1]), np.ravel(f.grad(x[i])), np.zeros(self.cost.size)
+            v, g, value = np.ravel(x[i]), np.ravel(f.grad(x[i])), float(f(x[i]))
+            own = slice(ends[i] - v.size, ends[i])
+            if i in bowls:
+                _, k, d, first = bowls[i]
+                y = np.ravel(x[k]) if k < len(x) else np.ones(v.size)
+                a = v / np.maximum(y, SMALLEST)
+                g, value = g - d * v, value - 0.5 * float(d @ v**2)
+                for j in np.flatnonzero(d * a):
+                    row = np.zeros(self.cost.size)
+                    row[first + j], row[own.start + j] = self.size, -d[j] * a[j] * self.unit[own.start + j]
+                    row[ends[k] - v.size + j] = 0.5 * d[j] * a[j] ** 2
+                    found.append((row, d[j] * a[j] * self.shift[own.start + j]))
+            row = np.zeros(self.cost.size)
             row[own], row[column] = -g * self.unit[own], self.size
-            most = float(np.max(np.abs(row)))
-            found.append(
-                (row / most, (float(f(x[i])) + float(g @ (self.shift[own] - np.ravel(x[i])))) / most)
-            )
-        return found
+            found.append((row, value + float(g @ (self.shift[own] - v))))
+        largest = [float(np.max(np.abs(row))) for row, _ in found]
+        return [(row / most, value / most) for (row, value), most in zip(found, largest, strict=True)]
 
 
 def program_of(problem: Problem) -> Program | None:
@@ -211,16 +267,20 @@ def search_by_program(
     best: float,
     solved_at: Callable[[Sequence[np.ndarray]], Result | None],
     clock: Stopwatch,
+    nodes: int = NODES,
 ) -> tuple[list[Result], bool]:
     """Answers at discrete points, and whether nothing is lower than the best of them.
 
     `answers` are that of the convex relaxation and others, where tangents begin; `best` is the lowest value known, ∞
     where there is none; `solved_at` gives the answer where the discrete blocks of a point are held, None where it has
-    none. Branch and bound takes half of what the clock leaves, so that there is time for these answers.
+    none. Branch and bound visits so many nodes at most, and takes half of what the clock leaves, so that there is time
+    for these answers.
     """
     tangents = [row for answer in answers for row in program.tangents(answer.x)]
     found: list[Result] = []
-    stale, nodes, seen = 0, NODES, set[bytes]()
+    if program.bowls:
+        tangents += _at_root(program, tangents, clock)
+    stale, seen = 0, set[bytes]()
     while stale < STALE and nodes > 0 and not clock.over():
         least = program.least(tangents, nodes, clock)
         if least is None:
@@ -241,3 +301,17 @@ def search_by_program(
         if not program.curved:
             return found, best <= bound + 10 * LOWER * abs(best - program.constant)
     return found, False
+
+
+def _at_root(
+    program: Program, tangents: list[tuple[np.ndarray, float]], clock: Stopwatch
+) -> list[tuple[np.ndarray, float]]:
+    """Tangents at answers without whole numbers, while these rise: branch and bound begins high."""
+    more, last = list[tuple[np.ndarray, float]](), -math.inf
+    for _ in range(ROOTS):
+        least = program.least([*tangents, *more], NODES, clock, np.zeros_like(program.whole))
+        if least is None or clock.over() or least[1] - last <= RISE * abs(least[1] - program.constant):
+            break
+        last = least[1]
+        more += program.tangents(least[0])
+    return more

@@ -38,6 +38,7 @@ from .options import (
 from .restarts import LONG, SOON, at_corner, best_of, by_program, from_convex, has_corners, lowest_of
 from .starting import Start, require_room, starting_point
 from .stopping import Stopwatch
+from .switching import search_by_switches, switches_of
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -166,7 +167,16 @@ def _of_minima(call: Call, start: Start, near: Result | None) -> Result:
     problem, options, again = call.problem, call.options, partial(_again, call)
     watched = options.callback is not None
     limits = again, options.tol, options.time_limit, call.seed
-    walked = near is None and not watched and options.max_iter > SOON and has_corners(problem)
+    soon = near is None and not watched and options.max_iter > SOON
+    switches = switches_of(problem) if soon else None
+    if switches is not None and switches.is_linear:
+        used = call.begun.seconds()
+        near, proved = search_by_switches(
+            problem, switches, None, again, options.tol, used, options.time_limit
+        )
+        if near is not None and proved:
+            return near
+    walked = soon and near is None and has_corners(problem)
     if walked:
         early = call.run(start, replace(options, max_iter=SOON))
         early, lowest = at_corner(problem, early, *limits)
@@ -183,6 +193,12 @@ def _of_minima(call: Call, start: Start, near: Result | None) -> Result:
             result, lowest = at_corner(problem, result, *limits)
             if lowest:
                 return result
+        if switches is not None and not switches.is_linear:
+            used, limit = result.seconds, options.time_limit
+            best, proved = search_by_switches(problem, switches, result, again, options.tol, used, limit)
+            if best is not None and proved:
+                return best
+            result = best or result
         with deadline(call.begun.over):
             many = has_many_minima(problem, result)
         if many:
