@@ -3,6 +3,7 @@
     python tests/properties/judge.py --cases 5000                       random convex problems against a reference
     python tests/properties/judge.py --kind known --cases 2000          the same with entries known beforehand
     python tests/properties/judge.py --kind parts --cases 500           two of them in one, in units far apart
+    python tests/properties/judge.py --kind regression --cases 500      as users write them, and others (`STATED`)
     python tests/properties/judge.py --kind infeasible --cases 360      problems without a solution, by construction:
     python tests/properties/judge.py --kind unbounded --cases 250       none may succeed, nine of ten are named
     python tests/properties/judge.py --kind contradictory --cases 300   two values for an entry: likewise
@@ -13,6 +14,7 @@ Fails at the first count of a false success, of an error, or of too few names.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 import warnings
@@ -24,9 +26,11 @@ import numpy as np
 
 from ipds import AssumptionError, DivergenceError, Status, solve
 from ipds.theory.entries import has_price
+from properties import blocks, curved, programs, tables
 from properties.convex import Case, draw, solved
 from properties.known import contradictory, known
 from properties.parts import parts
+from properties.stated import Stated, wrong
 from properties.without_solution import infeasible, unbounded
 
 PROVED = (Status.INFEASIBLE, Status.UNBOUNDED)
@@ -63,7 +67,7 @@ def _rounding(problem: Any) -> float:
     return (1e3 * np.finfo(float).eps) ** 2 * at_zero
 
 
-def attempt(case: Case, seconds: float, method: Any = "auto") -> Any:
+def attempt(case: Case | Stated, seconds: float, method: Any = "auto", tol: float = 1e-4) -> Any:
     """The result within so many seconds of this process, whatever else the machine does; or the error."""
     begun = time.process_time()
 
@@ -74,7 +78,7 @@ def attempt(case: Case, seconds: float, method: Any = "auto") -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return solve(case.problem, seed=0, callback=stop, method=method)
+            return solve(case.problem, seed=0, callback=stop, method=method, tol=tol)
     except (AssumptionError, DivergenceError) as error:
         return error
 
@@ -89,14 +93,34 @@ WITHOUT = {
     "unbounded-known": (lambda seed: known(seed, unbounded), "UNBOUNDED"),
 }
 """Problems without a solution, and how they are called."""
+STATED: dict[str, Callable[[int], Stated]] = {
+    "lp": programs.linear_program,
+    "qp": programs.quadratic_program,
+    "constrained": programs.constrained,
+    "simplex": programs.simplex_program,
+    "regression": tables.regression,
+    "weighted": tables.weighted,
+    "pair": tables.pair,
+    "operators": blocks.operators,
+    "matrices": blocks.matrices,
+    "cardinality": curved.sparse_fit,
+    "moved": curved.moved,
+    "frames": curved.frames,
+    "split": curved.split,
+}
+"""Problems as users write them, judged in the users' terms: `stated`."""
 
 
 def judged(
-    seed: int, seconds: float = 2.0, method: Any = "auto", build: Callable[[int], Case] = draw
+    seed: int,
+    seconds: float = 2.0,
+    method: Any = "auto",
+    build: Callable[[int], Case] = draw,
+    tol: float = 1e-4,
 ) -> tuple[str, list[str]]:
     """(how the solve of a convex case ended, what is wrong with a success)."""
     case = build(seed)
-    result = attempt(case, seconds, method)
+    result = attempt(case, seconds, method, tol)
     if isinstance(result, Exception):
         return type(result).__name__, []
     if not (result.success or result.status in PROVED):
@@ -109,6 +133,21 @@ def judged(
     return f"CONVERGED, reference {reference}", ["no solution"] if reference != "unknown" else []
 
 
+def judged_as_stated(
+    seed: int, seconds: float, method: Any, build: Callable[[int], Stated], tol: float = 1e-4
+) -> tuple[str, list[str]]:
+    """The same of a problem as users write it."""
+    case = build(seed)
+    result = attempt(case, seconds, method, tol)
+    if isinstance(result, Exception):
+        return type(result).__name__, []
+    found = wrong(case, result) if result.success else []
+    if result.status in PROVED and case.critical is None:
+        best = case.best()
+        found = ["there is a solution"] if best is not None and math.isfinite(best) else []
+    return result.status.name, found
+
+
 def named(case: Case, seconds: float = 2.0) -> str:
     """How the solve of a case without a solution ended."""
     result = attempt(case, seconds)
@@ -119,19 +158,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kind", choices=[*WITH, *WITHOUT], default="convex")
+    parser.add_argument("--kind", choices=[*WITH, *STATED, *WITHOUT], default="convex")
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=2.0, help="of this process, for each problem")
     parser.add_argument("--method", default="auto")
+    parser.add_argument("--tol", type=float, default=1e-4)
     options = parser.parse_args()
     ends: Counter[str] = Counter()
     wrong = 0
     for seed in range(options.seed, options.seed + options.cases):
         found: list[str] = []
         try:
-            if options.kind not in WITHOUT:
-                end, found = judged(seed, options.seconds, options.method, WITH[options.kind])
+            given = seed, options.seconds, options.method
+            if options.kind in STATED:
+                end, found = judged_as_stated(*given, STATED[options.kind], options.tol)
+            elif options.kind in WITH:
+                end, found = judged(*given, WITH[options.kind], options.tol)
             else:
                 end = named(WITHOUT[options.kind][0](seed), options.seconds)
                 found = ["no solution"] if end == Status.CONVERGED.name else []

@@ -216,7 +216,7 @@ def test_a_faint_row_counts_by_what_it_costs(price, accepted):
     assert not result.success or result.fun == pytest.approx(2e3 + 1e-10 * price, rel=1e-3)
 
 
-@pytest.mark.parametrize("units", [(5e-5, 1.5e3), (1e-3, 1e3), (1e4, 1e-4)])
+@pytest.mark.parametrize("units", [(5e-5, 1.5e3), (1e4, 1e-4), (1e5, 1e-5), (1e6, 1e-6)])
 @pytest.mark.parametrize("seed", [0, 7, 8])
 def test_entries_near_zero_are_not_hidden_by_others_in_small_units(seed, units):
     """Two lassos in one vector: the second was all but 0, where its rows had no size and its forces were none."""

@@ -42,6 +42,7 @@ from .sizes import (
 )
 from .slopes import nearest, slopes_of
 from .state import State, measured, residual_of
+from .taking import toll
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ def _numbers(
     forces: Callable[[int], Forces],
     known: Sequence[Array | None],
 ) -> list[Any]:
-    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, and the `Balance` of every block.
+    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, the `toll` of r, and the `Balance` of every block.
 
     `known` are the A_i q_i at hand, None where they are not.
     """
@@ -253,7 +254,7 @@ def _numbers(
     least = smallest([energy.whole for energy in energies], [e for energy in energies for e in energy.terms])
     rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
     products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
-    numbers = residuals_of_rows(problem.b, products, rows, z)
+    numbers = [*residuals_of_rows(problem.b, products, rows, z), toll(problem, fixed.taker, q, products)]
     z_felt = felt_multiplier(z, rows, least)
     del rows, products
     for i, energy in enumerate(energies):
@@ -274,9 +275,9 @@ def _at_rest(forces: Forces) -> Forces:
 
 
 def _certificate(fixed: Fixed, numbers: Sequence[float]) -> Certificate:
-    feasibility, rows, lost, held, *rest = numbers
+    feasibility, rows, lost, held, taken, *rest = numbers
     balances = [Balance(*rest[k : k + BALANCE]) for k in range(0, len(rest), BALANCE)]
-    found = verdict(fixed, rows, lost, held, balances)
+    found = verdict(fixed, rows, lost, held, taken, balances)
     stationarity = tuple([b.left + b.rounding for b in balances])
     relative = found.relative if math.isfinite(feasibility + sum(stationarity)) else math.inf
     answers = found.rows, found.blocks, found.work

@@ -18,6 +18,7 @@ from ..problem import Block, Problem
 from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
 from .summands import computed_with, summands
+from .taking import taker
 
 FAINT = 1e-8
 """Part of the largest entry of b below which others may be as good as 0."""
@@ -60,6 +61,8 @@ class Fixed(NamedTuple):
     """Whether the problem is known to be convex."""
     widths: tuple[Any, ...]
     """w_i of the domains that are bounded in every entry: numbers or arrays; None for others."""
+    taker: int | None
+    """The block that the residual of the equation is left to (`taking`)."""
     room: Array | None
     """Σ|A_i| w_i with the widths w_i of the sets, ∞ in rows with a block that has none; None where all have."""
 
@@ -105,6 +108,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple([_is_loose(*pair) for pair in zip(problem.blocks, widths, strict=True)]),
             is_convex(problem),
             tuple([_finite(w, qi) for w, qi in zip(widths, q, strict=True)]),
+            taker(problem),
             _room(problem, sizes, widths, q),
         )
     return known[key]

@@ -19,8 +19,9 @@ so that perfect fits have a size. Then with the smallest of them, E, over m rows
 
     rows     = rms_k |r_k|/R_k
     blocks_i = rms(ρ_i/T) / min over the terms t of block i of rms(t/T)
-    work     = max( (Σ|ρ_i|ᵀ|q_i| + |z|ᵀ|r|)/ΣE_i, |z|ᵀ|r|/(10 min |f_i| + |h_i|) )
+    work     = max( (Σ|ρ_i|ᵀ|q_i| + |z|ᵀ|r|)/ΣE_i, |z|ᵀ|r|/(10 min |f_i| + |h_i|), toll/Σ|f_i| + |h_i|, Σgain_i/ΣE_i )
 
+with the price of r where a block takes it (`taking.toll`), and what forces too small to count would gain (`hidden`).
 Every one of them stays what it is when a block, a row, the objective or (where h allows it) a single column is stated
 in other units. `docs/certificate.md` gives the reason for each part.
 """
@@ -60,6 +61,7 @@ from .entries import (
     weigh,
 )
 from .fixed import Fixed
+from .hidden import hidden_gain
 from .slopes import nearest, slopes_of
 
 ROUNDING = 4.0
@@ -117,6 +119,8 @@ class Balance(NamedTuple):
     """`entries.stillness`: at most 1 where f is at its minimum and nothing is left of all forces but rounding."""
     nothing: float
     """What is no energy beside such an f: what is less in other blocks does not pull at this one."""
+    hidden: float
+    """`hidden_gain`."""
     price: Any
     whole: Any
     """The `Energy` of the block."""
@@ -184,7 +188,8 @@ def _rounding(h: Nonsmooth, q: Array, v: Array, step: Any) -> Rounding:
 
 def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Rounding) -> Balance:
     """How well the forces of a block balance; they count from `VANISHING` of the largest on. `larger` is |A|ᵀẑ."""
-    sums = weigh(forces, larger, VANISHING * largest_force(forces, larger), rounding.each)
+    top = largest_force(forces, larger)
+    sums = weigh(forces, larger, VANISHING * top, rounding.each)
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
     root, length = math.sqrt(count), magnitude(forces.q)
     lost = rounding.whole + units * sums.force
@@ -199,6 +204,7 @@ def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Roundi
         sums.work + rounding.even * sums.size + units * sums.far,
         sums.span + lost * _distance(forces.width, length, root),
         *stillness(forces, units),
+        hidden_gain(forces, top),
         energy.price,
         energy.whole,
     )
@@ -244,8 +250,10 @@ class Verdict(NamedTuple):
         return math.inf if any(map(math.isnan, answers)) else max(answers)
 
 
-def verdict(fixed: Fixed, rows: float, lost: float, held: float, balances: Sequence[Balance]) -> Verdict:
-    """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r| and `held` = |z|ᵀR belong to the equation."""
+def verdict(
+    fixed: Fixed, rows: float, lost: float, held: float, taken: float, balances: Sequence[Balance]
+) -> Verdict:
+    """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r|, `held` = |z|ᵀR, `taken` (`toll`) are the equation's."""
     if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
         return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, True)
     total = sum([found.whole for found in balances])
@@ -258,7 +266,9 @@ def verdict(fixed: Fixed, rows: float, lost: float, held: float, balances: Seque
     blocks = tuple([_block(zero, found) for zero, found in zip(fixed.free, balances, strict=True)])
     work = lost + sum([found.work for found in balances if found.still > 1.0])
     least = max(smallest([found.price for found in balances]), ABSENT * held)
-    work = max(ratio(work, total) if total > 0 else 0.0, LEAST * ratio(lost, least))
+    gain = sum([found.hidden for found in balances])
+    work = max(ratio(max(work, gain), total) if total > 0 else 0.0, LEAST * ratio(lost, least))
+    work = max(work, ratio(taken, price + ABSENT / FIT * (total - price)))
     gap = lost + sum([found.span for found in balances])
     bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
     return Verdict(rows, blocks, work, gap, bounded)
