@@ -97,6 +97,21 @@ def test_passes_go_on_where_the_median_stands_still(seed):
     assert loss.sizes(X, data)[0] <= 1.001 * solve(stated(data, 2), tol=1e-6).fun
 
 
+def test_what_is_left_after_passes_whose_median_falls_fast():
+    assert alternation._left([100.0, 20.0], [0.2, 0.1], 2) == pytest.approx(0.1 * 80 * 0.2 / 0.8)
+    least = alternation._left([100.0, 20.0], [1e-9, 1e-9], 2)  # the median may be that of rows fitted at once
+    assert least == pytest.approx(0.1 * 80 * 0.1 / 0.9)
+    assert alternation._left([100.0], [0.2], 1) == np.inf
+
+
+def test_a_series_begins_with_the_passes_of_its_weights():
+    values, falls = [100.0, 10.0, 9.0, 8.5, 8.3], [0.3, 0.6, 0.99, 1.0, 1.0]
+    assert alternation._left(values[:4], falls[:4], 2) == np.inf
+    assert alternation._left(values, falls, 2) == pytest.approx(
+        0.2
+    )  # 0.5, 0.2: 2/15 in the series, 0.2 at a standstill
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_a_pass_in_single_precision_leads_to_the_same_factors(masked):
     data, loss = posed(masked)
@@ -146,7 +161,7 @@ def test_weights_that_fall_off_and_steps_beyond_the_fits_save_passes(monkeypatch
 
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_that_are_zero_do_not_make_the_others_gross_errors(seed):
-    """The median is that of the rows that are fitted whole: weights that fall off with it would leave the others out."""
+    """The median is that of rows fitted whole at once: weights that fall off with it would leave the others out."""
     rng = np.random.default_rng(seed)
     M = rng.standard_normal((150, 4)) @ rng.standard_normal((4, 150))
     M[rng.random(150) < 0.6] = 0.0

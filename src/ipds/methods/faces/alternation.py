@@ -8,9 +8,11 @@ objective falls but for ε, which follows the median m of |u| down:
     L ← argmin Σ_ij (B - κ L Rᵀ)_ij²/e_ij,   R ← the same with that L and the same e,   ε ← max(min(ε/2, m), m/10)
 
 and both go on beyond by ω = min(½, m/m_before) of their steps: as far as the next step would take them, where steps
-shrink as the median does. Each row of L is r equations of its own. Rows are taken a few at a time, so that one pass
-over the data does all: e, the new rows of L, and what they add to the equations of R; in single precision, where ε is
-far above its rounding. The points are those of Φ of `passes` with s = ε/λ.
+shrink as the median does. In the first pass, and in the second where the median fell to a half or less, weights fall
+off, 1/(1 + (u/w)²) with w of 1.5 medians: then what is large is a gross error rather than noise, and 1/e would let it
+pull as hard as any other entry. Each row of L is r equations of its own. Rows are taken a few at a time, so that one
+pass over the data does all: e, the new rows of L, and what they add to the equations of R; in single precision, where
+ε is far above its rounding. The points are those of Φ of `passes` with s = ε/λ.
 Gross errors weigh little here, so none is ever fitted. Where one is larger than all that a column of the factors is
 worth, σ_r‖U_r‖₁‖V_r‖₁ at most, it takes the place of that column: the objective falls.
 """
@@ -45,8 +47,11 @@ FURTHER = 0.5
 NEAR, MOST = 7e-4, 20
 """Passes end where no more than this part of the objective is left to gain, as far as two of them, and the fall of the
 median since, can tell; or then."""
-STEEP, WIDTH, SLOWLY = 0.5, 1.5, 0.2
-"""Weights fall off beyond so many medians while the median falls to that part of it."""
+FAST = 0.5
+"""The median falls fast where a pass leaves no more than this part of it."""
+WIDTH, SLOWLY = 1.5, 0.2
+"""Where weights fall off, in units of the median, and what one pass leaves of that at least: rows that are fitted whole
+at once say nothing of the others."""
 STILL = 0.1
 """Once the median stands still, passes gain as slowly as ε falls, and about as much as the last gain is left to the
 next ones; it does not yet where it falls by more than this part of it."""
@@ -138,28 +143,27 @@ def alternated(
     coarse = (_single(data), loss.single()) if is_usual else (data, loss)
     epsilon, width, median = math.inf, 0.0, sample.median(loss.kappa, L, R)
     values: list[float] = []
-    steeps = 0
     falls: list[float] = []
+    falling = 0  # passes whose weights fall off
     for _ in range(MOST):
         raise_if_late()
         epsilon = max(min(HALF * epsilon, median), NO_LESS * median, LOWEST * scale)
         given = coarse if epsilon > SINGLE * scale else (data, loss)
-        steep = not falls or (len(falls) == 1 and falls[0] <= STEEP)
         width = max(WIDTH * median, SLOWLY * width, LOWEST * scale)
-        weights = redescending(width) if steep else inverse(epsilon)
-        steeps += steep
+        is_falling = not falls or (len(falls) == 1 and falls[0] <= FAST)
+        weights, falling = (redescending(width), falling + 1) if is_falling else (inverse(epsilon), falling)
         left, right, value, largest = one_pass(L, R, *given, weights)
         values.append(value)
         before, median = median, sample.median(loss.kappa, left, right)
         falls.append(median / before if median < before else 1.0)
         further = min(falls[-1], FURTHER)
         L, R = left + further * (left - L), right + further * (right - R)
-        if _left(values, falls, steeps) <= NEAR * value:
+        if _left(values, falls, falling) <= NEAR * value:
             X = FixedRank.of_product(L, R)
             if not largest > abs(loss.kappa) * _worth(X):
                 break
             L, R = exchanged(X, data, loss).balanced()
-            values, falls, median = [], [], sample.median(loss.kappa, L, R)
+            values, falls, falling, median = [], [], 0, sample.median(loss.kappa, L, R)
     else:
         X = FixedRank.of_product(L, R)
     most = scale * data.size
@@ -187,16 +191,20 @@ def exchanged(X: FixedRank, data: np.ndarray, loss: Deviations) -> FixedRank:
     return FixedRank.of_product(L, R)
 
 
-def _left(values: list[float], falls: list[float], steeps: int) -> float:
-    """What is left to gain after a pass, by Σ|u| before each one and the factors of the median at each."""
+def _left(values: list[float], falls: list[float], falling: int) -> float:
+    """What is left to gain after a pass, from Σ|u| before each one and the factors of the median at each.
+
+    Gains fall as the median does while it falls fast, as a series once it does not: without those of the first passes,
+    as many as `falling`, whose weights were others.
+    """
     if len(values) < 2:
         return math.inf
     gain = values[-2] - values[-1]
-    if falls[-2] <= STEEP:
+    if falls[-2] <= FAST:
         ratio, last = (max(fall, NO_LESS) for fall in falls[-2:])
         return last * gain * ratio / (1 - ratio) if gain > 0 and ratio < 1 else math.inf
     still = max(0.0, 1 - (1 - falls[-2]) / STILL)
-    return max(falls[-1] * _series(values[steeps:]), still * gain)
+    return max(falls[-1] * _series(values[falling:]), still * gain)
 
 
 def _series(values: list[float]) -> float:
