@@ -8,7 +8,15 @@ from ipds import Block, Problem, solve
 from ipds.functions import L1, Rank
 from ipds.functions.fixed_rank import FixedRank, near
 from ipds.methods.faces import alternation
-from ipds.methods.faces.alternation import Sample, alternated, exchanged, one_pass, start
+from ipds.methods.faces.alternation import (
+    Sample,
+    alternated,
+    exchanged,
+    inverse,
+    one_pass,
+    redescending,
+    start,
+)
 from ipds.methods.faces.passes import Deviations
 
 
@@ -18,17 +26,26 @@ def posed(masked, shape=(40, 50), r=3, noise=0.1):
     return M if observed is None else M * observed, Deviations(-2.0, 1.0, observed)
 
 
+WEIGHTS = [
+    (inverse(0.3), lambda a: 1 / np.maximum(a, 0.3)),
+    (redescending(0.3), lambda a: 1 / (1 + (a / 0.3) ** 2)),
+]
+
+
+@pytest.mark.parametrize(("weights", "expected"), WEIGHTS)
+@pytest.mark.parametrize("at_once", [0, 10**9])  # elimination in all rows at once, and row by row
 @pytest.mark.parametrize("rows", [16, 100])  # several pieces, and one
 @pytest.mark.parametrize("masked", [False, True])
-def test_a_pass_is_a_weighted_fit_of_either_factor(masked, rows, monkeypatch):
+def test_a_pass_is_a_weighted_fit_of_either_factor(masked, rows, at_once, weights, expected, monkeypatch):
     monkeypatch.setattr(alternation, "ENTRIES", 1)
     monkeypatch.setattr(alternation, "FEWEST", rows)
+    monkeypatch.setattr(alternation, "AT_ONCE", at_once)
     data, loss = posed(masked)
-    rng, epsilon = np.random.default_rng(0), 0.3
+    rng = np.random.default_rng(0)
     L, R = rng.standard_normal((40, 3)), rng.standard_normal((50, 3))
     seen = np.ones(data.shape) if loss.observed is None else loss.observed
     u = (data + 2.0 * L @ R.T) * seen
-    w = seen / np.maximum(np.abs(u), epsilon)
+    w = seen * expected(np.abs(u))
 
     def fit(w, b, F):  # row by row
         return np.array(
@@ -38,7 +55,7 @@ def test_a_pass_is_a_weighted_fit_of_either_factor(masked, rows, monkeypatch):
             ]
         )
 
-    found = one_pass(L, R, data, loss, epsilon)
+    found = one_pass(L, R, data, loss, weights)
     assert np.allclose(found.L, fit(w, data, R))
     assert np.allclose(found.R, fit(w.T, data.T, found.L))
     assert found.value == pytest.approx(np.abs(u).sum())
@@ -50,7 +67,7 @@ def test_rows_with_too_few_entries_are_fitted_all_the_same(masked):
     data, _ = posed(masked)
     observed = np.ones(data.shape)
     observed[7, 2:] = 0.0  # two equations for three numbers
-    found = one_pass(*near(data, 3).balanced(), data * observed, Deviations(1.0, 1.0, observed), 0.1)
+    found = one_pass(*near(data, 3).balanced(), data * observed, Deviations(1.0, 1.0, observed), inverse(0.1))
     assert np.all(np.isfinite(found.L))
     assert np.all(np.isfinite(found.R))
     assert np.allclose(found.L[7] @ near(data, 3).balanced()[1][:2].T, data[7, :2], atol=1e-3)
@@ -80,12 +97,27 @@ def test_passes_go_on_where_the_median_stands_still(seed):
     assert loss.sizes(X, data)[0] <= 1.001 * solve(stated(data, 2), tol=1e-6).fun
 
 
+def test_what_is_left_after_passes_whose_median_falls_fast():
+    assert alternation._left([100.0, 20.0], [0.2, 0.1], 2) == pytest.approx(0.1 * 80 * 0.2 / 0.8)
+    least = alternation._left([100.0, 20.0], [1e-9, 1e-9], 2)  # the median may be that of rows fitted at once
+    assert least == pytest.approx(0.1 * 80 * 0.1 / 0.9)
+    assert alternation._left([100.0], [0.2], 1) == np.inf
+
+
+def test_a_series_begins_with_the_passes_of_its_weights():
+    values, falls = [100.0, 10.0, 9.0, 8.5, 8.3], [0.3, 0.6, 0.99, 1.0, 1.0]
+    assert alternation._left(values[:4], falls[:4], 2) == np.inf
+    assert alternation._left(values, falls, 2) == pytest.approx(
+        0.2
+    )  # 0.5, 0.2: 2/15 in the series, 0.2 at a standstill
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_a_pass_in_single_precision_leads_to_the_same_factors(masked):
     data, loss = posed(masked)
     factors = near(data / -2.0, 3).balanced()
-    found = one_pass(*factors, data, loss, 0.3)
-    coarse = one_pass(*factors, data.astype(np.float32), loss.single(), 0.3)
+    found = one_pass(*factors, data, loss, inverse(0.3))
+    coarse = one_pass(*factors, data.astype(np.float32), loss.single(), inverse(0.3))
     for part, other in zip(found, coarse, strict=True):
         assert np.allclose(part, other, rtol=1e-4, atol=1e-4)
     assert coarse.L.dtype == coarse.R.dtype == np.float64
@@ -115,15 +147,30 @@ def test_what_single_precision_does_not_tell_apart_is_fitted_in_double(monkeypat
     assert loss.sizes(X, M)[0] <= 1.01 * np.abs(near(M, 3, powers=3).x - M).sum()
 
 
-def test_passes_go_on_beyond_their_fits(monkeypatch):
-    """Four of them under a fifth of gross errors; fits alone take five."""
+def test_weights_that_fall_off_and_steps_beyond_the_fits_save_passes(monkeypatch):
+    """Three of them under a fifth of gross errors; without either, four."""
     passes = []
     monkeypatch.setattr(alternation, "one_pass", lambda *given: passes.append(one_pass(*given)) or passes[-1])
     M, truth = matrix(5, (150, 150), 5, 0.2)
+    M = truth + 2 * (M - truth)
     loss, sample = Deviations(1.0, 1.0, None), Sample.of(M, None)
     X, _ = alternated(start(5, np.zeros((1, 1)), M, loss, sample), M, loss, sample, float(np.abs(M).mean()))
-    assert len(passes) == 4
+    assert len(passes) == 3
     assert loss.sizes(X, M)[0] <= 1.001 * np.abs(M - truth).sum()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_are_zero_do_not_make_the_others_gross_errors(seed):
+    """The median is that of rows fitted whole at once: weights that fall off with it would leave the others out."""
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((150, 4)) @ rng.standard_normal((4, 150))
+    M[rng.random(150) < 0.6] = 0.0
+    gross = np.where(rng.random(M.shape) < 0.1, rng.uniform(-8, 8, M.shape), 0.0)
+    data, loss = M + gross, Deviations(1.0, 1.0, None)
+    sample = Sample.of(data, None)
+    begun = start(4, np.zeros((1, 1)), data, loss, sample)
+    X, _ = alternated(begun, data, loss, sample, float(np.abs(data).mean()))
+    assert loss.sizes(X, data)[0] <= 1.015 * np.abs(gross).sum()
 
 
 def test_the_median_is_that_of_what_is_observed():

@@ -138,7 +138,7 @@ def test_noise_is_certified(large, monkeypatch, masked, a, c, lam):
 
 
 def test_goals_come_closer(large):
-    M = matrix(4, SHAPE, RANK, 0.1, 0.1)[0]
+    M = matrix(5, SHAPE, RANK, 0.1, 0.1)[0]
     result = solve(stated(M), method=LowRankIPDS(), tol=1e-6, max_iter=30)
     assert result.certificate.relative < low_rank.GOAL
     assert large[1] == pytest.approx((low_rank.CLOSER * low_rank.GOAL, low_rank.GOAL))

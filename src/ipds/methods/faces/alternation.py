@@ -8,9 +8,11 @@ objective falls but for ε, which follows the median m of |u| down:
     L ← argmin Σ_ij (B - κ L Rᵀ)_ij²/e_ij,   R ← the same with that L and the same e,   ε ← max(min(ε/2, m), m/10)
 
 and both go on beyond by ω = min(½, m/m_before) of their steps: as far as the next step would take them, where steps
-shrink as the median does. Each row of L is r equations of its own. Rows are taken a few at a time, so that one pass
-over the data does all: e, the new rows of L, and what they add to the equations of R; in single precision, where ε is
-far above its rounding. The points are those of Φ of `passes` with s = ε/λ.
+shrink as the median does. In the first pass, and in the second where the median fell to a half or less, weights fall
+off, 1/(1 + (u/w)²) with w of 1.5 medians: then what is large is a gross error rather than noise, and 1/e would let it
+pull as hard as any other entry. Each row of L is r equations of its own. Rows are taken a few at a time, so that one
+pass over the data does all: e, the new rows of L, and what they add to the equations of R; in single precision, where
+ε is far above its rounding. The points are those of Φ of `passes` with s = ε/λ.
 Gross errors weigh little here, so none is ever fitted. Where one is larger than all that a column of the factors is
 worth, σ_r‖U_r‖₁‖V_r‖₁ at most, it takes the place of that column: the objective falls.
 """
@@ -18,6 +20,7 @@ worth, σ_r‖U_r‖₁‖V_r‖₁ at most, it takes the place of that column: 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -44,6 +47,11 @@ FURTHER = 0.5
 NEAR, MOST = 7e-4, 20
 """Passes end where no more than this part of the objective is left to gain, as far as two of them, and the fall of the
 median since, can tell; or then."""
+FAST = 0.5
+"""The median falls fast where a pass leaves no more than this part of it."""
+WIDTH, SLOWLY = 1.5, 0.2
+"""Where weights fall off, in units of the median, and what one pass leaves of that at least: rows that are fitted whole
+at once say nothing of the others."""
 STILL = 0.1
 """Once the median stands still, passes gain as slowly as ε falls, and about as much as the last gain is left to the
 next ones; it does not yet where it falls by more than this part of it."""
@@ -56,6 +64,8 @@ RIDGE = {np.float64: 1e-12, np.float32: 1e-6}
 SINGLE, RANGE = 1e-4, 1e15
 """Passes are in single precision while ε is more than this in units of the entries of B, and these are not huge."""
 TINY = float(np.finfo(float).tiny)
+AT_ONCE = 5
+"""Equations of r numbers each are solved all at once from so many times r² of them on."""
 ENTRIES, FEWEST = 65536, 16
 """Entries of the rows that are taken at a time, about, and rows at least."""
 
@@ -111,6 +121,10 @@ def is_settled(X: FixedRank) -> bool:
     return bool(X.sigma[-1] > SETTLED * X.sigma[0])
 
 
+Weights = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Of |u|, in the second array."""
+
+
 class Pass(NamedTuple):
     """New factors; Σ|u| and max |u| at the old ones."""
 
@@ -127,26 +141,29 @@ def alternated(
     L, R = X.balanced()
     is_usual = scale > 1 / RANGE and scale * data.size < RANGE
     coarse = (_single(data), loss.single()) if is_usual else (data, loss)
-    epsilon, median, still = math.inf, sample.median(loss.kappa, L, R), 0.0
+    epsilon, width, median = math.inf, 0.0, sample.median(loss.kappa, L, R)
     values: list[float] = []
+    falls: list[float] = []
+    falling = 0  # passes whose weights fall off
     for _ in range(MOST):
         raise_if_late()
         epsilon = max(min(HALF * epsilon, median), NO_LESS * median, LOWEST * scale)
         given = coarse if epsilon > SINGLE * scale else (data, loss)
-        left, right, value, largest = one_pass(L, R, *given, epsilon)
-        before, median = median, sample.median(loss.kappa, left, right)
-        falls = median / before if median < before else 1.0
-        further = min(falls, FURTHER)
-        L, R = left + further * (left - L), right + further * (right - R)
+        width = max(WIDTH * median, SLOWLY * width, LOWEST * scale)
+        is_falling = not falls or (len(falls) == 1 and falls[0] <= FAST)
+        weights, falling = (redescending(width), falling + 1) if is_falling else (inverse(epsilon), falling)
+        left, right, value, largest = one_pass(L, R, *given, weights)
         values.append(value)
-        gain = _left(values)
-        if max(falls * gain, still * (values[-2:][0] - value)) <= NEAR * (value - gain):
+        before, median = median, sample.median(loss.kappa, left, right)
+        falls.append(median / before if median < before else 1.0)
+        further = min(falls[-1], FURTHER)
+        L, R = left + further * (left - L), right + further * (right - R)
+        if _left(values, falls, falling) <= NEAR * value:
             X = FixedRank.of_product(L, R)
             if not largest > abs(loss.kappa) * _worth(X):
                 break
             L, R = exchanged(X, data, loss).balanced()
-            values, median = [], sample.median(loss.kappa, L, R)
-        still = max(0.0, 1 - (1 - falls) / STILL)
+            values, falls, falling, median = [], [], 0, sample.median(loss.kappa, L, R)
     else:
         X = FixedRank.of_product(L, R)
     most = scale * data.size
@@ -174,7 +191,23 @@ def exchanged(X: FixedRank, data: np.ndarray, loss: Deviations) -> FixedRank:
     return FixedRank.of_product(L, R)
 
 
-def _left(values: list[float]) -> float:
+def _left(values: list[float], falls: list[float], falling: int) -> float:
+    """What is left to gain after a pass, from Σ|u| before each one and the factors of the median at each.
+
+    Gains fall as the median does while it falls fast, as a series once it does not: without those of the first passes,
+    as many as `falling`, whose weights were others.
+    """
+    if len(values) < 2:
+        return math.inf
+    gain = values[-2] - values[-1]
+    if falls[-2] <= FAST:
+        ratio, last = (max(fall, NO_LESS) for fall in falls[-2:])
+        return last * gain * ratio / (1 - ratio) if gain > 0 and ratio < 1 else math.inf
+    still = max(0.0, 1 - (1 - falls[-2]) / STILL)
+    return max(falls[-1] * _series(values[falling:]), still * gain)
+
+
+def _series(values: list[float]) -> float:
     """What is left to gain at the last point that was measured, by a series that falls as gains do, or ever slower."""
     gains = [a - b for a, b in pairwise(values[-4:])]
     if len(gains) < 2 or not 0 <= gains[-1] < gains[-2]:
@@ -191,30 +224,49 @@ def _single(data: np.ndarray) -> np.ndarray:
         return data.astype(np.float32)
 
 
-def one_pass(L: np.ndarray, R: np.ndarray, data: np.ndarray, loss: Deviations, epsilon: float) -> Pass:
+def inverse(epsilon: float) -> Weights:
+    """1/max(|u|, ε)."""
+    return lambda u, out: np.divide(1.0, np.clip(u, epsilon, math.inf, out=out), out=out)
+
+
+def redescending(width: float) -> Weights:
+    """1/(1 + (u/width)²)."""
+
+    def weights(u: np.ndarray, out: np.ndarray) -> np.ndarray:
+        np.multiply(u, 1 / width, out=out)
+        out *= out
+        out += 1.0
+        return np.reciprocal(out, out=out)
+
+    return weights
+
+
+def one_pass(L: np.ndarray, R: np.ndarray, data: np.ndarray, loss: Deviations, weights: Weights) -> Pass:
     """L and R anew, each by weighted least squares whose sums are in the precision of the data."""
     (m, n), r, observed, kind = data.shape, R.shape[1], loss.observed, data.dtype
-    above, symmetric = _symmetric(r)
+    above, _ = _symmetric(r)
     left, right = L.astype(kind, copy=False), (loss.kappa * R.T).astype(kind)
     R = R.astype(kind, copy=False)
     squares, ridge = _products(R, above), RIDGE[kind.type]
     count, value, largest = min(m, max(FEWEST, ENTRIES // n)), 0.0, 0.0
     found, normal, force = np.empty_like(L), np.zeros((n, len(squares.T)), kind), np.zeros((n, r), kind)
-    room, weights = np.empty((count, n), kind), np.empty((count, n), kind)
+    room, other = np.empty((count, n), kind), np.empty((count, n), kind)
     for i in range(0, m, count):
         here = slice(i, min(i + count, m))
-        u, w = room[: here.stop - i], weights[: here.stop - i]
+        u, w = room[: here.stop - i], other[: here.stop - i]
         np.abs(np.subtract(data[here], np.dot(left[here], right, out=u), out=u), out=u)
         if observed is not None:
             u *= observed[here]
         value, largest = value + float(u.sum()), max(largest, float(u.max()))
-        np.divide(1.0 if observed is None else observed[here], np.clip(u, epsilon, None, out=w), out=w)
+        weights(u, w)
+        if observed is not None:
+            w *= observed[here]
         weighted = np.multiply(w, data[here], out=u)
-        found[here] = _solved(w @ squares, weighted @ R, symmetric, ridge)
+        found[here] = _solved(w @ squares, weighted @ R, ridge)
         rows = found[here].astype(kind, copy=False)
         normal += w.T @ _products(rows, above)
         force += weighted.T @ rows
-    return Pass(found / loss.kappa, _solved(normal, force, symmetric, ridge), value, largest)
+    return Pass(found / loss.kappa, _solved(normal, force, ridge), value, largest)
 
 
 @lru_cache(maxsize=FEW)
@@ -231,9 +283,22 @@ def _products(rows: np.ndarray, above: tuple[np.ndarray, np.ndarray]) -> np.ndar
     return rows[:, i] * rows[:, j]
 
 
-def _solved(normal: np.ndarray, force: np.ndarray, symmetric: np.ndarray, ridge: float) -> np.ndarray:
-    """N⁻¹f of every row, in double precision."""
-    N = normal.astype(float, copy=False)[:, symmetric]
-    diagonal = np.einsum("kii->ki", N)
-    diagonal += (ridge / len(symmetric)) * np.einsum("kii->k", N)[:, None] + TINY
-    return np.linalg.solve(N, force.astype(float, copy=False)[:, :, None])[:, :, 0]
+def _solved(normal: np.ndarray, force: np.ndarray, ridge: float) -> np.ndarray:
+    """N⁻¹f of every row, in double precision: by elimination in all rows at once, or row by row where they are few."""
+    r = force.shape[1]
+    _, symmetric = _symmetric(r)
+    N = normal.T.astype(float, order="C")
+    diagonal = symmetric.diagonal()
+    N[diagonal] += (ridge / r) * N[diagonal].sum(axis=0) + TINY
+    if len(force) < AT_ONCE * r**2:
+        rows = N[symmetric].transpose(2, 0, 1)
+        return np.linalg.solve(rows, force.astype(float)[:, :, None])[:, :, 0]
+    A = np.empty((r, r + 1, len(force)))
+    A[:, :r], A[:, r] = N[symmetric], force.T
+    for k in range(r):
+        A[k, k + 1 :] /= A[k, k]
+        A[k + 1 :, k + 1 :] -= A[k + 1 :, k, None] * A[k, k + 1 :]
+    x = A[:, r]
+    for k in range(r - 1, 0, -1):
+        x[:k] -= A[:k, k] * x[k]
+    return x.T

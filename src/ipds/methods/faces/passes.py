@@ -121,7 +121,7 @@ class Deviations:
             rest = np.multiply(np.dot(core[i:j], V, out=x[i:j]), -self.kappa, out=x_breve[i:j])
             rest += target[i:j]
             rest -= c
-            np.putmask(rest, np.abs(c, out=part) < most, 0.0)
+            rest *= np.abs(c, out=part) >= most
             np.dot(left[i:j], right, out=v[i:j])
             v[i:j] -= np.multiply(c, pull, out=part)
         return x, x_breve, v
