@@ -21,7 +21,6 @@ from .saddle import Saddle
 from .strategies import Augmented, Strategy, choose
 from .weights import Weights
 
-
 ROUNDING = 4e-16
 """Relative to the parts of a sum: two units of the last place."""
 SLOW = 0.1
