@@ -77,7 +77,7 @@ WORTH = 1e-5
 """Interior points are worth a check from this relative residual and gap on: certificates are near the root of it."""
 CURVED = 1e-8
 """The same of points with barriers, whose faces lead to the solution before."""
-NEWER = 0.3
+NEWER = 0.03
 """What the larger of both falls by before another one is, in a linear program where anything falls at all."""
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""

@@ -14,7 +14,7 @@ PASSES = 10
 """Passes of Ruiz' scaling at most: each takes the square root of what is left to do."""
 EVEN = 1.1
 """Largest factor of a pass that is the last: the units are rounded to powers of two."""
-POWERS = 8
+POWERS = 4
 """Power iterations for ‖M‖, a unit: within a factor of two it does not matter."""
 ORTHONORMAL = 1000
 """Columns up to which rows without anything else are made orthonormal where it helps."""
