@@ -130,12 +130,12 @@ class Factor:
         for _ in range(times):
             bent, rb = self.curved(dv), None
             ra = a - bent - M.adjoint(dy)
-            before, left = left, _beyond_rounding(ra, a, bent, dy)  # ‖M‖ = 1
+            before, left = left, _beyond_rounding(ra, tol, a, bent, dy)  # ‖M‖ = 1
             if self.augmented is not None:  # else dy = W(M dv - b) was made so
                 softened = self.W.divide(dy)
                 rb = b - M.apply(dv) + softened
                 rb = rb if self.has_all_rows else np.where(self.W.diagonal > 0, rb, 0.0)
-                left = max(left, _beyond_rounding(rb, b, dv, softened))
+                left = max(left, _beyond_rounding(rb, tol, b, dv, softened))
             if left <= tol or left > SLOW * before:
                 break
             x, y = self._saddle(ra, rb)
@@ -162,10 +162,11 @@ class Factor:
         return x, np.concatenate([t[curved:], w * (x[M.index] - picked)])
 
 
-def _beyond_rounding(left: np.ndarray, given: np.ndarray, *parts: np.ndarray) -> float:
-    """What is left of a sum, relative to what was given; 0 where that is rounding of its parts."""
+def _beyond_rounding(left: np.ndarray, tol: float, given: np.ndarray, *parts: np.ndarray) -> float:
+    """What is left of a sum, relative to what was given; 0 where that is more than `tol`, but rounding of its parts."""
     size = norm(left)
-    return 0.0 if size <= ROUNDING * sum(map(norm, parts)) else size / (norm(given) or 1.0)
+    relative = size / (norm(given) or 1.0)
+    return 0.0 if relative > tol and size <= ROUNDING * sum(map(norm, parts)) else relative
 
 
 class Rows:

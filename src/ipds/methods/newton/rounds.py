@@ -1,7 +1,7 @@
 """Rounds of ADMM, each with one factorisation of K = ∇²f + εI + βMᵀM: they bring any start near, and β to its size.
 
 v ← v - K⁻¹(∇f(v) + Mᵀ(y + β(M v + c - u)))
-w ← u + y/β + ρ(M v + c - u),  u ← prox_H(w, 1/β),  y ← β(w - u)     (s = y/β in the code)
+u ← prox_H(M v + c + y/β, 1/β),  y ← y + β(M v + c - u)     (s = y/β in the code)
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ from .form import Form
 from .passage import Pair
 from .weights import Weights
 
-RELAXED = 1.6
-"""ρ: more than 1 is over-relaxation (Eckstein & Bertsekas, Math. Program. 55 (1992)), which converges below 2.
-
-1 where f is no quadratic: farther steps leave where it may be asked."""
-SWEEPS, FIRST = (10, 10, 10), (10, 10)
+SWEEPS, FIRST = (10, 10, 10), (10, 20)
 """Sweeps of the parts of a round; of the first rounds of linear programs, which more do not bring much nearer."""
 ALIKE = 1.25
 """Change of β that is not worth another factorisation."""
@@ -49,16 +45,16 @@ def swept(form: Form, factor: Factor, start: Pair, count: int) -> Pair:
     slope = form.slope if is_quadratic else np.zeros(form.n)
     M, c, prox, solve = form.M, form.c, form.terms.prox_with(beta), factor.direct or factor.solve
     s = y / beta
-    w, relaxed = u + s, RELAXED if is_quadratic else 1.0
+    shift = c + s
     for _ in range(count):
-        here = u - c
         if is_quadratic:  # the same v, as ∇f(v) = ∇f(0) + ∇²f v: no product with ∇²f
-            v = solve(eps * v - slope + beta * M.adjoint(here - s))
+            v = solve(eps * v - slope + beta * M.adjoint(u - shift))
         else:
-            v = _searched(form, factor, v, beta * (M.apply(v) - here + s), beta)
-        w = w + relaxed * (M.apply(v) - here)
+            v = _searched(form, factor, v, beta * (M.apply(v) - u + shift), beta)
+        w = M.apply(v) + shift
         u = prox(w)
         s = w - u
+        shift = c + s
     return Pair(v, u, beta * s, beta)
 
 
