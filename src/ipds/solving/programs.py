@@ -268,20 +268,21 @@ def search_by_program(
     solved_at: Callable[[Sequence[np.ndarray]], Result | None],
     clock: Stopwatch,
     nodes: int = NODES,
+    idle: int = STALE,
 ) -> tuple[list[Result], bool]:
     """Answers at discrete points, and whether nothing is lower than the best of them.
 
     `answers` are that of the convex relaxation and others, where tangents begin; `best` is the lowest value known, ∞
     where there is none; `solved_at` gives the answer where the discrete blocks of a point are held, None where it has
     none. Branch and bound visits so many nodes at most, and takes half of what the clock leaves, so that there is time
-    for these answers.
+    for these answers; it ends after so many (`idle`) in a row that are no better.
     """
     tangents = [row for answer in answers for row in program.tangents(answer.x)]
     found: list[Result] = []
     if program.bowls:
         tangents += _at_root(program, tangents, clock)
     stale, seen = 0, set[bytes]()
-    while stale < STALE and nodes > 0 and not clock.over():
+    while stale < idle and nodes > 0 and not clock.over():
         least = program.least(tangents, nodes, clock)
         if least is None:
             break

@@ -37,8 +37,9 @@ SWITCHES, ENTRIES = 60, 500
 """Switches at most, and entries of all blocks."""
 ROUNDED, WEAK = 1e-9, 0.1
 """What is rounding, of an eigenvalue of a matrix of diagonal 1, and what bounds too little for its many columns."""
-FEWER = 300
-"""Nodes that branch and bound visits at most where tangents stand for what is curved: more seldom prove more."""
+FEWER, IDLE = 60, 4
+"""Nodes that branch and bound visits at most where tangents stand for what is curved, and answers in a row that are no
+better: what more would prove is proved in most cases by then, and further starts take less."""
 PASSES = 3
 """Passes over the rows of an equation that bound entries by what others leave."""
 
@@ -160,9 +161,9 @@ def search_by_switches(
     answer = None if near is None else search.answer_of(near)
     answers = [*([] if answer is None else [answer]), *found]
     best = min((r.fun for r in found if r.success), default=math.inf)
-    most = NODES if switches.is_linear else FEWER
+    limits = (NODES,) if switches.is_linear else (FEWER, IDLE)
     held, proved = search_by_program(
-        switches.program, answers, best, lambda x: _held_at(search, switches, x, tol), search.clock, most
+        switches.program, answers, best, lambda x: _held_at(search, switches, x, tol), search.clock, *limits
     )
     search.found += [r for r in held if r.success]
     lowest = min(held, key=lambda r: r.fun, default=None)
