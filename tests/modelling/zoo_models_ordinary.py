@@ -103,6 +103,12 @@ def commitment(d):
     return minimize(d.each @ p + d.on @ y + Binary()(y), rows), p, y
 
 
+def running(d):
+    x = Variable(10, name="x")
+    cost = sum_squares(np.sqrt(d.bend) * x) + d.each @ x + L0(d.on)(x)
+    return minimize(cost, [x.sum() >= d.demand, x >= 0, x <= d.room]), x
+
+
 def few_within_budget(d):
     x = vector(d)
     fit = 0.5 * sum_squares((d.G * d.unit) @ x - d.y)
@@ -136,4 +142,5 @@ FURTHER = {
     "capped residuals": capped,
     "knapsack, two rows": knapsack,
     "machines switched on": commitment,
+    "machines, prices": running,
 }

@@ -67,7 +67,7 @@ def test_a_solution_at_zero_ends_the_run_although_nothing_is_left_to_compare_wit
 
 
 def test_a_penalty_that_grows_for_ever_overflows_nothing():
-    assert judged(9101066)[0] == "PENALTY_CEILING"
+    assert judged(9101066, seconds=20.0)[0] == "PENALTY_CEILING"
 
 
 def test_where_nothing_is_minimised_large_blocks_hide_no_residual():

@@ -53,9 +53,9 @@ SINGLE, RANGE, NARROW = 1e3, 1e12, 8
 lie between 1/RANGE and RANGE, so that no weighted square overflows, and points have more entries than so many."""
 ROWS = 4096
 """Rows of G that are weighted at a time."""
-FEW = 50
-"""Rows of V up to which Aᵀ is held in one piece: there products along its rows, of both halves of what is symmetric,
-take less time than those that spare one half."""
+FEW, HELD = 50, 500_000
+"""Rows of V up to which products are along the rows of Aᵀ, of both halves of what is symmetric: they take less time
+than those that spare one half. Entries up to which Aᵀ is held in one piece for them, 4 MB."""
 
 
 class Setup(NamedTuple):
@@ -106,7 +106,7 @@ class ReweightedEigenvectors(Method):
         assert isinstance(A, Matrix)
         c: float = last.scale  # type: ignore[attr-defined]
         columns = A.matrix.T
-        columns = np.ascontiguousarray(columns) if len(columns) <= FEW else columns
+        columns = np.ascontiguousarray(columns) if len(columns) <= FEW and columns.size <= HELD else columns
         sizes = row_norms(product_with(columns, V)) / abs(c)
         largest = float(sizes.max())
         if not 0 < largest < np.inf:

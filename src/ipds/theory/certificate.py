@@ -248,13 +248,14 @@ def _numbers(
 
     `known` are the A_i q_i at hand, None where they are not.
     """
+    taken = toll(problem, fixed.taker, q, known)  # before forces take room
     acting = [forces(i) for i in range(len(q))]
     errors = [rounding_of(found) for found in acting]  # first, while there is room for prox points
     energies = [energy_of(found, alone) for found, alone in zip(acting, fixed.alone, strict=True)]
     least = smallest([energy.whole for energy in energies], [e for energy in energies for e in energy.terms])
     rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
     products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
-    numbers = [*residuals_of_rows(problem.b, products, rows, z), toll(problem, fixed.taker, q, products)]
+    numbers = [*residuals_of_rows(problem.b, products, rows, z), taken]
     z_felt = felt_multiplier(z, rows, least)
     del rows, products
     for i, energy in enumerate(energies):

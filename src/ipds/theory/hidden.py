@@ -12,25 +12,29 @@ import math
 
 import numpy as np
 
-from .._arrays import dot, precision
+from .._arrays import dot
 from .entries import VANISHING, Forces, subgradient
 
 
-def hidden_gain(forces: Forces, top: float) -> float:
+def hidden_gain(forces: Forces, top: float, units: float) -> float:
     """By how much such a move lowers f + h + ⟨Aᵀz, ·⟩ of the block, up to second order of f, `top` being its largest
-    force; 0 where f bends down, h is infinite there, and for arrays other than NumPy's."""
+    force; 0 where f bends down, h is infinite there, and for arrays other than NumPy's.
+
+    Along entries on which f does not act nothing bends, and any move would lead far. What is left of an entry's forces
+    is rounding where it is no more than `units` of the largest force: a multiplier is no more exact than that.
+    """
     q, g, f, h = forces.q, forces.gradient, forces.block.f, forces.block.h
     if f is None or g is None or type(q) is not np.ndarray or h.is_manifold:
         return 0.0
     pull = forces.pull.scale * forces.pull.array
-    force = np.maximum(abs(pull), abs(g))
-    if forces.at_zero is not None:
-        force = np.maximum(force, abs(g - forces.at_zero))
-    hidden = (force < VANISHING * top) & (force > precision(q) ** 1.5 * top)
+    own = abs(g) if forces.at_zero is None else np.maximum(abs(g), abs(g - forces.at_zero))
+    force = np.maximum(abs(pull), own)
+    hidden = (force < VANISHING * top) & (force > units * top) & (own > units * force)
     if not hidden.any():
         return 0.0
     unit = np.where(hidden, force, math.inf)  # to every entry its own
-    share = np.where(hidden, subgradient(forces)[0] + g + pull, 0.0) / unit
+    left = subgradient(forces)[0] + g + pull
+    share = np.where(hidden & (abs(left) > units * top), left, 0.0) / unit
     d = share * (top / unit)
     bent = f.curvature(q, d)
     length = top * float(dot(share, share)) / float(dot(d, bent) or math.inf)

@@ -204,7 +204,7 @@ def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Roundi
         sums.work + rounding.even * sums.size + units * sums.far,
         sums.span + lost * _distance(forces.width, length, root),
         *stillness(forces, units),
-        hidden_gain(forces, top),
+        hidden_gain(forces, top, units),
         energy.price,
         energy.whole,
     )

@@ -15,7 +15,7 @@ from ..functions import Nonsmooth
 from ..functions.separable import OnPieces
 from ..operators import Identity
 from ..problem import Problem
-from .entries import Product, has_price
+from .entries import has_price
 
 
 def taker(problem: Problem) -> int | None:
@@ -27,11 +27,13 @@ def taker(problem: Problem) -> int | None:
     return None
 
 
-def toll(problem: Problem, i: int | None, q: Sequence[Array], products: Sequence[Product]) -> Any:
-    """Σ_k |h_k(u') - h_k(u)| over the parts of block i, where the equation holds with u' in the place of u."""
+def toll(problem: Problem, i: int | None, q: Sequence[Array], known: Sequence[Array | None]) -> Any:
+    """Σ_k |h_k(u') - h_k(u)| over the parts of block i, where the equation holds with u' in the place of u.
+
+    `known` are the A_i q_i at hand, None where they are not.
+    """
     if i is None:
         return 0.0
-    known = [None if p.array is x else p.array for p, x in zip(products, q, strict=True)]
     restored = problem.restore(q, known, at=i)
     assert restored is not None
     h, u, moved = problem.blocks[i].h, q[i], restored[i]

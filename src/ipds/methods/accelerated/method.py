@@ -343,11 +343,11 @@ class AcceleratedIPDS(Method):
             x = incumbent.x if x is None else x
             place = place if place.x is x else locate(R, x)
         del point, prox_points, target, start
-        target, z = R.target(z, stage.beta), None  # which need not be held any more
-        value, gradient = begin(setup, stage, place, target)
+        value, gradient = begin(setup, stage, place, z)
         alpha = search.usual * min(1.0, schedule.smoothing(stage) / s)  # the curvature grows as s shrinks
         search = Search(alpha, alpha, Reference(value), 0)
-        return Carry(t, known_at(R, place), gradient, target, warm, search, stage, incumbent), state
+        known, target = known_at(R, place), R.target(z, stage.beta)
+        return Carry(t, known, gradient, target, warm, search, stage, incumbent), state
 
     def may_smooth(self, setup: Setup) -> bool:
         """Whether it may anneal."""
@@ -363,10 +363,10 @@ def into_domain(block: Block, x: Array) -> Array:
     return x if not block.h.is_set or block.h(x) == 0 else block.h.prox(x, 1.0)
 
 
-def begin(setup: Setup, stage: Stage, place: Place, target: Array) -> tuple[float, Arrays]:
-    """The value and the gradient of the Φ of a stage, at a place and with b - z/β given."""
+def begin(setup: Setup, stage: Stage, place: Place, z: Array) -> tuple[float, Arrays]:
+    """The value and the gradient of the Φ of a stage, at a place and with the multiplier given."""
     s = setup.schedule.smoothing(stage)
-    value, gradient = pure(value_at, setup.phi(stage), place, target, s, stage.weights, like=target)
+    value, gradient = pure(value_at, setup.phi(stage), place, z, stage.beta, s, stage.weights, like=z)
     (value,), gradient = fetch((value,), gradient)
     return value, gradient
 

@@ -31,6 +31,7 @@ from ..._arrays import (
     divide_in_place,
     dot,
     scaled_difference,
+    subtract_in_place,
 )
 from ...functions import Box, Nonsmooth, Smooth, Zero
 from ...operators import Identity, Operator
@@ -269,10 +270,10 @@ def _counted(place: Place, value: Any, weights: tuple[float, ...]) -> Any:
 
 
 def value_at(
-    R: ReducedProblem, place: Place, target: Array, s: float, weights: tuple[float, ...]
+    R: ReducedProblem, place: Place, z: Array, beta: float, s: float, weights: tuple[float, ...]
 ) -> tuple[Any, Arrays]:
-    """Φ and its gradient at a place."""
-    point = resmooth(R, place, target, s, weights)
+    """Φ and its gradient at a place, with the multiplier given."""
+    point = smooth_at(R, place, R.invert(subtract_in_place(R.target(z, beta), total(R, place))), s, weights)
     return point.value, point.gradient
 
 
