@@ -8,7 +8,6 @@ from ipds.functions import L1, L2, Box, LeastSquares, SumSquares
 from ipds.modelling import huber, norm2
 from ipds.operators import Matrix
 from ipds.theory.certificate import certificate
-from ipds.theory.entries import Product
 from ipds.theory.taking import taker, toll
 
 
@@ -28,7 +27,16 @@ def test_what_has_no_price_takes_nothing():
     problem = Problem([Block(h=Box(0, 1), shape=2), Block(h=L1(1.0), A=Matrix(np.eye(2)), shape=2)], b=0.0)
     q = (np.ones(2), np.zeros(2))
     assert taker(problem) is None
-    assert toll(problem, None, q, [Product(x) for x in q]) == 0.0
+    assert toll(problem, None, q, (None, None)) == 0.0
+
+
+def test_products_at_hand_need_not_be_made_again():
+    """3·|Ax| in the place of 3·|u| at u = 0, where Ax = (2, -1)."""
+    A = np.array([[1.0, 1.0], [1.0, -2.0]])
+    problem = Problem([Block(A=A, shape=2), Block(h=L1(3.0), A=-1.0, shape=2)], b=0.0)
+    q = (np.ones(2), np.zeros(2))
+    assert toll(problem, taker(problem), q, (None, None)) == pytest.approx(9.0)
+    assert toll(problem, taker(problem), q, (np.array([5.0, 0.0]), None)) == pytest.approx(15.0)
 
 
 def test_the_objective_at_x_is_the_one_that_was_certified():

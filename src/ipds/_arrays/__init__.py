@@ -68,6 +68,7 @@ from .sparse import (
     scaled_matrix,
     sparse_of,
     sums_of_squares,
+    to_dense,
     transposed,
     with_data,
 )

@@ -25,6 +25,11 @@ def picking(columns: np.ndarray, size: int, values: Any = 1.0) -> Any:
     return scipy.sparse.csr_array((data, columns, np.arange(rows + 1)), shape=(rows, size))
 
 
+def to_dense(matrix: Any) -> np.ndarray:
+    """A matrix as a dense array."""
+    return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
+
+
 def sparse_of(matrix: np.ndarray) -> Any:
     """A dense matrix as a sparse one: an eighth of the time that SciPy takes where few entries are not 0.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, choose, magnitude, namespace, precision, to_numpy
+from .._arrays import Array, Shape, choose, magnitude, namespace, precision, to_dense, to_numpy
 from ..operators import Diagonal, Identity, Matrix, Operator, Reshape, spectrum
 from .jacobians import Jacobian
 
@@ -151,3 +151,9 @@ def _by_sparse_pivots(matrix: Any) -> bool | None:
     if np.any(factors.perm_r != factors.perm_c):
         return None
     return bool(np.all(factors.U.diagonal() > 0))
+
+
+def constant_hessian(f: Any, x: np.ndarray) -> np.ndarray | None:
+    """∇²f of a quadratic f as an array, its diagonal where that is all; None for other f, and known by its products."""
+    bend: Any = to_dense(f.hessian(x)) if f.is_quadratic else None
+    return bend if isinstance(bend, np.ndarray) else None

@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from .._arrays import to_dense
 from ..functions import L0, Nonsmooth, Sum, Zero
+from ..functions.hessians import constant_hessian
 from ..functions.kinks import Kinks
 from ..functions.recognising import is_flat, own_of_user
 from ..functions.scalar import ScalarPenalty
@@ -196,7 +198,7 @@ def ground_of(problem: Problem, x: Sequence[np.ndarray]) -> Ground | None:
         if cost is None or A is None or smooth is None:
             return None
         costs.append(cost)
-        matrices.append(A.toarray() if scipy.sparse.issparse(A) else np.asarray(A))
+        matrices.append(to_dense(A))
         bends.append(smooth[0])
         slopes.append(smooth[1])
         constant += 0.0 if block.f is None else float(block.f(np.zeros(block.shape)))
@@ -252,9 +254,8 @@ def _smooth(f: Any, x: np.ndarray, any_bend: bool) -> tuple[np.ndarray, np.ndarr
     n = x.size
     if f is None:
         return np.zeros((n, n)), np.zeros(n)
-    bend: Any = f.hessian(x) if f.is_quadratic else None
-    bend = bend.toarray() if scipy.sparse.issparse(bend) else bend
-    if not isinstance(bend, np.ndarray):
+    bend = constant_hessian(f, x)
+    if bend is None:
         return None
     H = np.diag(bend.ravel()) if bend.ndim == 1 or bend.shape != (n, n) else bend
     if not any_bend and np.max(np.linalg.eigvalsh(H)) > ROUNDED * np.max(np.abs(H), initial=0.0):

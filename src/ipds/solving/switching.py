@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy
 
+from .._arrays import to_dense
 from ..functions import L0, Binary, Box, Cardinality, Linear, NonNegative, Nonsmooth, RowCardinality, Sum
+from ..functions.hessians import constant_hessian
 from ..functions.kinks import Kinks
-from ..operators import Compose, Matrix, Operator, Reshape
+from ..presolve.slack import as_map
 from ..problem import Block, Problem
 from ..status import Status
 from ..theory.certificate import subgradients
@@ -74,8 +76,8 @@ def switches_of(problem: Problem) -> Switches | None:
     if problem.unconstrained or not counts or many or type(prototype(problem)) is not np.ndarray:
         return None
     given = [_bounds(block.h, block.shape) for block in blocks]
-    matrices = [_dense(op, block) for op, block in zip(problem.operators, blocks, strict=True)]
-    known = [M for M in matrices if M is not None]
+    matrices = [op.as_matrix(shape) for op, shape in zip(problem.operators, shapes, strict=True)]
+    known = [to_dense(M) for M in matrices if M is not None]
     if any(given[i] is None for i in counts) or len(known) < len(blocks):
         return None
     A, b = np.hstack(known), np.broadcast_to(np.asarray(problem.b, float), problem.shape).ravel()
@@ -137,7 +139,7 @@ class _Draft:
             Block(
                 f=block.f,
                 h=block.h,
-                A=_flat(scipy.sparse.vstack(column).tocsr(), block.shape),
+                A=as_map(scipy.sparse.vstack(column).tocsr(), block.shape),
                 shape=block.shape,
             )
             for block, column in zip(self.blocks, self.columns, strict=True)
@@ -203,9 +205,8 @@ def _held_at(search: Search, switches: Switches, x: Sequence[np.ndarray], tol: f
 def _bowl(block: Block) -> np.ndarray:
     """d ≥ 0 with f - ½Σ d x² convex: in proportion to the diagonal of a constant Hessian; 0 where that is weak."""
     f, size = block.f, math.prod(block.shape)
-    H: Any = f.hessian(np.zeros(block.shape)) if f is not None and f.is_quadratic else None
-    H = H.toarray() if scipy.sparse.issparse(H) else H
-    if not isinstance(H, np.ndarray):
+    H = None if f is None else constant_hessian(f, np.zeros(block.shape))
+    if H is None:
         return np.zeros(size)
     if H.ndim == 1 or H.shape != (size, size):
         return np.maximum(H.ravel(), 0.0)
@@ -274,13 +275,3 @@ def _sums_of_others(terms: np.ndarray, A: np.ndarray) -> np.ndarray:
     infinite = np.where(far, terms, 0.0).sum(axis=1, keepdims=True)
     others = near.sum(axis=1, keepdims=True) - near
     return np.where(far.sum(axis=1, keepdims=True) - far > 0, infinite, others)
-
-
-def _dense(op: Operator, block: Block) -> np.ndarray | None:
-    M: Any = op.as_matrix(block.shape)
-    return M.toarray() if scipy.sparse.issparse(M) else None if M is None else np.asarray(M)
-
-
-def _flat(M: Any, shape: tuple[int, ...]) -> Operator:
-    """M on the flattened block."""
-    return Matrix(M) if len(shape) == 1 else Compose(Matrix(M), Reshape(shape))

@@ -13,12 +13,13 @@ Comput. 1 (1989), and for knapsacks EJOR 21 (1996).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 
+from .._arrays import to_dense
 from ..functions import Binary, KBinary, Smooth, Zero
+from ..functions.hessians import constant_hessian
 from ..functions.kinks import Kinks
 from ..methods.faces.smooth import as_smooth
 from ..problem import Problem
@@ -170,7 +171,7 @@ def _ground(problem: Problem, i: int, k: int | None, x: Arrays) -> tuple[Ground,
         last, op, A = problem.blocks[k], problem.operators[k], problem.operators[i].as_matrix(block.shape)
         if A is None or x[k].size > ROWS:
             return None
-        M = np.asarray(A.toarray() if scipy.sparse.issparse(A) else A) * (-1 / op.scale)  # type: ignore[attr-defined]
+        M = to_dense(A) * (-1 / op.scale)  # type: ignore[attr-defined]
         smooth = None if isinstance(last.h, Zero) else as_smooth(last.h)
         terms += [(f, k) for f in (smooth, last.f) if f is not None]
         own = last.h.kinks(last.shape) if smooth is None else kinks
@@ -190,8 +191,7 @@ def _ground(problem: Problem, i: int, k: int | None, x: Arrays) -> tuple[Ground,
 
 def _bent(f: Smooth, x: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Mᵀ∇²f M and Mᵀ∇f(x) of a quadratic f; None for others."""
-    bend: Any = f.hessian(x) if f.is_quadratic else None
-    bend = bend.toarray() if scipy.sparse.issparse(bend) else bend
-    if not isinstance(bend, np.ndarray):
+    bend = constant_hessian(f, x)
+    if bend is None:
         return None
     return M.T @ (bend[:, None] * M if bend.ndim == 1 else bend @ M), M.T @ np.ravel(f.grad(x))

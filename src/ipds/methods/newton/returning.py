@@ -22,12 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._arrays import norm
+from ..._arrays import norm, to_dense
 from ...deadline import raise_if_late
 from .algebra import System
 from .form import Form
 from .passage import Pair
-from .strategies import to_dense
 from .weights import Weights
 
 REGULAR = 1e8

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
+from ..._arrays import to_dense
 from .factors import Gram, Solve, dense_cholesky, fills_in, sparse_lu
 from .slack_columns import Softened, slacks_of
 from .sparse import PAIRS, Sparse
@@ -323,8 +324,3 @@ def around(
         return x, t
 
     return (lambda g: base(g - transposed @ small(R @ base(g)))), augmented
-
-
-def to_dense(A: Any) -> np.ndarray:
-    """A matrix as a dense array."""
-    return A.toarray() if scipy.sparse.issparse(A) else A
