@@ -105,6 +105,27 @@ def test_looks_for_convexity_end_with_the_time(limit, monkeypatch):
     assert clock.now < limit + 2 * 12 + 10  # a second derivative by differences, and a check
 
 
+@pytest.mark.parametrize("limit", [5.0, 40.0, 90.0])
+def test_looks_at_an_own_h_end_with_the_time(limit, monkeypatch):
+    """An own h is looked at by dozens of its proxes and a hundred of its values, where there is time."""
+    clock = Clock()
+    monkeypatch.setattr(time, "perf_counter", clock)
+
+    class Costly(problems.OwnL1):
+        def __call__(self, x):
+            clock.now += 1.0
+            return super().__call__(x)
+
+        def prox(self, v, step):
+            clock.now += 1.0
+            return super().prox(v, step)
+
+    problem = Problem([Block(f=Slow(clock), A=-1.0, shape=5), Block(h=Costly(lambda u: u), shape=5)])
+    result = solve(problem, time_limit=limit, tol=0.0)
+    assert result.status is Status.TIME_LIMIT
+    assert clock.now < limit + 2 * 5 + 15  # a second derivative by differences, one step and a check
+
+
 def test_auto_tries_no_further_method_once_the_time_is_over(monkeypatch):
     monkeypatch.setattr("ipds.solving.stopping.Stagnation.CHECKS", 3)
     monkeypatch.setattr("ipds.solving.stopping.Stagnation.ITERATIONS", 30)

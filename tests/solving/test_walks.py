@@ -37,6 +37,8 @@ def cases():
     for (name, h), own in itertools.product(last.items(), (signs, some)):
         u = Block(h=h, A=-2.0, shape=6)
         yield f"{name} {own}", Problem([Block(f=Linear(y[:5]), h=own, A=G, shape=5), u], b=y)
+    bounded = Block(f=Quadratic(W + W.T), h=Box(-2.0, 2.0), A=-1.0, shape=5)
+    yield "f on the copy", Problem([Block(h=signs, shape=5), bounded])
 
 
 @pytest.mark.parametrize(("name", "problem"), list(cases()))
@@ -44,7 +46,7 @@ def test_what_flips_come_to(name, problem):
     block = problem.blocks[0]
     x = block.h.prox(np.array([0.3, 1.2, -0.4, 0.9, 0.1]), 1.0)
     merit = Merit(problem, follower(problem) if len(problem.blocks) > 1 else None)
-    full = merit.restored((x, np.zeros(6))[: len(problem.blocks)])
+    full = merit.restored((x, *[np.zeros(b.shape) for b in problem.blocks[1:]]))
     ground, g = _ground(problem, 0, merit.follower, full)
     u = full[1] if len(full) > 1 else np.zeros(0)
     before = merit(full)

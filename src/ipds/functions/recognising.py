@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, Shape, choose, namespace, scalar, to_numpy, truth
+from ..deadline import raise_if_late
 from .adapters import InUnits
 from .base import Nonsmooth
 from .kinks import Kinks
@@ -119,7 +120,10 @@ def recognised(h: Nonsmooth, shape: Shape) -> PiecewiseLinear | None:
 
 
 def _looked_at(shape: Shape, look: Callable[[np.random.Generator], Any]) -> Any:
-    """What a look finds by asking a prox at random points; None for large blocks, and where it takes no such points."""
+    """What a look finds by asking a prox at random points; None for large blocks, and where it takes no such points.
+
+    None as well where the time is over before it is found.
+    """
     if math.prod(shape) > LARGE:
         return None
     try:
@@ -130,10 +134,16 @@ def _looked_at(shape: Shape, look: Callable[[np.random.Generator], Any]) -> Any:
 
 
 def _asked(h: Nonsmooth, v: np.ndarray, step: float) -> np.ndarray:
+    raise_if_late()
     u = np.asarray(to_numpy(h.prox(v, step)), dtype=float)
     if u.shape != v.shape or not np.all(np.isfinite(u)):
         raise ValueError
     return u
+
+
+def _value(h: Any, v: np.ndarray) -> float:
+    raise_if_late()
+    return float(h(v))
 
 
 def _is_entrywise(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> bool:
@@ -269,7 +279,7 @@ def _costs_as_much(h: Nonsmooth, found: PiecewiseLinear, shape: Shape, rng: np.r
     """Whether values differ by a constant, at points of any size: a prox does not tell of jumps that it passes over."""
     *_, lower, upper = (to_numpy(value) for value in found.kinks(shape).filled(shape))
     points = np.clip(np.concatenate(_lines(shape, rng)), lower, upper)
-    pairs = np.array([(h(v), found(v)) for v in points])
+    pairs = np.array([(_value(h, v), found(v)) for v in points])
     pairs = pairs[np.all(np.isfinite(pairs), axis=1)]
     rest, size = pairs[:, 0] - pairs[:, 1], np.abs(pairs).sum(axis=1)
     return not np.any(np.abs(rest[:, None] - rest) > ROUNDED * (size[:, None] + size))
@@ -280,7 +290,7 @@ def _is_convex_far_out(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> 
     gaps = np.diff(ALONG)
     share = gaps[1:] / (gaps[:-1] + gaps[1:])
     for points in _lines(shape, rng):
-        values = np.array([h(v) for v in points])
+        values = np.array([_value(h, v) for v in points])
         below, middle, above = values[:-2], values[1:-1], values[2:]
         chord = share * below + (1 - share) * above
         room = ROUNDED * (np.abs(below) + np.abs(middle) + np.abs(above))
@@ -294,7 +304,7 @@ def is_flat(h: Any, shape: Shape) -> bool:
     points = ODD * np.concatenate(_lines(shape, np.random.default_rng(0)))
     try:
         with np.errstate(all="ignore"):
-            return all(h(v) == h((1 + NEAR) * v) for v in points)
+            return all(_value(h, v) == _value(h, (1 + NEAR) * v) for v in points)
     except Exception:  # solves will tell where it fails
         return False
 

@@ -67,9 +67,7 @@ def follower(problem: Problem) -> int | None:
     if problem.restorable is not None:
         return problem.restorable
     pairs = enumerate(zip(problem.blocks, problem.operators, strict=True))
-    fit = [
-        i for i, (b, op) in pairs if b.h.is_convex and b.f is None and isinstance(op, Identity) and op.scale
-    ]
+    fit = [i for i, (b, op) in pairs if b.h.is_convex and isinstance(op, Identity) and op.scale]
     return fit[-1] if fit else None
 
 
