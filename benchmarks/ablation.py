@@ -1,9 +1,9 @@
-"""Every constant of the Newton method: its value, its reason, and what other values cost on problems of the zoo.
+"""Constants of the Newton method: the value, the reason, and what other values cost on problems of the zoo.
 
     python -m benchmarks.ablation [--only TEXT] [--write docs/engine_notes.md]
 
 Steps, CPU seconds and unfinished problems of one draw of every small convex statement, at a tolerance of 1e-6. Reasons
-are the docstrings of the constants; those without another value are limits of size, or of rounding.
+are the docstrings of the constants; those that have no other value in `TRIED` are limits of size, or of rounding.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.pages import write_section
+from benchmarks.pages import where_and_when, write_section
 from benchmarks.statements import ALL
 
 import ipds.methods.newton
@@ -119,23 +119,23 @@ def main() -> None:
     cost()  # imports and first calls are not on the clock
     steps, seconds, unfinished = cost()
     lines = [
-        f"As they are: {steps} steps, {seconds:.2f} CPU s, {unfinished} unfinished.",
+        f"As they are: {steps} steps, {seconds:.2f} CPU s, {unfinished} unfinished. {where_and_when()}",
         "",
         "| constant | value | why | other values: steps, CPU s, unfinished |",
         "|---|---|---|---|",
     ]
     for constant in constants():
-        if options.only not in constant.label:
+        if constant.label not in TRIED or options.only not in constant.label:
             continue
         module = importlib.import_module(f"ipds.methods.newton.{constant.module}")
         value, found = getattr(module, constant.name), []
-        for other in TRIED.get(constant.label, ()):
+        for other in TRIED[constant.label]:
             setattr(module, constant.name, other)
             own = cost()
             setattr(module, constant.name, value)
             found.append(f"{_shown(other)}: {own[0]}, {own[1]:.2f}, {own[2]}")
         why = constant.reason.replace("|", "\\|")
-        lines.append(f"| `{constant.label}` | {_shown(value)} | {why} | {'; '.join(found) or '-'} |")
+        lines.append(f"| `{constant.label}` | {_shown(value)} | {why} | {'; '.join(found)} |")
         print(lines[-1], flush=True)
     if options.write:
         write_section(options.write, "ablation", "\n".join(lines))
