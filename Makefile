@@ -44,7 +44,7 @@ bench-engine: $(READY)
 bench-certify: $(READY)
 	$(BIN)/python benchmarks/certify.py --write docs/performance_log.md $(ARGS)
 	$(BIN)/python benchmarks/certify_nonconvex.py --write docs/performance_log.md $(ARGS)
-	$(BIN)/python benchmarks/chart.py
+	$(BIN)/python -m benchmarks.chart
 
 # problems as modellers write them, judged by other solvers: about ten minutes; `make bench-zoo ARGS="--only lasso"`
 bench-zoo: $(READY)

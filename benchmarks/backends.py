@@ -22,7 +22,7 @@ from ipds import Block, Problem
 from ipds.functions import L1, PCAVariance, Stiefel
 from ipds.methods import IPDS, AcceleratedIPDS, Method
 from ipds.solving.advance import Advance
-from pages import write_section
+from pages import where_and_when, write_section
 
 SIZES = [(50, 3), (200, 8), (500, 20), (1000, 30), (2000, 50)]
 METHODS = {"IPDS": IPDS("sound"), "accelerated": AcceleratedIPDS()}
@@ -141,7 +141,7 @@ def main() -> None:
         texts.append(table(method, [((d, r), measure(method, d, r, rounds)) for d, r in sizes]))
         print(texts[-1], end="\n\n", flush=True)
     if arguments.write:
-        write_section(arguments.write, "backends", "\n\n".join(texts))
+        write_section(arguments.write, "backends", "\n\n".join([*texts, where_and_when()]))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import argparse
 import importlib.metadata
 import math
 import multiprocessing
-import platform
 import statistics
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +26,7 @@ from typing import Any, NoReturn
 
 from benchmarks import packages, peers
 from benchmarks.engine import OURS, WARM_UP, Plan, Solver, measure
-from benchmarks.pages import in_words, write_section
+from benchmarks.pages import in_words, where_and_when, write_section
 from benchmarks.problems import dual_pcp, lasso, low_rank, phase, regression, total_variation, trade_off
 from benchmarks.report import Row
 
@@ -233,8 +232,7 @@ def versions() -> str:
 def page(tables: list[str]) -> str:
     within = " | ".join(f"within {target:.0e}".replace("e-0", "e-") for target in TARGETS)
     head = [f"| problem | solver | {within} | whole run | final gap |", "|---|---|---|---|---|---|"]
-    facts = f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores shared; {versions()}."
-    return "\n".join([*head, *tables, "", facts])
+    return "\n".join([*head, *tables, "", f"{where_and_when()} {versions()}."])
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.pages import write_section
+from benchmarks.pages import where_and_when, write_section
 
 from ipds import Block, Problem, solve
 from ipds.functions import (
@@ -283,7 +283,9 @@ def text(rows: list[Row]) -> str:
             f"| {row.name} | {show(ours)} | {row.steps} | {' | '.join(cells)} | "
             f"{'–' if ratio is None else f'{ratio:.2f}'} | {row.errors['ipds']:.0e} |"
         )
-    return "\n".join([*lines, "", f"Not slower than the best of them on {won} of {len(rows)}."])
+    return "\n".join(
+        [*lines, "", f"Not slower than the best of them on {won} of {len(rows)}. {where_and_when()}"]
+    )
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import problems
-from benchmarks.pages import write_section
+from benchmarks.pages import where_and_when, write_section
 
 from ipds import solve
 from ipds.result import OptimizeResult
@@ -81,7 +81,9 @@ def main() -> None:
             print(lines[-1], flush=True)
     text = "\n".join(lines)
     if options.write:
-        write_section(options.write, "certify-nonconvex", f"{__doc__.splitlines()[0]}\n\n{text}")
+        write_section(
+            options.write, "certify-nonconvex", f"{__doc__.splitlines()[0]}\n\n{text}\n\n{where_and_when()}"
+        )
 
 
 if __name__ == "__main__":

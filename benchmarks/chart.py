@@ -1,6 +1,6 @@
 """The short page on performance: one chart and one table, from the figures in the log.
 
-    python benchmarks/chart.py --log docs/performance_log.md --write docs/performance.md
+    python -m benchmarks.chart --log docs/performance_log.md --write docs/performance.md
 
 Times of `ipds` over those of the fastest specialist (nonconvex problems, to within 1e-3 of the best objective) and of
 the best of Clarabel, HiGHS and OSQP (convex ones, to a certificate of 1e-6).
@@ -12,15 +12,14 @@ import argparse
 import re
 from pathlib import Path
 
-from pages import in_words, write_section
+from benchmarks.pages import in_words, write_section
 
 SPECIALISTS, SOLVERS = "nonconvex: the fastest specialist", "convex: the best of Clarabel, HiGHS, OSQP"
 
 
 def rows(page: str, section: str, first: str) -> list[dict[str, str]]:
     """The rows of the table in a section of the page whose first column is called `first`."""
-    part = page.split(f"<!-- {section}: begin -->", 1)[1].split(f"<!-- {section}: end -->", 1)[0]
-    lines = [line for line in part.splitlines() if line.startswith("|")]
+    lines = [line for line in _part(page, section).splitlines() if line.startswith("|")]
     start = next(k for k, line in enumerate(lines) if cells(line)[0] == first)
     head = cells(lines[start])
     found = []
@@ -29,6 +28,16 @@ def rows(page: str, section: str, first: str) -> list[dict[str, str]]:
             break
         found.append(dict(zip(head, cells(line), strict=True)))
     return found
+
+
+def _part(page: str, section: str) -> str:
+    return page.split(f"<!-- {section}: begin -->", 1)[1].split(f"<!-- {section}: end -->", 1)[0]
+
+
+def dates(page: str) -> str:
+    """When the rows of both kinds were measured, in a sentence."""
+    convex, others = (re.search(r"20\d\d-\d\d-\d\d", _part(page, name))[0] for name in ("certify", "engine"))
+    return f"Convex rows measured on {convex}, others on {others}, on the machines that the log names, one thread."
 
 
 def cells(line: str) -> list[str]:
@@ -107,9 +116,10 @@ def main() -> None:
     parser.add_argument("--log", type=Path, default=Path("docs/performance_log.md"))
     parser.add_argument("--write", type=Path, default=Path("docs/performance.md"))
     args = parser.parse_args()
-    found = ratios(args.log.read_text(encoding="utf-8"))
+    page = args.log.read_text(encoding="utf-8")
+    found = ratios(page)
     draw(found, args.write.parent / "img" / "performance.png")
-    write_section(args.write, "chart", table(found))
+    write_section(args.write, "chart", f"{table(found)}\n\n{dates(page)}")
 
 
 if __name__ == "__main__":

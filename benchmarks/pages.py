@@ -1,9 +1,13 @@
-"""Sections of a page that a benchmark writes again, between markers, and names of problems in words."""
+"""Sections of a page that a benchmark writes again, between markers; when and where it ran; problems in words."""
 
 from __future__ import annotations
 
+import datetime
+import platform
 import re
 from pathlib import Path
+
+from ipds.experiments.findings import processor
 
 WORDS = (
     (r"^(?=.*(rho|lambda)=)", "sparse PCA, "),
@@ -34,6 +38,11 @@ def in_words(problem: str) -> str:
     for pattern, words in WORDS:
         problem = re.sub(pattern, words, problem)
     return problem
+
+
+def where_and_when() -> str:
+    """A line for below a table."""
+    return f"Measured on {datetime.date.today()} on {processor()}, one thread, Python {platform.python_version()}."
 
 
 def write_section(path: Path, name: str, text: str) -> None:

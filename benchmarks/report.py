@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ipds.experiments.findings import processor
+
 TARGETS = (1e-2, 1e-3, 1e-4)
 
 
@@ -199,21 +201,12 @@ def facts(elapsed: float, skipped: list[str], quick: bool) -> dict[str, str]:
             versions.append(f"{name} not installed")
     return {
         "Date": datetime.date.today().isoformat(),
-        "Machine": f"{_processor()}, one core, one thread",
+        "Machine": f"{processor()}, one core, one thread",
         "Versions": f"ipds {git.stdout.strip() or 'unknown'}, Python {platform.python_version()}, "
         + ", ".join(versions),
         "Run": f"{'quick' if quick else 'full'}, {elapsed / 60:.1f} minutes",
         "Skipped": "; ".join(skipped) or "nothing",
     }
-
-
-def _processor() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def losses(rows: Sequence[Row]) -> str:

@@ -32,7 +32,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks import problems
-from benchmarks.pages import write_section
+from benchmarks.pages import where_and_when, write_section
 from benchmarks.report import table
 
 from ipds import Problem, solve
@@ -182,7 +182,8 @@ def main() -> None:
     options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        text = f"{INTRODUCTION}\n{table(HEADERS, [row(name, make()) for name, make in CASES.items()])}"
+        rows = [row(name, make()) for name, make in CASES.items()]
+    text = f"{INTRODUCTION}\n{table(HEADERS, rows)}\n\n{where_and_when()}"
     print(text)
     if options.write:
         write_section(options.write, "solves", text)

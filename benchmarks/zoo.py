@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from benchmarks.pages import write_section
+from benchmarks.pages import where_and_when, write_section
 from benchmarks.statements import ALL, Answer, Data, Statement, least
 
 from ipds import Result, solve
@@ -157,7 +157,9 @@ def main() -> None:
     others = summary("Not convex", [r for r in everything if not r.statement.convex])
     print(convex, others, sep="\n")
     if options.write:
-        write_section(options.write, "zoo", "\n".join([convex, "", others, "", HEAD, *rows]))
+        write_section(
+            options.write, "zoo", "\n".join([convex, "", others, "", where_and_when(), "", HEAD, *rows])
+        )
 
 
 if __name__ == "__main__":

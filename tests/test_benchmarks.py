@@ -16,7 +16,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import ablation, beside_peers, engine, problems, report, zoo
+from benchmarks import ablation, beside_peers, chart, engine, problems, report, zoo
 from benchmarks.clock import Recorder
 from benchmarks.statements import regression
 
@@ -201,3 +201,11 @@ def test_every_constant_of_the_newton_method_has_a_reason():
         capitals = {name for name in names if re.search(rf"^(\w+, )*{name}\b[^(\n]* = ", text, re.MULTILINE)}
         assert {f"{path.stem}.{name}" for name in capitals} <= found
     assert set(ablation.TRIED) <= found
+
+
+def test_the_page_on_performance_says_what_the_log_says():
+    """`python -m benchmarks.chart` draws the chart and writes the table; both are of the log's figures and dates."""
+    docs = Path(__file__).resolve().parents[1] / "docs"
+    log, page = ((docs / name).read_text() for name in ("performance_log.md", "performance.md"))
+    assert chart.table(chart.ratios(log)) in page
+    assert chart.dates(log) in page
