@@ -206,6 +206,9 @@ def test_the_printed_report_can_be_read():
     values = [line for line in text.splitlines() if not line.startswith(("fails", "   do"))]
     columns = {len(line) - len(line.split("  ", 1)[1].lstrip()) for line in values}
     assert len(columns) == 1  # aligned
+    assert "\nRADMM() " in text
+    assert "no theorem for this problem: SPGM, " in text
+    assert "FixedPenaltyADMM('" not in text
     failing = str(Problem([Block(h=L1(0.1), shape=3, name="v"), Block(h=L0(1.0), shape=3, name="y")]).check())
     assert "fails: h of the last block 'y' is not convex\n   do: move block 'v' last" in failing
 

@@ -62,13 +62,14 @@ class Result(OptimizeResult):
 
     def __repr__(self) -> str:
         shapes = ", ".join(str(tuple(block.shape)) for block in self.x)
+        proved = self.get("proof") is not None  # that there is no answer, of which a certificate would speak
         return "\n".join(
             [
                 f"ipds result: {self.message}",
                 f"  method      {self.method}",
                 f"  presolve    {self.presolve}",
                 f"  fun         {self.fun:.10g}",
-                f"  certificate {self.certificate}",
+                f"  certificate {'none: result.proof says why there is no answer' if proved else self.certificate}",
                 f"  iterations  {self.nit} in {self.seconds:.3g} s",
                 f"  x           blocks of shape {shapes}",
             ]

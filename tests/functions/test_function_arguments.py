@@ -132,7 +132,7 @@ INVALID: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (GroupL2, (1.0, [[0], [1]], [1.0]), ValueError, "weights must be 2 numbers"),
     (GroupL2, (1.0, [[0], [1]], [1.0, -1.0]), ValueError, "every entry of weights"),
     (Box, (1.0, 0.0), ValueError, "lo must be ≤ hi"),
-    (Box, (np.zeros(2), np.array([1.0, -1.0])), ValueError, "lo must be ≤ hi"),
+    (Box, (np.zeros(2), np.array([1.0, -1.0])), ValueError, "lo must be ≤ hi in every entry, got 0 and -1"),
     (Box, (NAN, 1.0), ValueError, "lo must not be NaN"),
     (Box, (0.0, [1.0, NAN]), ValueError, "hi must not contain NaN"),
     (Box, ("0", 1.0), TypeError, "lo must be a number"),

@@ -173,8 +173,8 @@ def pickled():
 
 BAD = {
     "missing.csv": (None, "does not exist"),
-    "d.xyz": (b"1,2\n", "pass --format"),
-    "d": (b"1,2\n", "pass --format"),
+    "d.xyz": (b"1,2\n", "unknown format 'xyz'; pass --format"),
+    "d": (b"1,2\n", "d: the name does not tell the format; pass --format"),
     "empty.csv": (b"", "empty"),
     "blank.csv": (b"\n \n", "empty"),
     "header.csv": (b"a,b\n", "no rows"),

@@ -6,7 +6,7 @@ import scipy.sparse.linalg as spl
 
 import ipds
 from ipds import Problem, Variable, minimize, solve
-from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Quadratic, Rank
+from ipds.functions import L1, PSD, Cardinality, LeastSquares, Nuclear, Quadratic, Rank, Stiefel
 from ipds.modelling import (
     concatenate,
     diff,
@@ -52,6 +52,8 @@ REFUSED = [
     (lambda: v + np.array([np.nan] * 6), ValueError, ["finite"]),
     (lambda: Rank(1)(v), ValueError, ["`Rank(s=1)(v)`", "needs a matrix", "(6,)", ".reshape"]),
     (lambda: PSD()(V), ValueError, ["`PSD()(V)`", "square", "(2, 3)"]),
+    (lambda: Stiefel()(V), ValueError, ["`Stiefel()(V)`", "no more columns than rows", "(2, 3)", ".T"]),
+    (lambda: minimize(A @ v), ValueError, ["(4,)", "one number", "sum_squares(array(4, 6) @ v)"]),
     (lambda: L1(1.0)(v, V), TypeError, ["L1(lam=1.0)", "one expression", "concatenate"]),
     (lambda: v.reshape(5), ValueError, ["(6,)", "(5,)"]),
     (lambda: v[6:], IndexError, ["`v[6:]`", "none of the 6 entries of `v`"]),

@@ -136,6 +136,11 @@ def test_maps_without_a_base_class_are_checked_and_maps_multiply_arrays():
     np.testing.assert_array_equal(Matrix(M) @ np.ones(6), M @ np.ones(6))
     with pytest.raises(TypeError):
         Matrix(M) @ "x"
+    for wrong in (lambda: Matrix(M) + M, lambda: Matrix(M) - M):
+        with pytest.raises(
+            TypeError, match=r"Matrix\(4x6 dense\) . \.\.\.: expected an operator, got ndarray"
+        ):
+            wrong()
 
 
 def test_check_adjoint_finds_faults():

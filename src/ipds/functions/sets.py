@@ -83,7 +83,9 @@ class Box(Indicator):
         self.lo, self.hi = bound("Box", "lo", lo), bound("Box", "hi", hi)
         ordered = self.lo <= self.hi if type(self.lo) is type(self.hi) is float else None
         if not (np.all(to_numpy(self.lo) <= to_numpy(self.hi)) if ordered is None else ordered):
-            raise ValueError("Box: lo must be ≤ hi in every entry")
+            low, high = np.broadcast_arrays(to_numpy(self.lo), to_numpy(self.hi))
+            k = int(np.argmax(low > high))
+            raise ValueError(f"Box: lo must be ≤ hi in every entry, got {low.flat[k]:g} and {high.flat[k]:g}")
 
     def contains(self, x: Array) -> bool:
         xp = namespace(x)

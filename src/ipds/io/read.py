@@ -36,12 +36,11 @@ def read(path: str | Path, request: Request | None = None, kind: str | None = No
         raise DataError(f"{path} does not exist{hint}")
     if path.is_dir():
         return Data(_frames(path))
-    reader = READERS.get(kind or _suffix(path))
+    kind = kind or _suffix(path)
+    reader = READERS.get(kind)
     if reader is None:
-        known = ", ".join(sorted(READERS))
-        raise DataError(
-            f"{path}: unknown format {_suffix(path) or 'without suffix'!r}; pass --format, one of {known}"
-        )
+        told = f"unknown format {kind!r}" if kind else "the name does not tell the format"
+        raise DataError(f"{path}: {told}; pass --format, one of {', '.join(sorted(READERS))}")
     require_regular(path)
     data = reader(path, request)
     if request.target_is_file and data.y is None:

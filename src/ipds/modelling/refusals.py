@@ -302,8 +302,8 @@ def not_affine(owner: str, value: Any) -> str:
 def not_scalar(e: Any) -> str:
     """An expression with several entries in an objective."""
     return (
-        f"`{e}` has shape {e.shape}; an objective is one number: sum it, `({e}).sum()`, or take a norm of it, "
-        f"`norm1({e})`"
+        f"`{e}` has shape {e.shape}; an objective is one number: its sum, `({e}).sum()`, or a function of it, such as "
+        f"`sum_squares({e})` or `norm1({e})`"
     )
 
 

@@ -127,6 +127,8 @@ class Term(_Summand):
             raise ValueError(f"`{self.name}`: needs a matrix, got shape {shape}; use .reshape")
         if isinstance(self.function, PSD) and shape[0] != shape[1]:
             raise ValueError(f"`{self.name}`: needs a square matrix, got shape {shape}")
+        if isinstance(self.function, Stiefel) and shape[0] < shape[1]:
+            raise ValueError(f"`{self.name}`: needs no more columns than rows, got shape {shape}; use .T")
         try:
             if isinstance(self.function, Smooth):
                 if linear is not None:

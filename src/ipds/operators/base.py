@@ -137,10 +137,10 @@ class Operator(metaclass=Abstract):
         return self.apply(other) if is_array(other) else NotImplemented
 
     def __add__(self, other: Operator) -> Operator:
-        return Sum([self, other]) if isinstance(other, Operator) else NotImplemented
+        return Sum([self, require_operator(f"{self!r} + ...", other)])
 
     def __sub__(self, other: Operator) -> Operator:
-        return Sum([self, -other]) if isinstance(other, Operator) else NotImplemented
+        return Sum([self, -require_operator(f"{self!r} - ...", other)])
 
     def __mul__(self, scale: float) -> Operator:
         return Scaled(self, float(scale)) if isinstance(scale, numbers.Real) else NotImplemented

@@ -120,7 +120,8 @@ def _first_answer(
     best = min(tried, key=lambda r: (r.status is Status.DIVERGED, r.certificate.relative))
     if best.status is Status.DIVERGED:
         names = ", ".join(r.method for r in tried)
-        raise DivergenceError(f"every method diverged ({names}); the best finite point is in .result", best)
+        said = f"every method diverged ({names}): is the objective bounded below?"
+        raise DivergenceError(f"{said} The best finite point is in .result", best)
     rest = rest if best.success else choices
     if not any(best is r for r in handed):
         return _after(handed, best), rest

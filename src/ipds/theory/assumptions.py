@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .methods import MethodTable
 
 
+ALWAYS = ("IPDS", "AcceleratedIPDS", "NewtonALM")
+"""Methods whose row is printed whether their theorem applies or not; of others it is where it does."""
 LEAVE = "leave it: answers of solve() are certified without this theorem"
 """The remedy where no other is simple."""
 
@@ -111,9 +113,13 @@ class Assumptions:
         return {**data, "holds": self.holds, "methods": self.proved, "table": table}
 
     def __str__(self) -> str:
+        kinds = {row: row.name.partition("(")[0] for row in self.methods}
+        shown = [row for row, kind in kinds.items() if row.guarantee or kind in ALWAYS]
+        others = dict.fromkeys(kind for kind in kinds.values() if kind not in {kinds[row] for row in shown})
         table = [
             ("method", "ok  steps   assumptions of its theorem"),
-            *((r.name, str(r)) for r in self.methods),
+            *((row.name, str(row)) for row in shown),
+            ("others", f"no theorem for this problem: {', '.join(others)}; `.methods` says what they lack"),
         ]
         remedies = [f"fails: {f.assumption}\n   do: {f.remedy}" for f in self.failures]
         return "\n".join([_columns([*self.rows(), *table]), *remedies])
