@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -126,15 +126,7 @@ def fit(
     from .later import estimators
     from .missing import fill_missing
 
-    for path, suffixes, option in (
-        (out, RESULTS, "--out"),
-        (plot, PICTURES, "--plot"),
-        (save, SAVED, "--save"),
-    ):
-        if path is not None:
-            write.check_place(path, suffixes, option, force)
-    if plot is not None:
-        _need_matplotlib()
+    _check_places(out, plot, save, force)
     check_options(method, checkpoint, resume)
     request = Request(model.target is not None, target, key, tuple(drop or ()))
     if target is not None and model.target is None:
@@ -151,15 +143,13 @@ def fit(
     fitted = write.fitted_arrays(estimator)
     if frames is not None:
         fitted |= {name: fitted.pop(old).reshape(frames) for name, old in VIDEO.items()}
-    same = len(found.names) == estimator.n_features_in_ and y is found.y
-    features = found.names if same else ()  # a signal has one name, that of its values
-    if features:
-        estimator.feature_names_in_ = np.array(features, dtype=object)
+    # a signal has one name, that of its values
+    if len(found.names) == estimator.n_features_in_ and y is found.y:
+        estimator.feature_names_in_ = np.array(found.names, dtype=object)
+    seen = {"file": str(data), "shape": list(frames or X.shape)} | _told(estimator, found.notes)
     summary = {
-        "model": estimator.__class__.__name__,
-        "data": {"file": str(data), "shape": list(frames or X.shape)}
-        | ({"read": list(found.notes)} if found.notes else {})
-        | ({"features": list(features)} if features else {}),
+        "model": type(estimator).__name__,
+        "data": seen,
         "parameters": write.plain({name: estimator.get_params()[name] for name in parameters}),
         "tol": tol,
         **outcome(result),
@@ -171,10 +161,9 @@ def fit(
     if plot is not None:
         write.save_figure(plot, _figure(estimator, found.X, fitted))
     if json:
-        kept, left_out = write.record(fitted, write.LARGEST)
-        typer.echo(write.as_json({**summary, "fitted": kept, "left_out": left_out}))
+        typer.echo(write.shown(summary, "fitted", fitted))
     else:
-        told = ", ".join([str(data), " x ".join(map(str, summary["data"]["shape"])), *found.notes])
+        told = ", ".join([str(data), " x ".join(map(str, seen["shape"])), *found.notes])
         written = [path for path in (out, save, plot) if path is not None]
         report((summary["model"], told), result, tol, estimator.summary.rows()[1:], written)
     raise typer.Exit(exit_code(result))
@@ -197,10 +186,23 @@ def _figure(estimator: Any, frames: Any, fitted: dict[str, Any]) -> Any:
     return estimator.plot()
 
 
-def _need_matplotlib() -> None:
+def _told(estimator: Any, notes: Sequence[str]) -> dict[str, Any]:
+    """How the data were read, and the names of the features, where there is something to say."""
+    told = {"read": list(notes), "features": list(getattr(estimator, "feature_names_in_", ()))}
+    return {name: texts for name, texts in told.items() if texts}
+
+
+def _check_places(out: Path | None, plot: Path | None, save: Path | None, force: bool) -> None:
+    """Refuse files that cannot be written, or are there already, and a picture that nothing can draw."""
     from importlib.util import find_spec
 
-    if find_spec("matplotlib") is None:
+    from .write import check_place
+
+    places = ((out, RESULTS, "--out"), (plot, PICTURES, "--plot"), (save, SAVED, "--save"))
+    for path, suffixes, option in places:
+        if path is not None:
+            check_place(path, suffixes, option, force)
+    if plot is not None and find_spec("matplotlib") is None:
         raise ImportError("--plot needs matplotlib: pip install 'ipds-admm[plot]'")
 
 

@@ -74,8 +74,7 @@ def solve_file(
     if out is not None:
         write.save(out, summary, values, (), result)
     if json:
-        kept, left_out = write.record(values, write.LARGEST)
-        typer.echo(write.as_json({**summary, "values": kept, "left_out": left_out}))
+        typer.echo(write.shown(summary, "values", values))
     else:
         found = [(name, brief(value)) for name, value in values.items()]
         report(("problem", summary["problem"]), result, tol, found, [] if out is None else [out])

@@ -73,6 +73,12 @@ def as_json(data: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(fields) + "\n}"
 
 
+def shown(summary: dict[str, Any], name: str, arrays: Fitted) -> str:
+    """The record on standard output: the summary and the arrays, but for those that are too large."""
+    kept, left_out = record(arrays, LARGEST)
+    return as_json({**summary, name: kept, "left_out": left_out})
+
+
 def save(path: Path, summary: dict[str, Any], fitted: Fitted, names: tuple[str, ...], result: Any) -> None:
     """Write what was found in the format of the suffix; the file appears only once it is complete."""
     kind = path.suffix.lower()

@@ -17,13 +17,12 @@ import numpy as np
 from ..functions import Binary, KBinary, Nonsmooth, Stacked
 from ..operators import Identity
 from ..problem import Problem
+from .inventing import NEAR
 
 ENTRIES = 500
 """Entries of a block up to which every one of them is tried."""
 PAIRED = 16
 """Entries of either value, those whose flips cost least, of which pairs are tried."""
-NEAR = 1e-12
-"""A step so short that a prox only leads to where h is finite."""
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
 
@@ -99,6 +98,11 @@ class Merit:
         return left, math.inf if math.isnan(value) else value
 
 
+def lower_than(value: tuple[float, float]) -> tuple[float, float]:
+    """Below this, a merit is lower than `value`."""
+    return (1 - LOWER) * value[0], value[1] - LOWER * abs(value[1])
+
+
 def _outside(h: Nonsmooth, u: np.ndarray) -> tuple[float, float]:
     """(how far u is from where a convex h is finite, h of the nearest point there)."""
     if isinstance(h, Stacked):
@@ -117,7 +121,7 @@ def _next(
 ) -> tuple[Arrays, tuple[float, float]] | None:
     """The lowest point with one entry of block i flipped, or else with two; None where none is lower."""
     h = merit.problem.blocks[i].h
-    enough = (1 - LOWER) * value[0], value[1] - LOWER * abs(value[1])
+    enough = lower_than(value)
 
     def costs(choices: Iterable[tuple[int, ...]]) -> list[tuple[tuple[float, float], tuple[int, ...]]]:
         return sorted((merit(_flipped(x, i, h, some)), some) for some in choices if not late())

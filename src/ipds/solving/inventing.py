@@ -128,6 +128,11 @@ def drawn(
     return tuple(x) if restored is None or _outside(problem, restored) else restored
 
 
+def may_have_minima(block: Block, zero: Array) -> bool:
+    """Whether points of a block are drawn where other minima are looked for."""
+    return not block.h.is_convex or block.f is not None
+
+
 def downhill(block: Block, v: Array) -> Array:
     """v turned to where f falls fastest from its saddle at zero, and as long as f falls that way; else v itself.
 

@@ -24,7 +24,8 @@ from ..functions.scalar import ScalarPenalty
 from ..methods.faces.smooth import as_smooth
 from ..problem import Block, Problem
 from ..theory.bending import bends_down
-from .flips import Arrays, Merit, follower
+from .flips import LOWER, Arrays, Merit, follower, lower_than
+from .inventing import NEAR
 
 ENTRIES, PAIRED = 100, 30
 """Entries of a block up to which each is moved, and pairs of them are, unless one gradient tells of all."""
@@ -39,12 +40,8 @@ MOVES = 50
 """Moves at most."""
 ASKED = 5
 """Points at which a set is asked whether it takes one entry at a time."""
-NEAR = 1e-12
-"""A step so short that a prox only leads to where h is finite."""
 SHORT = 1e-7
 """What is a short way, in units of the largest entry."""
-LOWER = 1e-9
-"""By what fraction of itself the objective has to fall."""
 
 Moves = Iterable[dict[int, float]]
 """New values of entries."""
@@ -110,11 +107,6 @@ def _sizes(x: np.ndarray) -> list[float]:
     return [sign * length * (float(np.max(np.abs(x))) or 1.0) for length in LENGTHS for sign in (1, -1)]
 
 
-def _enough(value: tuple[float, float]) -> tuple[float, float]:
-    """Below this, a merit is lower than `value`."""
-    return (1 - LOWER) * value[0], value[1] - LOWER * abs(value[1])
-
-
 def _near(h: Nonsmooth) -> float:
     return 1.0 if h.is_set else NEAR
 
@@ -131,7 +123,7 @@ def _next(
         for d in sizes
     )
     for moves in (singles, pairs):
-        lowest, best = _enough(value), None
+        lowest, best = lower_than(value), None
         for move in moves:
             if late():
                 return None
@@ -177,7 +169,7 @@ def _at_once(
         v.flat[k], v.flat[j] = new[up][t, k], new[down][t, j]
     trial = (*x[:i], v, *x[i + 1 :])
     reached = merit(trial)
-    return (trial, reached) if reached < _enough(value) else None
+    return (trial, reached) if reached < lower_than(value) else None
 
 
 def _shaken(
@@ -207,9 +199,8 @@ def _shaken(
     which = np.concatenate([np.full(int(np.sum(row != flat)), t) for t, row in enumerate(others)])
     if not len(held):
         return None
-    drawn = (
-        np.random.default_rng(0).random(held.shape) < SEVERAL
-    )  # as many rows again with several entries moved
+    # as many rows again with several entries moved
+    drawn = np.random.default_rng(0).random(held.shape) < SEVERAL
     held = np.concatenate([held, drawn & (others[which] != flat)])
     X = np.where(held, others[np.tile(which, 2)], flat)
     for holding in (True, False):
@@ -233,7 +224,7 @@ def _shaken(
         return None
     trial = (*x[:i], X[best].reshape(own.shape), *x[i + 1 :])
     reached = merit(trial)
-    return (trial, reached) if reached < _enough(value) else None
+    return (trial, reached) if reached < lower_than(value) else None
 
 
 def _others(h: Nonsmooth, x: np.ndarray, valley: np.ndarray) -> np.ndarray:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import Array
 from ..errors import DivergenceError
-from ..problem import Block, Problem
+from ..problem import Problem
 from ..status import Status
-from .inventing import drawn, prototype
+from .inventing import drawn, may_have_minima, prototype
 from .options import check_problem, check_seed
 from .solve import solve
 
@@ -86,10 +85,7 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     like = prototype(problem)
     starts = [
         None,
-        *(
-            drawn(problem, like, np.random.default_rng(s).standard_normal, _may_be_nonconvex)
-            for s in seeds[1:]
-        ),
+        *(drawn(problem, like, np.random.default_rng(s).standard_normal, may_have_minima) for s in seeds[1:]),
     ]
     results = Parallel(n_jobs=n_jobs)(delayed(_solve)(problem, start, seed, options) for start in starts)
     # other processes answered for copies of the problem
@@ -99,10 +95,6 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
             f"all {len(results)} starts diverged; the best finite point is in .result", results[0]
         )
     return Multistart(tuple(results))
-
-
-def _may_be_nonconvex(block: Block, zero: Array) -> bool:
-    return not block.h.is_convex or block.f is not None
 
 
 def _solve(problem: Problem, start: Any, seed: int, options: dict[str, Any]) -> Result:

@@ -31,7 +31,7 @@ from ..theory.fixed import is_convex
 from .corners import ground_of, lowest_corner
 from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
-from .inventing import NEAR, drawn, prototype
+from .inventing import NEAR, drawn, may_have_minima, prototype
 from .kicks import kicked
 from .minima import discrete
 from .programs import program_of, search_by_program
@@ -153,7 +153,11 @@ def lowest_of(
             break
         try:
             start = drawn(
-                problem, like, rng.standard_normal, _is_drawn, turned=lambda block, v: v * units[id(block)]
+                problem,
+                like,
+                rng.standard_normal,
+                may_have_minima,
+                turned=lambda block, v: v * units[id(block)],
             )
             start = kicked(problem, start, search.late) or start
         except (ValueError, ArithmeticError):
@@ -181,10 +185,6 @@ def _faded(search: Search, answer: Result) -> Sequence[Array]:
 def _is_round(h: Any) -> bool:
     """Whether h is a manifold, or what a set or a penalty leaves of one."""
     return h.is_manifold or (isinstance(h, Sum) and (_is_round(h.penalty) or _is_round(h.constraint)))
-
-
-def _is_drawn(block: Block, zero: Array) -> bool:
-    return not block.h.is_convex or block.f is not None
 
 
 def units_of(problem: Problem, i: int, x: np.ndarray) -> Any:
@@ -312,7 +312,7 @@ def best_of(
     for _ in range(count - len(found)):
         if search.over() or values.count(min(values, default=None)) >= AGREEING:
             break
-        start = drawn(problem, like, rng.standard_normal, _is_drawn, turned=_centred)
+        start = drawn(problem, like, rng.standard_normal, may_have_minima, turned=_centred)
         point = walked(problem, start, late)
         if point is None:
             search.attempt(exchanged(problem, start, late) or start)
