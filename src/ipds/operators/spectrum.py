@@ -140,7 +140,7 @@ def matrix_extremes(M: Any) -> tuple[float, float]:
     if rows > columns:
         return 0.0, matrix_norm_squared(M)
     if rows <= GRAM_LIMIT:
-        values = _gram_eigenvalues(M)
+        values = scipy.linalg.eigvalsh(_smaller_gram(M).astype(float, copy=False))
         lower, upper = float(values[0]), max(0.0, float(values[-1]))
         return (lower if lower > 10 * rows * _EPS * upper else 0.0), upper
     inverse = _inverse_of_sparse_gram(M) if scipy.sparse.issparse(M) else None
@@ -230,11 +230,6 @@ def _gram_of(M: Any) -> Callable[[np.ndarray], np.ndarray]:
     transpose = scipy.sparse.csr_array(M.T) if scipy.sparse.issparse(M) else M.T
     narrow = M.dtype if np.issubdtype(M.dtype, np.floating) else float
     return lambda v: M @ (transpose @ v.astype(narrow, copy=False))
-
-
-def _gram_eigenvalues(M: Any) -> np.ndarray:
-    """Eigenvalues, ascending, of the smaller of M Mᵀ and MᵀM."""
-    return np.asarray(scipy.linalg.eigvalsh(_smaller_gram(M).astype(float, copy=False)))
 
 
 def _smaller_gram(M: Any) -> np.ndarray:

@@ -150,8 +150,8 @@ def read(problem: Problem) -> Draft:
     solved = {slack.block: slack for slack in chosen}
     names, blocks, operators = problem.names, problem.blocks, [thin(A) for A in problem.operators]
     variables = {
-        i: Variable(blocks[i].shape, blocks[i].h, _smooth(blocks[i]), names[i])
-        for i in range(len(blocks))
+        i: Variable(block.shape, block.h, [] if block.f is None else [block.f], names[i])
+        for i, block in enumerate(blocks)
         if i not in solved
     }
     found: dict[int, Recovery] = {i: FromVariable(v) for i, v in variables.items()}
@@ -188,10 +188,6 @@ def _right(c: Any) -> Any:
 
 def _present(terms: dict[Variable, Operator]) -> dict[Variable, Operator]:
     return {v: N for v, N in terms.items() if not is_nothing(N)}
-
-
-def _smooth(block: Block) -> list[Smooth]:
-    return [] if block.f is None else [block.f]
 
 
 def _rest(

@@ -126,13 +126,8 @@ def _is_one_to_one(problem: Problem) -> bool:
 def precision_of(problem: Problem) -> Any:
     """float32 where the data are, so that units do not promote them."""
     held = [problem.b, *(A.matrix for A in problem.operators if isinstance(A, Matrix))]
-    return np.result_type(
-        *(x.dtype for x in held if hasattr(x, "dtype")), np.float32 if _any_array(held) else float
-    )
-
-
-def _any_array(held: list[Any]) -> bool:
-    return any(hasattr(x, "dtype") for x in held)
+    dtypes = [x.dtype for x in held if hasattr(x, "dtype")]
+    return np.result_type(*dtypes, np.float32 if dtypes else float)
 
 
 def _own(h: Nonsmooth, d: Array) -> Nonsmooth:

@@ -88,7 +88,7 @@ def presolve(problem: Problem, units: bool = True) -> Presolved:
     >>> print(done.report)
     blocks 'v' and 'x' became one
     """
-    if _distributed(problem):
+    if isinstance(problem.b, Rows) or any(op.rows is not None for op in problem.operators):
         return as_stated(problem, "the data are distributed")
     foreign = next(foreign_libraries(problem), None)
     own = None if foreign else Recognised(problem)
@@ -109,10 +109,6 @@ def presolve(problem: Problem, units: bool = True) -> Presolved:
     report = "; ".join(notes) or AS_STATED
     done = Presolved(problem, current, tuple(steps), report, () if foreign else form)
     return done if not units and is_convex_canonical(done.problem) else done.in_units
-
-
-def _distributed(problem: Problem) -> bool:
-    return isinstance(problem.b, Rows) or any(op.rows is not None for op in problem.operators)
 
 
 def foreign_libraries(problem: Problem) -> Iterator[str]:

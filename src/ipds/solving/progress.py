@@ -68,11 +68,8 @@ def _live() -> Any:
     from rich.live import Live
 
     console = Console(stderr=True)
-    return Live(console=console, transient=True, auto_refresh=False) if _is_watched(console) else None
-
-
-def _is_watched(console: Any) -> bool:
-    return console.is_jupyter or console.is_terminal
+    watched = console.is_jupyter or console.is_terminal
+    return Live(console=console, transient=True, auto_refresh=False) if watched else None
 
 
 def _columns(fields: dict[str, str]) -> Any:
