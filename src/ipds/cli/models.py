@@ -51,7 +51,7 @@ def nested(text: str) -> Any:
     """JSON, given inline or as a file."""
     file = Path(text)
     try:
-        return json.loads(file.read_text() if file.is_file() else text)
+        return json.loads(file.read_text(encoding="utf-8") if file.is_file() else text)
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{text[:60]!r} is neither a file nor readable JSON such as [[0, 1], [1, 2]] ({error})"

@@ -21,7 +21,6 @@ def prepare(model: Model, estimator: Any, file: Path, data: Data) -> tuple[Any, 
     import scipy.sparse as sp
 
     from ..io.limits import check_size
-    from ..io.text import as_written, number
 
     X, y, frames = data.X, data.y, None
     if X.ndim == 3 and model.missing:
@@ -49,20 +48,8 @@ def prepare(model: Model, estimator: Any, file: Path, data: Data) -> tuple[Any, 
         raise ValueError(
             f"{file}: a target is wanted, {model.target}; pass --target COLUMN or FILE ({there})"
         )
-    if y is not None and len(y) != X.shape[0]:
-        raise ValueError(f"{file}: {X.shape[0]} samples, but the target has {len(y)} entries")
-    if y is not None and y.dtype.kind not in "buif" and getattr(estimator, "loss", None) != "logistic":
-        text = next((str(cell) for cell in y if number(str(cell)) is None), str(y[0]))
-        raise ValueError(
-            f"{file}: the target holds text ({text[:30]!r}), and numbers are wanted{as_written(text)}"
-        )
-    if y is not None and getattr(estimator, "loss", None) == "logistic":
-        kinds = len(np.unique(y))
-        if kinds < 2 or (kinds > CLASSES and y.dtype.kind in "buif"):
-            raise ValueError(
-                f"{file}: --loss logistic wants a target of classes, and this one has {kinds} values; for numbers "
-                "leave --loss out"
-            )
+    if y is not None:
+        _check_target(file, y, X.shape[0], of_classes=getattr(estimator, "loss", None) == "logistic")
     if model.estimator == "TrendFilter" and X.shape[1] != 1:
         raise ValueError(
             f"{file}: one column of positions is wanted beside the signal, and there are {X.shape[1]}; --drop leaves "
@@ -73,6 +60,27 @@ def prepare(model: Model, estimator: Any, file: Path, data: Data) -> tuple[Any, 
         X = X.toarray()
     _check_finite(model, file, data.names, X, y)
     return X, y, frames
+
+
+def _check_target(file: Path, y: Any, samples: int, of_classes: bool) -> None:
+    import numpy as np
+
+    from ..io.text import as_written, number
+
+    if len(y) != samples:
+        raise ValueError(f"{file}: {samples} samples, but the target has {len(y)} entries")
+    numeric = y.dtype.kind in "buif"
+    if not (numeric or of_classes):
+        text = next((str(cell) for cell in y if number(str(cell)) is None), str(y[0]))
+        raise ValueError(
+            f"{file}: the target holds text ({text[:30]!r}), and numbers are wanted{as_written(text)}"
+        )
+    kinds = len(np.unique(y))
+    if of_classes and (kinds < 2 or (kinds > CLASSES and numeric)):
+        raise ValueError(
+            f"{file}: --loss logistic wants a target of classes, and this one has {kinds} values; for numbers "
+            "leave --loss out"
+        )
 
 
 def _check_finite(model: Model, file: Path, names: tuple[str, ...], X: Any, y: Any) -> None:

@@ -20,10 +20,9 @@ def versions() -> str:
     lines = [
         f"ipds {__version__}",
         f"Python {platform.python_version()} ({platform.python_implementation()}), {platform.platform()}",
+        *(f"{name} {_version(name) or 'missing'}" for name in NEEDED),
+        *(f"{name} {found}" for name in OPTIONAL if (found := _version(name))),
     ]
-    for name in NEEDED:
-        lines.append(f"{name} {_version(name) or 'missing'}")
-    lines += [f"{name} {found}" for name in OPTIONAL if (found := _version(name))]
     return "\n".join([*lines, *_libraries()])
 
 

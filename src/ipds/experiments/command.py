@@ -63,22 +63,12 @@ class Options:
 
 def reproduce(options: Options, console: Console) -> Study:
     """Run what is missing, write the report, say what came out."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ModuleNotFoundError("the report needs matplotlib: pip install 'ipds-admm[experiments]'")
+    _check(options)
 
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     began, data_dir = time.time(), options.data_dir
-    if data_dir is not None and not data_dir.is_dir():
-        raise DataError(f"{data_dir}: no such folder")
-    if options.fresh and options.report_only:
-        raise ValueError("--fresh forgets the runs that --report-only reports; pass one of them")
-    for option, place in (("--out", options.out), ("--publish", options.publish)):
-        if place is not None and not options.force and not is_free(place):
-            raise ValueError(
-                f"{option} {place} holds other things than a report; pass --force to write there"
-            )
     datasets = options.datasets or (QUICK if options.quick else PAPER)
     published = _published(options.curves, data_dir)
     if options.download:
@@ -110,6 +100,21 @@ def reproduce(options: Options, console: Console) -> Study:
     left_out = f"; skipped: {', '.join(skipped)}" if skipped else ""
     say(f"{time.time() - began:.0f} s; report: {page}{left_out}")
     return study
+
+
+def _check(options: Options) -> None:
+    """Refuse what cannot be run or written before any time is spent."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ModuleNotFoundError("the report needs matplotlib: pip install 'ipds-admm[experiments]'")
+    if options.data_dir is not None and not options.data_dir.is_dir():
+        raise DataError(f"{options.data_dir}: no such folder")
+    if options.fresh and options.report_only:
+        raise ValueError("--fresh forgets the runs that --report-only reports; pass one of them")
+    for option, place in (("--out", options.out), ("--publish", options.publish)):
+        if place is not None and not options.force and not is_free(place):
+            raise ValueError(
+                f"{option} {place} holds other things than a report; pass --force to write there"
+            )
 
 
 def _plan(options: Options, datasets: Sequence[str]) -> tuple[list[Cell], dict[str, str]]:
