@@ -75,8 +75,7 @@ def _check_target(file: Path, y: Any, samples: int, of_classes: bool) -> None:
         raise ValueError(
             f"{file}: the target holds text ({text[:30]!r}), and numbers are wanted{as_written(text)}"
         )
-    kinds = len(np.unique(y))
-    if of_classes and (kinds < 2 or (kinds > CLASSES and numeric)):
+    if of_classes and ((kinds := len(np.unique(y))) < 2 or (kinds > CLASSES and numeric)):
         raise ValueError(
             f"{file}: --loss logistic wants a target of classes, and this one has {kinds} values; for numbers "
             "leave --loss out"
