@@ -65,21 +65,11 @@ def solve_batch(
     jax, method = importlib.import_module("jax"), method or IPDS("practical")
     if not isinstance(method, IPDS):
         raise TypeError(f"solve_batch: method must be an IPDS object, got {method!r}")
-    leaves = jax.tree.leaves(parameters)
-    if not leaves or not all(is_jax(leaf) and leaf.ndim for leaf in leaves):
-        raise TypeError("solve_batch: parameters must be JAX arrays whose first axis counts the problems")
-    count = leaves[0].shape[0]
-    if count == 0:
-        return []
-    if any(leaf.shape[0] != count for leaf in leaves):
-        raise ValueError(
-            f"solve_batch: parameters must agree in their first axis, got {[a.shape[0] for a in leaves]}"
-        )
-    for name, given in (("x0", x0), ("seeds", seeds)):
-        if given is not None and len(given) != count:
-            raise ValueError(f"solve_batch: {name} has {len(given)} entries for {count} problems")
+    count = _count(jax.tree.leaves(parameters), {"x0": x0, "seeds": seeds})
     for seed in seeds if seeds is not None else ():
         check_seed(seed, "solve_batch: every entry of seeds")
+    if count == 0:
+        return []
     options, clock = Options(max_iter, tol, None, None, False, check_every), Stopwatch()
     problems, runs, begun = [], [], []
     for k in range(count):
@@ -103,6 +93,19 @@ def solve_batch(
     used = [method.parameters_of(setup) for setup, _ in begun]
     stated = [as_stated(problem, f"{method.name} takes it so") for problem in problems]
     return [result_of(*found, tol) for found in zip(stated, [method] * len(runs), runs, used, strict=True)]
+
+
+def _count(leaves: list[Any], others: dict[str, Sequence[Any] | None]) -> int:
+    """How many problems there are; errors name what does not fit."""
+    if not leaves or not all(is_jax(leaf) and leaf.ndim for leaf in leaves):
+        raise TypeError("solve_batch: parameters must be JAX arrays whose first axis counts the problems")
+    counts = [int(leaf.shape[0]) for leaf in leaves]
+    if len(set(counts)) > 1:
+        raise ValueError(f"solve_batch: parameters must agree in their first axis, got {counts}")
+    for name, given in others.items():
+        if given is not None and len(given) != counts[0]:
+            raise ValueError(f"solve_batch: {name} has {len(given)} entries for {counts[0]} problems")
+    return counts[0]
 
 
 def _require_lipschitz(problem: Problem) -> None:
