@@ -83,6 +83,13 @@ def test_exit_code_without_a_certificate(model):
     assert run("solve", model, *slow, "--quiet").exit_code == 1
 
 
+def test_a_problem_without_an_answer_is_told_so(model):
+    model.write_text(MODEL.replace("x <= 1.5", "x <= 0.5"))
+    result = run("solve", model, "--quiet")
+    assert result.exit_code == 1
+    assert "\nno answer this is proved\nended infeasible: " in squeezed(result.output)
+
+
 def test_check_prints_the_splitting(model):
     output = run("check", model).output
     assert "rows of the last block" in output

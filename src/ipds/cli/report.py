@@ -57,9 +57,12 @@ def report(
     """For people: what was solved, the verdict, figures, what was found, and the files written."""
     hint = HINTS.get(result.status.name, "")
     verdict = "certified" if result.success else "NOT certified"
+    figure = f"relative certificate {result.certificate.relative:.1e}, tolerance {tol:.0e}"
+    if result.proof is not None:  # a certificate is one of an answer
+        verdict, figure = "no answer", "this is proved"
     rows = [
         subject,
-        (verdict, f"relative certificate {result.certificate.relative:.1e}, tolerance {tol:.0e}"),
+        (verdict, figure),
         ("ended", result.message + (f"; {hint}" if hint else "")),
         ("method", result.method),
         ("objective", f"{result.fun:.10g}"),
