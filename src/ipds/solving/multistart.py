@@ -13,7 +13,6 @@ from ..status import Status
 from .inventing import drawn, may_have_minima, prototype
 from .options import check_problem, check_seed
 from .solve import solve
-from .starts import rank
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -90,7 +89,7 @@ def multistart(problem: Problem, n: int, seed: int = 0, *, n_jobs: int = -1, **o
     ]
     results = Parallel(n_jobs=n_jobs)(delayed(_solve)(problem, start, seed, options) for start in starts)
     # other processes answered for copies of the problem
-    results = sorted(map(problem.answer, results), key=rank)
+    results = sorted(map(problem.answer, results), key=_rank)
     if results[0].status is Status.DIVERGED:
         raise DivergenceError(
             f"all {len(results)} starts diverged; the best finite point is in .result", results[0]
@@ -104,3 +103,7 @@ def _solve(problem: Problem, start: Any, seed: int, options: dict[str, Any]) -> 
     except DivergenceError as error:  # the other starts may fare better
         result = error.result
     return result
+
+
+def _rank(result: Result) -> tuple[bool, bool, float]:
+    return (result.status is Status.DIVERGED, not result.success, result.fun)

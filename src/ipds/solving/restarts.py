@@ -28,10 +28,9 @@ from ..methods.faces.swaps import column_norms
 from ..operators import Operator
 from ..problem import Block, Problem
 from ..theory.fixed import is_convex
-from .corners import lowest_corner
+from .corners import ground_of, lowest_corner
 from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
-from .ground import ground_of
 from .inventing import NEAR, drawn, may_have_minima, prototype
 from .kicks import kicked
 from .minima import discrete

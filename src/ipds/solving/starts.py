@@ -108,7 +108,7 @@ class Search:
 
         Certified ones, unless another that meets the equation to rounding is clearly lower: they are no minima then.
         """
-        best = min(self.found, key=rank)
+        best = min(self.found, key=_rank)
         lower = [r for r in self.found if _is_feasible(r) and r.fun < best.fun - CLEARLY * abs(best.fun)]
         best, among = min(lower, key=lambda r: r.fun, default=best), lower or self.found
         seen = self.found[0].history["objective"]
@@ -126,8 +126,7 @@ class Search:
         return best
 
 
-def rank(result: Result) -> tuple[bool, bool, float]:
-    """The less, the better: what has not diverged, what is certified, what is lower."""
+def _rank(result: Result) -> tuple[bool, bool, float]:
     return result.status is Status.DIVERGED, not result.success, result.fun
 
 
