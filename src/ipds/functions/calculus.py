@@ -13,7 +13,7 @@ from ._arguments import bound, number
 from .adapters import require_nonsmooth
 from .base import Nonsmooth, Smooth
 from .far import vanishes
-from .jacobians import as_map
+from .jacobians import jacobian_map
 from .kinks import Groups, Kinks
 from .rescaling import one_unit, units
 
@@ -153,7 +153,7 @@ class Precomposed(_Around):
         J = self.h.prox_jacobian(namespace(v).asarray(self._forward(v)), self._c * step)
         if J is None or type(self.a) is float:
             return J
-        change, a = as_map(J) - Identity(), Matrix(asarray(self.a, v))
+        change, a = jacobian_map(J) - Identity(), Matrix(asarray(self.a, v))
         return Identity() + (1.0 / self._c) * (a.T @ change @ a)
 
     def prox_size(self, v: Array) -> Any:

@@ -221,13 +221,13 @@ class OnParts(Jacobian):
         return max(J.norm() if isinstance(J, Operator) else _largest(J) for _, J, _ in self.parts)
 
     def as_matrix(self, shape: Shape) -> Any:
-        blocks = [as_map(J).as_matrix(own) for _, J, own in self.parts]
+        blocks = [jacobian_map(J).as_matrix(own) for _, J, own in self.parts]
         if any(block is None for block in blocks):
             return None
         return scipy.sparse.block_diag(blocks, format="csr")[self._back][:, self._back]
 
 
-def as_map(J: Any) -> Operator:
+def jacobian_map(J: Any) -> Operator:
     """A derivative as an operator: what it is, or the diagonal map of an array."""
     return J if isinstance(J, Operator) else Diagonal(J) if J.ndim else Identity(float(J))
 

@@ -16,7 +16,7 @@ from .base import Domain, Nonsmooth
 from .entrywise import Entrywise
 from .faces import Face
 from .groups import L2, L21, GroupL2
-from .jacobians import RankOnePerGroup, Spectral, as_map, masked
+from .jacobians import RankOnePerGroup, Spectral, jacobian_map, masked
 from .joint import joint, pair, remedy
 from .joint_entrywise import FewOf, bounds, holds_zero
 from .kinks import Kinks
@@ -243,7 +243,7 @@ def _in_ball(h: Nonsmooth, c: L2Ball, v: Array, step: float) -> Any:
     outside = size > c.radius
     shrink = choose(outside, c.radius / choose(outside, size, 1.0), 1.0)
     along = RankOnePerGroup(0.0, p / choose(outside, size, 1.0), choose(outside, -1.0, 0.0))
-    return float(shrink) * (as_map(h.prox_jacobian(v, step)) + along)
+    return float(shrink) * (jacobian_map(h.prox_jacobian(v, step)) + along)
 
 
 def _few_singular_values(h: Nuclear, c: Rank, v: Array, step: float) -> Spectral:
