@@ -10,6 +10,8 @@ from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L0,
     L1,
+    MCP,
+    SCAD,
     Affine,
     Box,
     CappedSimplex,
@@ -20,9 +22,11 @@ from ipds.functions import (
     IsotropicTotalVariation,
     Jumps,
     LeastSquares,
+    LHalf,
     Linear,
     Logistic,
     NonNegative,
+    NonzeroRows,
     PCAVariance,
     Precomposed,
     Quadratic,
@@ -335,6 +339,24 @@ def test_other_counts_keep_their_equation():
     both = minimize(sum_squares(x - 1) + Cardinality(3)(x) + L0(1.0)(diff(x)))  # no joint prox
     values = {x: np.array([0.0, 1, 1, 0, 0, 2, 0])}
     assert sum(b.h(v) for b, v in zip(both.blocks, both.point(values), strict=True)) == 4.0
+
+
+@pytest.mark.parametrize("h", [MCP(0.5, 2.0), LHalf(0.5), Cardinality(2), NonzeroRows(2)])
+def test_units_of_entries_need_no_equation(h):
+    """h(d·x) is a function of x; where it is none that is known, d·x keeps its equation."""
+    x, d = Variable((4, 1), name="x"), np.array([[0.1], [1.0], [10.0], [100.0]])
+    data = np.array([[30.0], [2.0], [0.01], [-1.0]])
+    for e in (d * x, x * d, x / (1 / d), 0.5 * (d * (2 * x))):
+        problem = minimize(sum_squares(x - data) + h(e))
+        assert len(problem.blocks) == 1
+        assert problem.blocks[0].h(data) == pytest.approx(h(d * data))
+        result = problem.solve()
+        assert result.success
+        v = result.value(x)
+        assert result.fun == pytest.approx(np.sum((v - data) ** 2) + h(np.where(v, d * v, 0.0)))
+    for e in (-d * x, d * x - 1.0, x[::-1] * d):
+        assert len(minimize(sum_squares(x) + h(e)).blocks) > 1
+    assert len(minimize(sum_squares(x) + SCAD(1.0, 3.7)(d * x)).blocks) > 1
 
 
 def test_isotropic_total_variation_is_split_by_pixels():
