@@ -14,6 +14,7 @@ from ipds.functions import (
     SCAD,
     Affine,
     Box,
+    CappedL1,
     CappedSimplex,
     Cardinality,
     ElasticNet,
@@ -210,6 +211,23 @@ def test_a_nonconvex_function_of_an_expression_gets_a_variable(nonconvex):
     assert "w1" in problem.names
     assert not problem.blocks[problem.names.index("w1")].h.is_convex
     assert "w1 =" in str(problem.splitting)
+
+
+def test_the_variable_of_the_only_equation_is_the_last_block():
+    b, h = Variable(name="b"), CappedL1(1.0, 0.5)
+    problem = minimize(h(G @ x + b - y))
+    assert problem.names == ("x", "b", "w1")
+    values = {x: np.ones(6), b: 2.0}
+    point = problem.point(values)
+    assert np.abs(problem.residual(point)).max() < 1e-12
+    result = solve(problem, seed=0)
+    assert result.success
+    assert result.value(h(G @ x + b - y)) == pytest.approx(result.fun)
+    assert problem.solve(warm_start=result).success
+    assert minimize(h(G @ x + b - y), [x >= 0]).names == ("x", "b", "w1")
+    for other in ([x.sum() == 1], [G[:2] @ x <= 1]):
+        assert minimize(h(G @ x + b - y), other).names == ("x", "b", "w1", "u")
+    assert minimize(h(G @ x + b - y) + Cardinality(2)(x)).names == ("x", "b", "w1", "u")  # u alone is convex
 
 
 def test_two_nonconvex_functions_of_one_variable():
