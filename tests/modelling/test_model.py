@@ -10,8 +10,11 @@ from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
     L0,
     L1,
+    MCP,
+    SCAD,
     Affine,
     Box,
+    CappedL1,
     CappedSimplex,
     Cardinality,
     ElasticNet,
@@ -20,9 +23,11 @@ from ipds.functions import (
     IsotropicTotalVariation,
     Jumps,
     LeastSquares,
+    LHalf,
     Linear,
     Logistic,
     NonNegative,
+    NonzeroRows,
     PCAVariance,
     Precomposed,
     Quadratic,
@@ -208,6 +213,23 @@ def test_a_nonconvex_function_of_an_expression_gets_a_variable(nonconvex):
     assert "w1 =" in str(problem.splitting)
 
 
+def test_the_variable_of_the_only_equation_is_the_last_block():
+    b, h = Variable(name="b"), CappedL1(1.0, 0.5)
+    problem = minimize(h(G @ x + b - y))
+    assert problem.names == ("x", "b", "w1")
+    values = {x: np.ones(6), b: 2.0}
+    point = problem.point(values)
+    assert np.abs(problem.residual(point)).max() < 1e-12
+    result = solve(problem, seed=0)
+    assert result.success
+    assert result.value(h(G @ x + b - y)) == pytest.approx(result.fun)
+    assert problem.solve(warm_start=result).success
+    assert minimize(h(G @ x + b - y), [x >= 0]).names == ("x", "b", "w1")
+    for other in ([x.sum() == 1], [G[:2] @ x <= 1]):
+        assert minimize(h(G @ x + b - y), other).names == ("x", "b", "w1", "u")
+    assert minimize(h(G @ x + b - y) + Cardinality(2)(x)).names == ("x", "b", "w1", "u")  # u alone is convex
+
+
 def test_two_nonconvex_functions_of_one_variable():
     problem = minimize(sum_squares(G @ x - y) + Cardinality(3)(x) + L0(1.0)(x) + Rank(1)(x.reshape(2, 3)))
     assert problem.names[:2] == ("x", "w1")
@@ -335,6 +357,24 @@ def test_other_counts_keep_their_equation():
     both = minimize(sum_squares(x - 1) + Cardinality(3)(x) + L0(1.0)(diff(x)))  # no joint prox
     values = {x: np.array([0.0, 1, 1, 0, 0, 2, 0])}
     assert sum(b.h(v) for b, v in zip(both.blocks, both.point(values), strict=True)) == 4.0
+
+
+@pytest.mark.parametrize("h", [MCP(0.5, 2.0), LHalf(0.5), Cardinality(2), NonzeroRows(2)])
+def test_units_of_entries_need_no_equation(h):
+    """h(d·x) is a function of x; where it is none that is known, d·x keeps its equation."""
+    x, d = Variable((4, 1), name="x"), np.array([[0.1], [1.0], [10.0], [100.0]])
+    data = np.array([[30.0], [2.0], [0.01], [-1.0]])
+    for e in (d * x, x * d, x / (1 / d), 0.5 * (d * (2 * x))):
+        problem = minimize(sum_squares(x - data) + h(e))
+        assert len(problem.blocks) == 1
+        assert problem.blocks[0].h(data) == pytest.approx(h(d * data))
+        result = problem.solve()
+        assert result.success
+        v = result.value(x)
+        assert result.fun == pytest.approx(np.sum((v - data) ** 2) + h(np.where(v, d * v, 0.0)))
+    for e in (-d * x, d * x - 1.0, x[::-1] * d):
+        assert len(minimize(sum_squares(x) + h(e)).blocks) > 1
+    assert len(minimize(sum_squares(x) + SCAD(1.0, 3.7)(d * x)).blocks) > 1
 
 
 def test_isotropic_total_variation_is_split_by_pixels():

@@ -33,7 +33,7 @@ from ipds.functions import (
     Stiefel,
 )
 from ipds.methods import AcceleratedIPDS, NewtonALM
-from ipds.modelling import log_det
+from ipds.modelling import log_det, sum_squares
 from ipds.operators import Compose, FiniteDifference, FlatStack, Identity, Matrix, Reshape, Sampling
 from ipds.presolve import presolve
 from ipds.presolve.equilibrate import equilibrated
@@ -168,6 +168,13 @@ def test_columns_come_to_one_size(name):
     before, after = (norms(p.operators[0], (N,)) for p in (problem, equilibrated(problem).problem))
     assert before.max() / before.min() > 100
     assert after.max() / after.min() < 10
+
+
+def test_multiples_of_losses_bend_as_much_as_these():
+    X = Variable((N, 4), name="X")
+    stated = minimize(sum_squares(G @ X - PLAIN[:, :4]) + Rank(2)(X))
+    assert NOTE in presolve(stated).report
+    assert NOTE in solve(stated, max_iter=100).presolve
 
 
 def test_probing_is_nearly_as_good():

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-import scipy
+import scipy.optimize
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
@@ -21,6 +21,7 @@ from ipds.functions import (
     Quadratic,
     RowCardinality,
     Simplex,
+    Sphere,
     SumSquares,
     Zero,
     smooth,
@@ -327,3 +328,23 @@ def test_entries_that_are_held_until_others_follow_lead_out_of_poor_minima(h, se
         best = min(best, 0.5 * np.sum((G @ v - y) ** 2) + h(v))
     assert result.success
     assert result.fun <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 35])
+def test_a_quadratic_on_a_sphere(seed):
+    """Its least value by the multiplier; there may be a second minimum, and at the last one all starts agree."""
+    rng = np.random.default_rng([1, seed])
+    n = int(rng.integers(3, 8))
+    Q, c = rng.standard_normal((n, n)), 0.3 * rng.standard_normal(n)
+    w, V = np.linalg.eigh(Q + Q.T)
+    g = V.T @ c
+    mu = scipy.optimize.brentq(lambda m: np.sum((g / (w + m)) ** 2) - 1, -w[0] + 1e-10, 1e4, xtol=1e-14)
+    best = -V @ (g / (w + mu))
+    problem = Problem([Block(f=Quadratic(Q + Q.T, c), h=Sphere(), shape=n)])
+    result = solve(problem, seed=0)
+    assert result.success
+    assert result.fun <= problem.objective((best,)) + 1e-6
+    other = -V @ (g / (w - w[-1] - 1))  # a point from which the mirror leads down
+    found = kicked(problem, (other / np.linalg.norm(other),), lambda: False)
+    assert found is not None
+    assert np.linalg.norm(found[0]) == pytest.approx(1.0)

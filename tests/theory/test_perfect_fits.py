@@ -60,6 +60,32 @@ def test_certified(name):
     assert np.linalg.norm(result.x[0] - truth) <= 1e-5 * max(1.0, np.linalg.norm(truth))
 
 
+class Amplitudes:
+    """½‖|u| - a‖², with the data in h."""
+
+    is_convex = False
+
+    def __init__(self, a):
+        self.a = a
+
+    def __call__(self, u):
+        return 0.5 * float(np.sum((abs(u) - self.a) ** 2))
+
+    def prox(self, v, step):
+        return np.where(v < 0, -1.0, 1.0) * (abs(v) + step * self.a) / (1 + step)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-2, 1e-4])
+def test_data_in_an_own_h_that_is_not_convex(noise):
+    a = abs(G @ x) + noise * g.random(30)
+    problem = Problem([Block(A=G, shape=8), Block(h=Amplitudes(a), A=-1.0, shape=30)], b=0.0)
+    result = solve(problem, seed=0, max_iter=2000)
+    near = np.linalg.lstsq(G, np.sign(G @ x) * a, rcond=None)[0]  # of the right signs
+    least = 0.5 * np.linalg.norm(abs(G @ near) - a) ** 2
+    assert result.success
+    assert 0.5 * np.linalg.norm(abs(G @ result.x[0]) - a) ** 2 <= least * (1 + 1e-3) + 1e-9 * (a @ a)
+
+
 @pytest.mark.parametrize("noise", [1e-2, 1e-4, 1e-6])
 def test_a_residual_of_the_equation_that_is_as_large_as_a_small_misfit_is_no_success(noise):
     """G q - y = u with u of the size of the noise: an error of that size in the rows is all of the objective."""

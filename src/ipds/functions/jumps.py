@@ -145,3 +145,37 @@ def fewest_jumps_among(levels: np.ndarray, cost: np.ndarray, t: float) -> np.nda
         u[i] = levels[k]
         k = int(came[i, k]) if i else k
     return u
+
+
+def fewest_jumps_between(
+    bend: np.ndarray, slope: np.ndarray, lower: np.ndarray, upper: np.ndarray, t: float
+) -> np.ndarray | None:
+    """argmin t·#jumps(u) + Σ_i ½ bend_i u_i² + slope_i u_i over lower ≤ u ≤ upper: O(n²).
+
+    Entries without a bend have no slope. With B(r) as in `Jumps`, each stretch at the best value that all of its bounds
+    allow. None where some bounds leave no value.
+
+    >>> one = np.ones(4)
+    >>> fewest_jumps_between(one, -np.array([-2.0, -1.0, 5.0, 7.0]), 0 * one, np.inf * one, 1.0)
+    array([0., 0., 6., 6.])
+    """
+    n, total = len(bend), float(np.sum(bend))
+    middle = -float(np.sum(slope)) / total if total > 0 else 0.0
+    bends, slopes = (np.concatenate([[0.0], np.cumsum(c)]) for c in (bend, slope + middle * bend))
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+    best, origin, value = np.concatenate([[-t], np.empty(n)]), np.empty(n + 1, dtype=int), np.empty(n + 1)
+    for r in range(1, n + 1):
+        low[:r] = np.maximum(low[:r], lower[r - 1] - middle)
+        high[:r] = np.minimum(high[:r], upper[r - 1] - middle)
+        W, C = bends[r] - bends[:r], slopes[r] - slopes[:r]
+        u = np.clip(np.where(W > 0, -C / np.where(W > 0, W, 1.0), 0.0), low[:r], high[:r])
+        cost = np.where(low[:r] <= high[:r], best[:r] + 0.5 * W * u * u + C * u, np.inf)
+        k = int(np.argmin(cost))
+        best[r], origin[r], value[r] = cost[k] + t, k, u[k]
+    if not np.isfinite(best[n]):
+        return None
+    signal, r = np.empty(n), n
+    while r > 0:
+        signal[origin[r] : r] = middle + value[r]
+        r = int(origin[r])
+    return signal

@@ -51,15 +51,20 @@ def rewritten(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
 
     (Jumps, x) for L0 of the differences of a variable x along its first axis: no equation is needed. The norms of the
     rows of a gradient for isotropic total variation, absolute differences for that of signals: these have a formula.
+    (x ↦ h(d·x), x) for an h that is not convex of the entries of x in units d > 0.
     """
     if type(h) is IsotropicTotalVariation and e.ndim == 2:
         return L21(h.lam), Gradient(e.shape) @ e
     if type(h) is TotalVariation1D and e.ndim and e.shape[0] > 1:
         return L1(h.lam), diff(e)
-    if type(h) is not L0 or not plain(h.lam) or len(e.maps) != 1 or np.any(to_numpy(np.asarray(e.constant))):
+    if h.is_convex or len(e.maps) != 1 or np.any(to_numpy(np.asarray(e.constant))):
         return h, e
     ((x, map_),) = e.maps.items()
-    return (Jumps(h.lam), x) if map_.is_difference else (h, e)
+    if type(h) is L0 and plain(h.lam) and map_.is_difference:
+        return Jumps(h.lam), x
+    units = map_.weights
+    own = None if units is None or np.any(units < 0) else h.rescaled(units)
+    return (h, e) if own is None else (own, x)
 
 
 def parts_of(term: Term) -> list[Term]:

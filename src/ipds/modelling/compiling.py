@@ -5,7 +5,8 @@
 Every variable v_j keeps its smooth terms and at most one nonsmooth function: the one that is not convex, or the set
 it must stay in. All other convex terms H_k(M_k v + c_k), the equations and the inequalities are rows of one last block
 u with A = I, which has a closed form. A term that fits neither, because it is not convex (or has no prox) and its
-argument is not a variable, gets a variable w of its own and the equation M v + c - w = 0.
+argument is not a variable, gets a variable w of its own and the equation M v + c - w = 0. Where that is all there is,
+and only one of the h is not convex, w is the last block itself.
 
 Where one variable has all there is, f(v) + h(v), there is no equation and no other block.
 """
@@ -220,6 +221,16 @@ class _Draft:
         rows = self.rows + self.equations
         if not rows:
             return self._without_equation()
+        if self._is_last():
+            return Compiled(
+                self._blocks(rows),
+                constants_of(rows),
+                self.variables,
+                self.auxiliary,
+                self.holdings,
+                [],
+                self.places,
+            )
         require_together(rows)
         starts = np.cumsum([0] + [row.expression.size for row in rows])
         for row, start in zip(rows, starts[:-1].tolist(), strict=True):
@@ -227,13 +238,7 @@ class _Draft:
                 self.places[row.constraint] = Place("rows", slice(start, start + row.expression.size))
         shape: Shape = block_shape(rows[0].expression.shape) if len(rows) == 1 else (int(starts[-1]),)
         h = rows[0].function if len(rows) == 1 else Stacked(merged(self.rows, self.equations))
-        blocks = []
-        for variable, holding in self.holdings.items():
-            A = operator_of(variable, [row.expression for row in rows])
-            f = smooth_of(holding, self._constant_here(variable))
-            blocks.append(
-                Block(f=f, h=holding.h or Zero(), A=A, shape=block_shape(variable.shape), name=variable.name)
-            )
+        blocks = self._blocks(rows)
         taken = {v.name for v in self.holdings}
         name = next(n for n in ("u", *(f"u{k}" for k in range(1, len(taken) + 2))) if n not in taken)
         blocks.append(Block(h=h, A=1.0, shape=shape, name=name))
@@ -246,6 +251,23 @@ class _Draft:
             rows,
             self.places,
         )
+
+    def _is_last(self) -> bool:
+        """Whether the only row is the equation of a variable that was split off, which may be the last block."""
+        own = not self.rows and len(self.equations) == 1 and self.equations[0].constraint is None
+        bent = [holding for holding in self.holdings.values() if holding.h and not holding.h.is_convex]
+        return own and len(bent) <= 1
+
+    def _blocks(self, rows: Sequence[Row]) -> list[Block]:
+        """Those of the variables."""
+        blocks = []
+        for variable, holding in self.holdings.items():
+            A = operator_of(variable, [row.expression for row in rows])
+            f = smooth_of(holding, self._constant_here(variable))
+            blocks.append(
+                Block(f=f, h=holding.h or Zero(), A=A, shape=block_shape(variable.shape), name=variable.name)
+            )
+        return blocks
 
     def _without_equation(self) -> Compiled:
         """One variable, one block, nothing else."""

@@ -50,6 +50,15 @@ class Map:
         return self.body if isinstance(self.body, float) and self.inputs == self.outputs else None
 
     @property
+    def weights(self) -> np.ndarray | None:
+        """d where the map is x ↦ d·x entry by entry with numbers d ≠ 0, in the shape of x, else None."""
+        size = math.prod(self.inputs)
+        if self.inputs != self.outputs or not scipy.sparse.issparse(self.body) or self.body.nnz != size:
+            return None
+        d = self.body.diagonal()
+        return d.reshape(self.inputs) if np.all(d) else None
+
+    @property
     def is_difference(self) -> bool:
         """Whether the map is a multiple of the differences of neighbours along the first axis."""
         if not self.inputs or self.outputs != (self.inputs[0] - 1, *self.inputs[1:]):

@@ -27,6 +27,9 @@ class Splitting:
         )
         if not rows:
             return "\n".join(["min f(v) + h(v), without an equation", "blocks:", *blocks])
+        if not self.eliminated:
+            equations = [f"  {name} = {text}" for name, text in self.rows]
+            return "\n".join(["min Σ f(v) + h(v)   subject to", *equations, "blocks:", *blocks])
         head = "min Σ f(v) + h(v) + H(u)   subject to   u = Σ M v + c"
         return "\n".join([head, "blocks:", *blocks, "rows of the last block:", *rows, self.eliminated])
 
@@ -43,7 +46,8 @@ def splitting_of(compiled: Compiled) -> Splitting:
         made = " (made for the equation below)" if variable in compiled.auxiliary else ""
         blocks.append((f"{variable.name} {block.shape}", f"f: {smooth}{kept}{made}"))
     if not compiled.rows:
-        return Splitting(tuple(blocks), (), "")
+        own = tuple((w.name, str(e)) for w, e in compiled.auxiliary.items())
+        return Splitting(tuple(blocks), own, "")
     last = compiled.blocks[-1]
     blocks.append(
         (f"{last.name} {last.shape}", "H: all other convex terms, the equations and the inequalities")

@@ -18,6 +18,7 @@ from ..functions import (
     Quadratic,
     Smooth,
     SmoothSum,
+    Weighted,
 )
 from ..operators import (
     Compose,
@@ -139,6 +140,8 @@ def curvature(f: Smooth | None, shape: Shape) -> Array:
     """The diagonal of the Hessian of f, or of a bound on it; zeros where nothing is known."""
     if isinstance(f, SmoothSum):
         return sum((curvature(term, shape) for term in f.terms), np.zeros(shape))
+    if isinstance(f, Weighted):
+        return abs(f.weight) * curvature(f.f, shape)
     if isinstance(f, Composed):
         return squared(f.A, shape).adjoint(curvature(f.f, f.A.output_shape(shape)))
     if isinstance(f, LeastSquares | HuberLoss | Logistic):

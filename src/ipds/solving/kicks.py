@@ -7,7 +7,8 @@ an equation may ask. Where all but a sum over entries is quadratic, one gradient
 
     F(x + d) = F(x) + gᵀd + ½ dᵀHd + Σ φ_k(x_k + d_k) - φ_k(x_k),
 
-the lowest point of each entry alone being one of them.
+the lowest point of each entry alone being one of them. On a sphere a critical point of a quadratic is its minimum
+unless F bends down below the multiplier: along the eigenvector of the least curvature, in which the point is mirrored.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..functions import L0, Jumps, Nonsmooth, Smooth, Zero
+from ..functions import L0, Jumps, Nonsmooth, Smooth, Sphere, Zero
 from ..functions.scalar import ScalarPenalty
 from ..methods.faces.smooth import as_smooth
 from ..problem import Block, Problem
@@ -70,6 +71,8 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
 
     def next_of(i: int) -> Reached | None:
         F = bowls[i]
+        if isinstance(problem.blocks[i].h, Sphere):
+            return None if F is None else _mirrored(merit, found, value, i, F)
         if F is None:
             return _next(merit, found, value, i, late)
         return _at_once(merit, found, value, i, F, late) or _shaken(merit, found, value, i, F, late)
@@ -84,7 +87,7 @@ def kicked(problem: Problem, x: Sequence[np.ndarray], late: Callable[[], bool]) 
 
 
 def _is_stuck(block: Block, x: np.ndarray) -> bool:
-    """Whether short steps may lead nowhere: sets of pieces, concave penalties, an f that bends down in bounds.
+    """Whether short steps may lead nowhere: sets of pieces, spheres, concave penalties, an f that bends down in bounds.
 
     There are pieces where entries of x come back from a short way off.
     """
@@ -93,6 +96,8 @@ def _is_stuck(block: Block, x: np.ndarray) -> bool:
         return False
     if isinstance(h, ScalarPenalty):
         return not h.is_convex
+    if isinstance(h, Sphere):
+        return True
     if not h.is_convex:
         if h.has_faces or h.is_manifold or h.face(np.zeros(block.shape)) is not None:
             return False
@@ -136,6 +141,18 @@ def _next(
         if best is not None:
             return best, lowest
     return None
+
+
+def _mirrored(merit: Merit, x: Arrays, value: tuple[float, float], i: int, F: Bowl) -> Reached | None:
+    """The point mirrored in the direction in which F bends least, which stays on a sphere, where that is lower.
+
+    Where ∇F + μx = 0 and dᵀ(H + μ)d < 0, F(x - 2⟨d, x⟩d) = F(x) + 2⟨d, x⟩² dᵀ(H + μ)d. Lucidi, Palagi & Roma, On some
+    properties of quadratic programs with a convex quadratic constraint, SIAM J. Optim. 8 (1998).
+    """
+    d = np.linalg.eigh(F.H)[1][:, 0].reshape(x[i].shape)
+    trial = (*x[:i], x[i] - 2 * float(np.vdot(d, x[i])) * d, *x[i + 1 :])
+    reached = merit(trial)
+    return (trial, reached) if reached < _enough(value) else None
 
 
 def _at_once(
@@ -268,9 +285,9 @@ def _is_entrywise_set(h: Nonsmooth, x: np.ndarray) -> bool:
 
 
 def _bowl(merit: Merit, x: Arrays, i: int) -> Bowl | None:
-    """None where F is not quadratic, or the h of block i not a sum over entries."""
+    """None where F is not quadratic, or the h of block i neither a sum over entries nor a sphere."""
     problem, block, k = merit.problem, merit.problem.blocks[i], merit.follower
-    if not (isinstance(block.h, ScalarPenalty) or _is_entrywise_set(block.h, x[i])):
+    if not (isinstance(block.h, ScalarPenalty | Sphere) or _is_entrywise_set(block.h, x[i])):
         return None
     terms = [] if block.f is None else [(block.f, i, np.eye(x[i].size))]
     if k is not None:

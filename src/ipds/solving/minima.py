@@ -8,7 +8,6 @@ import numpy as np
 
 from ..functions import Binary, KBinary, NonNegative, Nonsmooth, Smooth, Stiefel
 from ..methods import AcceleratedIPDS, Method
-from ..methods.faces.stretches import best_signal
 from ..problem import Problem
 from ..theory.bending import bends_down, curves_down
 from .relaxing import SMALL, entries
@@ -53,7 +52,7 @@ def has_many_minima(problem: Problem, first: Result) -> bool:
     """Whether a small problem may have several minima: an h that is not convex, or an f that bends downwards.
 
     An f that does not say whether it is convex is looked at around the answer `first` (`bending`). A first answer that
-    took very long is enough, and the best signal with few jumps may be known.
+    took very long is enough.
     """
     long = first.success and first.nit > QUICK
     if long or entries(problem) > ROWS or type(prototype(problem)) is not np.ndarray:
@@ -64,7 +63,7 @@ def has_many_minima(problem: Problem, first: Result) -> bool:
         if not block.h.is_convex or (block.f is not None and _may_bend(block.f, block.h, x, first.nit))
     ]
     few = entries(problem) <= FEW or sum(curved) <= CURVED
-    return bool(curved) and few and best_signal(problem) is None
+    return bool(curved) and few
 
 
 def _may_bend(f: Smooth, h: Nonsmooth, x: np.ndarray, nit: int) -> bool:

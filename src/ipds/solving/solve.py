@@ -15,6 +15,7 @@ from ..deadline import deadline
 from ..errors import naming_blocks
 from ..methods import Method, State, candidates, named
 from ..methods.choosing import given_to
+from ..methods.faces.stretches import best_signal
 from ..presolve import as_stated
 from ..presolve import presolve as rewrite
 from ..problem import Problem
@@ -201,7 +202,7 @@ def _of_minima(call: Call, start: Start, near: Result | None) -> Result:
             result = best or result
         with deadline(call.begun.over):
             many = has_many_minima(problem, result)
-        if many:
+        if many and best_signal(call.done.problem) is None:
             count = STARTS["thorough" if result.nit <= CHEAP else "balanced"]
             return lowest_of(problem, result, count, again, options.time_limit, call.seed)
     return from_convex(problem, result, again)

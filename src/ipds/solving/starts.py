@@ -75,9 +75,9 @@ class Search:
         return self.trials < 0 or self.clock.over()
 
     def answer_of(self, other: Problem) -> Result | None:
-        """What a convex problem comes to."""
+        """What a convex problem comes to, in no more iterations than a further start."""
         try:
-            return self.again(other, None, self.clock.seconds(), None)
+            return self.again(other, None, self.clock.seconds(), self.most)
         except FRUITLESS:
             return None
 

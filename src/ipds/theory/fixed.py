@@ -137,9 +137,11 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
     """What the cheapest block costs that satisfies the equation by itself, others being 0; 0 for blocks that cannot.
 
     Like the objective at the start of a fit, (b - 0)²/2: the size of data of which nothing may be left at the solution.
+    Where b is 0 all blocks can, and h has the data: what an h costs at 0 that is not convex. The slopes of others, or
+    their f, say how large these are.
     """
     if problem.b_norm == 0:
-        return (0.0,) * len(q)
+        return _least([_cost_at_zero(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
     costs, b = [], to_numpy(problem.b)
     # a copy where it is not what blocks are: PyTorch warns of arrays that cannot be written to
     known = np.shape(b) == problem.shape and b.dtype == np.float64 and b.flags.writeable
@@ -151,9 +153,25 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
             x = asarray(x, qi)
             cost = 0.0 if block.f is None else abs(float(block.f(x)))
             cost += abs(float(block.h(x))) if has_price(block) else 0.0
-        costs.append(cost if math.isfinite(cost) else 0.0)
-    least = min([cost for cost in costs if cost > 0], default=0.0)
-    return tuple([min(cost, least) for cost in costs])
+        costs.append(cost)
+    return _least(costs)
+
+
+def _cost_at_zero(block: Block, q: Array) -> float:
+    """|h(0)| of an h that is not convex, else 0; 0 where one's own h is not defined there."""
+    if block.h.is_convex or not has_price(block):
+        return 0.0
+    try:
+        with np.errstate(all="ignore"):
+            return abs(float(block.h(zeros(block.shape, q))))
+    except (TypeError, ValueError, ArithmeticError):
+        return 0.0
+
+
+def _least(costs: Sequence[float]) -> tuple[float, ...]:
+    """The smallest positive cost for all that have one, 0 for others."""
+    least = min([cost for cost in costs if 0 < cost < math.inf], default=0.0)
+    return tuple([least if 0 < cost < math.inf else 0.0 for cost in costs])
 
 
 def _balancing(op: Operator, b: np.ndarray) -> np.ndarray | None:

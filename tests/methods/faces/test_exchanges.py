@@ -139,3 +139,17 @@ def test_rows_that_could_stand_for_each_other(seed):
 
     assert result.success
     assert result.fun <= min(value(list(c)) for c in itertools.combinations(range(14), 3)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("h", [Cardinality(2), NonzeroRows(2)])
+def test_columns_are_as_long_as_an_intercept_leaves_them(h):
+    rng = np.random.default_rng(0)
+    G = rng.normal(size=(20, 5)) + np.array([0.0, 1.0, 10.0, 1e3, 1e6])
+    G[:, 0] = 3.0  # nothing is left of it
+    shape, one = ((5,), (1,)) if isinstance(h, Cardinality) else ((5, 2), (1, 2))
+    blocks = [Block(h=h, A=-G, shape=shape), Block(A=np.ones((20, 1)), shape=one)]
+    problem = Problem([*blocks, Block(f=Quadratic(1.0), shape=(20, *shape[1:]))])
+    norms = column_norms(problem, 0).reshape(5, -1)
+    left = np.linalg.norm(G - G.mean(axis=0), axis=0)
+    assert np.all(norms[0] == 0)
+    assert norms[1:] == pytest.approx(np.broadcast_to(left[1:, None], norms[1:].shape), rel=1e-3)

@@ -10,11 +10,11 @@ from scipy.optimize import linprog
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import L0, L1, Huber, Jumps, LeastSquares, Quantile
-from ipds.functions.jumps import Increments, fewest_jumps_among
+from ipds.functions.jumps import Increments, fewest_jumps_among, fewest_jumps_between
 from ipds.methods import AcceleratedIPDS
 from ipds.methods.faces import OnStretches, has_stretches
 from ipds.methods.faces.stretches import best_signal, in_increments
-from ipds.modelling import diff, norm1
+from ipds.modelling import diff, norm1, sum_squares
 from ipds.solving.starting import starting_point
 from ipds.theory.certificate import certify
 
@@ -104,6 +104,33 @@ def test_signals_among_levels_are_the_best_of_all():
         at = np.array([int(np.flatnonzero(levels == ui)[0]) for ui in u])
         found = t * np.count_nonzero(np.diff(at)) + cost[np.arange(6), at].sum()
         assert found == pytest.approx(min(values))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weighted_squares_between_bounds_are_the_best_of_all_segmentations(seed):
+    g = np.random.default_rng(seed)
+    w, z, lam = g.uniform(0, 2, 8), 1e3 + np.repeat([0.0, 2.0], 4) + g.standard_normal(8), 0.7
+    w[g.choice(8, 2, replace=False)] = 0.0
+    lower, upper = z.mean() - g.uniform(0, 3, 8), z.mean() + g.uniform(0, 3, 8)
+
+    def cost(part):
+        low, high = lower[part].max(), upper[part].min()
+        v = np.clip(w[part] @ z[part] / max(w[part].sum(), 1e-300), low, high)
+        return w[part] @ (z[part] - v) ** 2
+
+    least = min(
+        lam * (P.shape[1] - 1) + sum(cost(np.flatnonzero(column)) for column in P.T) for P in segmentations(8)
+    )
+    x = Variable(8)
+    fit = sum_squares(np.sqrt(w) * (x - z)) + L0(lam)(diff(x))
+    result = solve(minimize(fit, [x >= lower, x <= upper]), seed=0)
+    assert (result.success, result.starts) == (True, 1)
+    assert result.fun == pytest.approx(least, rel=1e-7)
+    bounds = np.full(8, -np.inf), np.full(8, np.inf)
+    plain = fewest_jumps_between(np.ones(8), -z, *bounds, lam)
+    np.testing.assert_allclose(plain, Jumps(lam).prox(z, 1.0))
+    assert solve(minimize(0.5 * sum_squares(x - z) + L0(lam)(diff(x))), seed=0).starts == 1
+    assert fewest_jumps_between(np.ones(8), -z, upper, lower, lam) is None
 
 
 def mixed(seed, n=7, m=11):

@@ -6,8 +6,9 @@ What is decided at x is where it is constant: a linear subspace, in w a set of f
 x, for which the prox of `Jumps` is exact; faces are solved and exchanged in w: jumps go, come where they help most, and
 take each other's place. As x = T w is one to one, s ∈ ∂Jumps(x) is the same as Tᵀs ∈ ∂h(w).
 
-Where every entry of x has a loss of its own with one kink, there is a best x with values at kinks only: dynamic
-programming finds it, and the solution on its face is the answer.
+Where every entry of x has a loss of its own with one kink, there is a best x with values at kinks only; where it has a
+parabola of its own, every stretch has a best value between its bounds. Dynamic programming finds the best x of all, and
+the solution on its face is the answer.
 """
 
 from __future__ import annotations
@@ -20,21 +21,24 @@ import scipy
 
 from ..._arrays import Array
 from ...functions import Composed, Jumps, Smooth
-from ...functions.jumps import Increments, fewest_jumps_among
+from ...functions.jumps import Increments, fewest_jumps_among, fewest_jumps_between
+from ...functions.kinks import Kinks
 from ...functions.losses import LinearModel
 from ...functions.rescaling import with_parts
-from ...operators import Identity, Matrix
+from ...operators import Identity, Matrix, Operator
 from ...problem import Block, Problem
 from ...theory.certificate import certify
 from ...theory.state import State
 from ..base import Method
-from .method import EXACT, OnFaces, has_flat_faces
+from .method import OnFaces, has_flat_faces
 from .restricted import Restricted
 
 MOST = 4 * 10**6
 """Entries of A and of T, and of the losses at all kinks, up to which they are written out."""
 SHOWN = 5
 """Iteration at which a best signal that is known is the answer."""
+SURE = 1e-6
+"""Its certificate, which is not to tell it from others: rounding of data far from 0 may leave no less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +140,7 @@ class OnStretches(Method):
             restricted = Restricted(problem, faces)  # type: ignore[arg-type]
             found = restricted.solve(setup.best, state.z)
             solved = None if found is None else restricted.state(state.t, found)
-            if solved is not None and certify(problem, solved).relative <= EXACT:
+            if solved is not None and certify(problem, solved).relative <= SURE:
                 carry, state = setup.method.held(setup.inner, carry, replace(solved, beta=state.beta))
         return carry, setup.form.back(state)
 
@@ -174,24 +178,61 @@ class Summed(Method):
 
 
 def best_signal(problem: Problem) -> tuple[Array, ...] | None:
-    """(x, u) of least λ·#jumps(x) + Σ φ_i(u_i) where a x + c u = b and φ_i has one kink; None for other problems."""
+    """(x, u) of least λ·#jumps(x) + Σ φ_i where A x + c u = b; None for other problems.
+
+    Every φ_i is a loss of u_i with one kink; or a parabola in x_i, while u lies between bounds.
+    """
     if [type(block.h) is Jumps for block in problem.blocks] != [True, False]:
         return None
     (signal, last), (A, C) = problem.blocks, problem.operators
     kinks = last.h.kinks(last.shape)
-    if not (isinstance(A, Identity) and isinstance(C, Identity) and A.scale and C.scale) or kinks is None:
+    if len(signal.shape) != 1 or last.f is not None or not isinstance(C, Identity) or kinks is None:
         return None
-    bounded = any(np.isfinite(bound).any() for bound in (kinks.lower, kinks.upper))
-    if bounded or signal.f is not None or last.f is not None or len(signal.shape) != 1:
+    b, best = np.zeros(last.shape) + problem.b, _among_kinks if signal.f is None else _between_bounds
+    x = best(signal, A, C.scale, b.ravel(), kinks.filled(last.shape)) if C.scale else None
+    return None if x is None else (x, (b - A.apply(x)) / C.scale)
+
+
+def _among_kinks(signal: Block, A: Operator, c: float, b: np.ndarray, kinks: Kinks) -> np.ndarray | None:
+    """The best x of losses of u with one kink each and no bounds, where A = a·I."""
+    left, right, place, *bounds = map(np.ravel, kinks)
+    if not isinstance(A, Identity) or not A.scale or np.isfinite(bounds).any():
         return None
-    left, right, place = (np.ravel(a) for a in kinks.filled(last.shape)[:3])
-    b = np.zeros(place.size) + np.ravel(problem.b)
-    levels = np.unique((b - C.scale * place) / A.scale)
+    levels = np.unique((b - c * place) / A.scale)
     if len(levels) * len(b) > MOST:
         return None
-    r = (b[:, None] - A.scale * levels) / C.scale - place[:, None]
-    x = fewest_jumps_among(levels, np.maximum(left[:, None] * r, right[:, None] * r), signal.h.lam)  # type: ignore[attr-defined]
-    return x, ((b - A.scale * x) / C.scale).reshape(last.shape)
+    r = (b[:, None] - A.scale * levels) / c - place[:, None]
+    return fewest_jumps_among(levels, np.maximum(left[:, None] * r, right[:, None] * r), signal.h.lam)  # type: ignore[attr-defined]
+
+
+def _between_bounds(signal: Block, A: Operator, c: float, b: np.ndarray, kinks: Kinks) -> np.ndarray | None:
+    """The best x of parabolas where u has bounds alone, and every row of A one entry."""
+    assert signal.f is not None
+    left, right, _, *bounds = map(np.ravel, kinks)
+    (n,), sloped = signal.shape, np.any(left) or np.any(right)
+    rows = None if sloped or n * n > MOST else A.as_matrix(signal.shape)
+    parabolas = None if rows is None else _parabolas(signal.f, n)
+    if parabolas is None:
+        return None
+    rows = scipy.sparse.csr_array(rows)
+    if np.any(np.diff(rows.indptr) != 1) or not np.all(rows.data):
+        return None
+    ends = np.sort([(b - c * bound) / rows.data for bound in bounds], axis=0)
+    lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
+    np.maximum.at(lower, rows.indices, ends[0])
+    np.minimum.at(upper, rows.indices, ends[1])
+    return fewest_jumps_between(*parabolas, lower, upper, signal.h.lam)  # type: ignore[attr-defined]
+
+
+def _parabolas(f: Smooth, n: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """(d, c) of f(x) = Σ ½d_i x_i² + c_i x_i + constant, d ≥ 0, c = 0 where d is; None for other functions."""
+    zero = np.zeros(n)
+    bend = f.hessian(zero) if f.is_quadratic and f.is_convex else None
+    if bend is None or isinstance(bend, Operator):
+        return None
+    rows, columns = bend.nonzero() if bend.ndim == 2 else (zero, zero)
+    d, c = bend.diagonal() if bend.ndim == 2 else bend, f.grad(zero)
+    return None if np.any(rows != columns) or np.any(c[d == 0]) else (d, c)
 
 
 def _summed_columns(A: np.ndarray) -> np.ndarray:

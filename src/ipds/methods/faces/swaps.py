@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import row_squares
+from ..._arrays import row_squares, to_dense
 from ...deadline import raise_if_late
+from ...functions import Zero
 from ...functions.faces import Coordinates, Support
 from ...operators import Matrix
 from ...problem import Problem
@@ -40,6 +41,8 @@ ROUGHLY = 1e-4
 """By how much of the objective reweighted least squares may miss what joining earns."""
 SHAKEN, SHAKES = 60, 4
 """Entries up to which, and how often, several are exchanged at random."""
+SHORT, ROUNDING = 10, 1e-12
+"""Entries of free blocks that take their part in columns, and the part of a square that is left where they take all."""
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
 
@@ -148,13 +151,26 @@ def eliminated(restricted: Restricted, found: State) -> tuple[Restricted, State]
 
 
 def column_norms(problem: Problem, i: int) -> np.ndarray:
-    """‖A_i e_j‖ for the entries j of block i; ones where only products with A_i are known."""
-    shape = problem.blocks[i].shape
-    op = problem.operators[i]
-    if isinstance(op, Matrix) and len(shape) == 1:
-        return np.sqrt(op.column_squares)
+    """‖A_i e_j‖ for the entries j of block i, without the part that short free blocks (an intercept) make up for.
+
+    Ones where only products with A_i are known.
+    """
+    shape, op = problem.blocks[i].shape, problem.operators[i]
     matrix = op.as_matrix(shape)
-    return np.ones(shape) if matrix is None else np.sqrt(row_squares(matrix.T)).reshape(shape)
+    if matrix is None:
+        return np.ones(shape)
+    known = isinstance(op, Matrix) and len(shape) == 1
+    squares = op.column_squares if known else row_squares(matrix.T)  # type: ignore[attr-defined]
+    free = [
+        other.as_matrix(block.shape)
+        for block, other in zip(problem.blocks, problem.operators, strict=True)
+        if block.f is None and isinstance(block.h, Zero) and math.prod(block.shape) <= SHORT
+    ]
+    free = [to_dense(columns) for columns in free if columns is not None]
+    if free:
+        made_up = np.sum(np.square(matrix.T @ np.linalg.qr(np.hstack(free))[0]), axis=1)
+        squares = np.where(squares - made_up > ROUNDING * squares, squares - made_up, 0.0)
+    return np.sqrt(squares).reshape(shape)
 
 
 def _exchange(
