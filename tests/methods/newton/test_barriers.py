@@ -357,6 +357,41 @@ def test_huber_beside_bounds_in_raw_units():
     assert result.nit <= 30
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_sweeps_end_on_faces_of_losses_that_are_quadratic_in_pieces(seed):
+    """A path with outliers: steps along graphs of Huber losses went to and fro between two faces, 50 to 160 of them."""
+    rng, n = np.random.default_rng(seed), 100
+    y = np.cumsum(rng.standard_normal((n, 2)), axis=0) + rng.standard_normal((n, 2))
+    y[::15] += 20
+    X, V = Variable((n, 2), name="X"), Variable((n - 1, 2), name="V")
+    plain = solve(minimize(huber(X - y) + 2 * sum_squares(diff(diff(X, axis=0), axis=0))), tol=1e-6)
+    speeds = solve(
+        minimize(huber(X - y) + 2 * sum_squares(diff(V, axis=0)), [diff(X, axis=0) == V]), tol=1e-6
+    )
+    assert plain.success
+    assert speeds.success
+    assert max(plain.nit, speeds.nit) <= 12
+    assert plain.fun == pytest.approx(speeds.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_plans_whose_entries_are_beyond_rounding_are_certified_and_positive(priced):
+    """Entropies of 1e-50 beside 0.1: rounding of M v is negative there, where the objective is infinite."""
+    rng, t, P = np.random.default_rng(0), np.linspace(0, 1, 15), Variable((15, 15), name="P")
+    a, b = rng.dirichlet(np.ones(15), 2)
+    far = (((t[:, None] - t) ** 2) * P).sum() - 0.01 * entropy(P)
+    sums = P.sum(axis=0), P.sum(axis=1)
+    if priced:
+        problem = minimize(far + 0.5 * kl_div(sums[0], a) + 0.5 * kl_div(sums[1], b))
+    else:
+        problem = minimize(far, [sums[0] == a, sums[1] == b])
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    assert np.isfinite(result.fun)
+    assert result.nit <= 20
+    assert 0 < result.value(P).min() < 1e-30
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_logarithms_tell_the_first_weight_by_what_constraints_allow(unit):
     """Slopes of logarithms have any size: a weight of 1 took 10 steps, and up to 14 under inequalities."""

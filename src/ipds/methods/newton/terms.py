@@ -45,6 +45,10 @@ class Piece:
         """prox of u' ↦ h(u'/scale), flat."""
         return self.scale * to_numpy(self.h.prox(self._own(w), 1 / (beta * self.scale**2))).ravel()
 
+    def is_finite(self, u: np.ndarray) -> bool:
+        """Whether h is, at u' = u."""
+        return math.isfinite(self.h(self._own(u)))
+
     def rest(self, w: np.ndarray, beta: float) -> Any:
         """I - J: a diagonal, (a, V, c) for diag(a) - V diag(c) Vᵀ, a matrix or a function; None where J is unknown."""
         J = self.h.prox_jacobian(self._own(w), 1 / (beta * self.scale**2))
