@@ -343,3 +343,14 @@ def test_far_predictors_are_no_reason_for_farther_correctors():
     )
     assert result.success
     assert result.nit <= 20
+
+
+def test_kinks_away_from_zero_are_met_to_the_last_digit():
+    """w - (w - place) is not `place`, and beside it |u - place| has another slope: right answers were not certified."""
+    rng, n = np.random.default_rng(0), 200
+    c = 10 * rng.random(n)
+    f = smooth(lambda x: float(np.logaddexp(x, -x).sum()), np.tanh)
+    result = solve(Problem([Block(f=f, A=-1.0, shape=n), Block(h=L1(0.5), shape=n)], b=c), tol=1e-6)
+    assert result.success
+    assert result.nit <= 5
+    assert np.count_nonzero(result.x[1] == 0) == np.count_nonzero(np.tanh(c) < 0.5)

@@ -107,7 +107,9 @@ class Entries:
         left, right = step * self.left, step * self.right
 
         def shifted(w: np.ndarray) -> np.ndarray:
-            return w - np.minimum(np.maximum(w - place, left), right)
+            off = w - place
+            shift = np.minimum(np.maximum(off, left), right)
+            return np.where(off == shift, place, w - shift)
 
         return shifted if self.are_free else lambda w: clipped(shifted(w))
 
