@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
@@ -23,12 +24,23 @@ from ipds.functions import (
     SumSquares,
 )
 from ipds.methods import NewtonALM
-from ipds.methods.newton import returning
+from ipds.methods.newton import returning, saddle
 from ipds.methods.newton.barriers import known_barriers, placed
 from ipds.methods.newton.saddle import Saddle
 from ipds.methods.newton.terms import Piece
 from ipds.methods.newton.weights import Weights
-from ipds.modelling import diff, entropy, huber, kl_div, log_det, norm1, norm21, nuclear, sum_squares
+from ipds.modelling import (
+    concatenate,
+    diff,
+    entropy,
+    huber,
+    kl_div,
+    log_det,
+    norm1,
+    norm21,
+    nuclear,
+    sum_squares,
+)
 from ipds.theory.structure import has_barrier
 
 SHIFT = np.array([[0.3, 0.1], [0.1, -0.2]])
@@ -56,7 +68,7 @@ LOSSES = {
 def made(name, scale=0.8):
     h, shape = {**CONES, **LOSSES}[name]
     size = int(np.prod(shape))
-    (found,) = known_barriers([Piece(h, shape, slice(0, size), scale, np.zeros(1))], 2 * size)
+    (found,) = known_barriers([Piece(h, shape, slice(0, size), scale, np.zeros(1))], 2 * size, 0)
     return found, size
 
 
@@ -191,8 +203,11 @@ def test_what_has_a_barrier():
     assert has_barrier(Precomposed(Nuclear(), 2.0), (3, 4))
     assert has_barrier(Scaled(Huber(), 2.0), (3,))
     large = [Piece(PSD(), (20, 20), slice(0, 400), 1.0, np.zeros(1))]
-    assert known_barriers(large, 401) is None
-    assert known_barriers([Piece(Entropy(), (500,), slice(0, 500), 1.0, np.zeros(1))], 1000) is not None
+    assert known_barriers(large, 401, 0) is None
+    many = [Piece(SecondOrderCone(), (100, 4), slice(0, 400), 1.0, np.zeros(1))]
+    assert known_barriers(many, 700, 5000) is not None
+    assert known_barriers(many, 700, 50_000) is None
+    assert known_barriers([Piece(Entropy(), (500,), slice(0, 500), 1.0, np.zeros(1))], 1000, 0) is not None
     numbers = [one.numbers for one in placed([made("singular values")[0], made("ball")[0]], 7)]
     assert numbers == [slice(0, 37), slice(37, 42)]
 
@@ -219,6 +234,38 @@ def test_saddle_solves_with_groups_and_inverses():
     np.testing.assert_allclose(Q @ x + 0.1 * x + R.T @ t, a, atol=1e-12)
     np.testing.assert_allclose((R @ x - W.divide(t))[counts], b[counts], atol=1e-12)
     assert t[7] == 0.0
+
+
+def test_large_saddles_with_few_entries_are_factorised_as_such(monkeypatch):
+    rng, n, m = np.random.default_rng(0), 300, 150
+    R = sp.random_array((m, n), density=0.01, rng=rng, format="csr")
+    along = np.full(0, 1.0)
+    W = Weights(rng.random(m) + 0.1, m, np.empty(0, int), np.empty(0, int), along, along)
+    W = W._replace(inverses=((slice(0, 4), 2 * np.eye(4) + 0.1),))
+    a, b, found = rng.standard_normal(n), rng.standard_normal(m), []
+    for small in (10_000, 100):
+        monkeypatch.setattr(saddle, "SMALL", small)
+        found.append(Saddle(n, None, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)[1](a, b))
+    np.testing.assert_allclose(np.concatenate(found[0]), np.concatenate(found[1]), atol=1e-10)
+    monkeypatch.setattr(saddle.scipy.linalg.lapack, "dsytrf", None)
+    Saddle(n, None, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)
+
+
+def test_cones_along_a_trajectory():
+    """700 rows and columns: semismooth steps took 130."""
+    steps, place, speed, thrust = 40, Variable((41, 3)), Variable((41, 3)), Variable((40, 3))
+    fall = np.array([0.0, 0.0, -3.7]) * np.ones((steps, 1))
+    ends = [
+        place[0] == [50.0, 50, 100],
+        speed[0] == [-10.0, 0, -10],
+        place[steps] == 0.0,
+        speed[steps] == 0.0,
+    ]
+    moves = [speed[1:] == speed[:-1] + 0.375 * (thrust + fall), place[1:] == place[:-1] + 0.375 * speed[1:]]
+    limit = SecondOrderCone()(concatenate([12.0 + 0 * thrust[:, :1], thrust], axis=1))
+    result = solve(minimize(norm21(thrust) + limit, [*ends, *moves, place[:, 2] >= 0]), tol=1e-6)
+    assert result.success
+    assert result.nit <= 30
 
 
 def cut(rng):

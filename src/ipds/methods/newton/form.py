@@ -127,6 +127,12 @@ class Form:
         """General rows."""
         return self.M.general
 
+    @property
+    def entries(self) -> int:
+        """Of the general rows, and of ∇²f as far as it does not change."""
+        matrices = [A for A in (self.M.G, self.smooth.Q, self.smooth.R) if A is not None]
+        return sum(A.nnz if scipy.sparse.issparse(A) else math.prod(A.shape) for A in matrices)
+
     def apply(self, v: np.ndarray) -> np.ndarray:
         """M v."""
         return self.M.apply(v)

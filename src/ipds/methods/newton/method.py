@@ -134,7 +134,7 @@ class NewtonALM(Method):
             weights = form.terms.weights(form.apply(v) + form.c, beta)
             has_jacobian = weights is not None
             W = W if weights is None else weights._replace(direction=W.direction)
-        barriers = known_barriers(form.terms.pieces, form.n + form.general)
+        barriers = known_barriers(form.terms.pieces, form.n + form.general, form.entries)
         interior = None if barriers is None else Interior(form, barriers)
         rest = form.smooth.hessian(v)[1]
         system = System(form.smooth.Q, form.smooth.R, form.M, W, rest, bool(barriers))
