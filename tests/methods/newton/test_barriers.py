@@ -439,6 +439,25 @@ def test_plans_whose_entries_are_beyond_rounding_are_certified_and_positive(pric
     assert 0 < result.value(P).min() < 1e-30
 
 
+@pytest.mark.parametrize("weight", [0.005, 0.002])
+def test_plans_with_little_entropy(weight):
+    """Exponents of -500: steps along the graph with one β for all rows went to and fro, and nothing was certified."""
+    rng, t, P = np.random.default_rng(0), np.linspace(0, 1, 15), Variable((15, 15), name="P")
+    a, b = rng.dirichlet(np.ones(15), 2)
+    cost = (t[:, None] - t) ** 2
+    problem = minimize((cost * P).sum() - weight * entropy(P), [P.sum(axis=0) == a, P.sum(axis=1) == b])
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    assert result.nit <= 40
+    f, g = np.zeros(15), np.zeros(15)
+    for _ in range(5000):  # Sinkhorn, in logarithms
+        f = weight * (np.log(b) - np.log(np.exp((g - cost) / weight).sum(axis=1)))
+        g = weight * (np.log(a) - np.log(np.exp((f[:, None] - cost) / weight).sum(axis=0)))
+    plan = np.exp((f[:, None] + g - cost) / weight)
+    assert result.fun == pytest.approx(float(a @ g + b @ f), rel=1e-4)
+    np.testing.assert_allclose(result.value(P), plan, atol=1e-3)
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_logarithms_tell_the_first_weight_by_what_constraints_allow(unit):
     """Slopes of logarithms have any size: a weight of 1 took 10 steps, and up to 14 under inequalities."""

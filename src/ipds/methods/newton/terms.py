@@ -41,9 +41,11 @@ class Piece:
         u = (w[self.rows] / self.scale).reshape(self.shape)
         return u if type(self.like) is np.ndarray else asarray(u, self.like)
 
-    def prox(self, w: np.ndarray, beta: float) -> np.ndarray:
-        """prox of u' ↦ h(u'/scale), flat."""
-        return self.scale * to_numpy(self.h.prox(self._own(w), 1 / (beta * self.scale**2))).ravel()
+    def prox(self, w: np.ndarray, beta: float | np.ndarray) -> np.ndarray:
+        """prox of u' ↦ h(u'/scale), flat; of a sum over entries, each may have its own β."""
+        step: Any = 1 / (beta * self.scale**2)
+        step = step.reshape(self.shape) if isinstance(beta, np.ndarray) else step
+        return self.scale * to_numpy(self.h.prox(self._own(w), step)).ravel()
 
     def is_finite(self, u: np.ndarray) -> bool:
         """Whether h is, at u' = u."""
