@@ -344,3 +344,15 @@ def test_semidefinite_of_maps() -> None:
     assert semidefinite(Diagonal(np.array([1.0, 0.0]))) is True
     assert semidefinite(Diagonal(np.array([1.0, -1.0]))) is False
     assert semidefinite(as_operator(spla.aslinearoperator(np.eye(3)))) is None
+
+
+@pytest.mark.parametrize("n", [8, 9, 33])
+def test_entries_that_are_tied_are_found_out(n):
+    """Whichever two they are, however little, beside terms that are sums over entries."""
+    x, steps = np.linspace(0.5, 2.0, n), np.full(n, 1e-5)
+    np.testing.assert_allclose(hessians.of_entries(np.exp, x, steps), np.exp(x), rtol=1e-8)
+    for i in range(n):
+        for j in range(i):
+            tie = 1e-4 * (np.eye(n)[i] - np.eye(n)[j])
+            assert hessians.of_entries(lambda v, tie=tie: np.exp(v) + tie * (tie @ v), x, steps) is None
+    assert hessians.of_entries(np.exp, x[:7], steps[:7]) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 
 import array_api_strict as strict
 import numpy as np
@@ -83,6 +84,17 @@ def test_what_pytorch_does_not_take_jax_may():
     x = np.array([0.3, -0.2])
     np.testing.assert_allclose(f.grad(x), G.T @ np.tanh(G @ x))
     assert check_gradient(f, (2,)).worst < 1e-6
+
+
+@needs_torch
+@needs_jax
+def test_a_library_that_is_imported_is_asked_before_one_that_is_not(monkeypatch):
+    importlib.import_module("jax")
+    asked, takes = [], wrap._takes
+    monkeypatch.setattr(wrap, "_takes", lambda f, x, name: asked.append(name) or takes(f, x, name))
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    np.testing.assert_allclose(smooth(lambda v: (v**4).sum()).grad(np.array([1.0, -2.0])), [4.0, -32.0])
+    assert asked == ["jax"]
 
 
 @needs_torch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, solve
-from ipds.functions import Box, NonNegative, Simplex, Zero, smooth
+from ipds.functions import Box, LeastSquares, NonNegative, Simplex, SmoothSum, Zero, smooth
 from ipds.methods import candidates
 from ipds.theory.bending import LOOKS, bends_down, curves_down
 
@@ -89,15 +89,29 @@ def test_waves_are_seen_from_the_bottom_of_one():
     assert LOOKS[0] < LOOKS[1]
 
 
-def test_a_look_at_a_convex_function_takes_one_gradient_for_each_entry():
+@pytest.mark.parametrize(("is_tied", "gradients"), [(False, 1 + 2 + 5), (True, 1 + 3 + 30)])
+def test_a_look_at_a_convex_function_takes_few_gradients_or_one_for_each_entry(is_tied, gradients):
     n, asked = 30, []
 
     def slope(x):
         asked.append(x)
-        return x**3
+        return x * (x @ x if is_tied else x**2)
 
-    assert not curves_down(smooth(lambda x: float(np.sum(x**4) / 4), slope), Zero(), np.ones(n))
-    assert len(asked) == LOOKS[0] * (n + 1)
+    f = smooth(lambda x: float((x @ x) ** 2 if is_tied else np.sum(x**4)) / 4, slope)
+    assert not curves_down(f, Zero(), np.ones(n))
+    assert len(asked) == LOOKS[0] * gradients
+
+
+def test_sums_of_convex_functions_are_asked_term_by_term():
+    asked = []
+    quartic = smooth(lambda x: float(np.sum(x**4)), lambda x: asked.append(x) or 4 * x**3)
+    D = np.diff(np.eye(100), axis=0)
+    assert not curves_down(SmoothSum([quartic, LeastSquares(D, np.zeros(99))]), Zero(), np.ones(100))
+    assert len(asked) == LOOKS[0] * (1 + 2 + 7)
+    bowl = SmoothSum(
+        [smooth(lambda x: -float(x @ x), lambda x: -2 * x), quartic, LeastSquares(2 * np.eye(9), np.zeros(9))]
+    )
+    assert not curves_down(bowl, Zero(), np.ones(9))
 
 
 def test_newton_steps_come_first_where_a_function_seems_convex():

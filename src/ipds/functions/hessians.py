@@ -17,6 +17,10 @@ from .._arrays import Array, Shape, choose, magnitude, namespace, precision, to_
 from ..operators import Diagonal, Identity, Matrix, Operator, Reshape, spectrum
 from .jacobians import Jacobian
 
+FEW = 8
+"""Entries from which on it is asked whether each is alone."""
+ULPS = 4 * float(np.finfo(float).eps)
+"""What rounding may change, relative to the entries of a gradient."""
 FACTORED = 3000
 """Matrices up to this size are tested for definiteness by a dense factorisation."""
 
@@ -64,6 +68,31 @@ def by_differences(
         change -= np.ravel(here)
     H = change / steps[:, None]
     return 0.5 * (H + H.T)
+
+
+def of_entries(
+    grad: Callable[[np.ndarray], np.ndarray], x: np.ndarray, steps: np.ndarray
+) -> np.ndarray | None:
+    """The diagonal of ∇²f(x) by such differences to both sides, where each entry of ∇f depends on its own of x only.
+
+    None where others change it by more than rounding, and for so few entries that a column for each costs no more. Any
+    two entries go to different sides in one of log₂ n further points: what ties them shows there, as it would in the
+    columns.
+    """
+    place = np.arange(x.size)
+    if x.size < FEW:
+        return None
+
+    def at(move: np.ndarray) -> np.ndarray:
+        return np.ravel(grad(x + move.reshape(x.shape)))
+
+    up, down = at(steps), at(-steps)
+    for k in range((x.size - 1).bit_length()):
+        is_down = (place >> k & 1).astype(bool)
+        alone = np.where(is_down, down, up)
+        if not (np.abs(at(np.where(is_down, -steps, steps)) - alone) <= ULPS * np.abs(alone)).all():
+            return None
+    return (up - down) / (2 * steps)
 
 
 def step_size(x: np.ndarray, sides: int) -> float:

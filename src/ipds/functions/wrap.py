@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -194,28 +195,29 @@ class _Automatic(_Wrapped):
 
 
 def _working_backend(f: _Automatic, x: np.ndarray) -> str:
-    """The first library that is installed and takes f at x; the first of them where none does."""
+    """The first library that is installed and takes f at x, those first that are imported; where none does, the first.
+
+    Who has written f for one of them has imported it, and the import of another would take longer than most solves.
+    """
     installed = [name for name in _BACKENDS if importlib.util.find_spec(name) is not None]
     if not installed:
         raise ImportError(
             "smooth: without `grad` the gradient needs PyTorch or JAX; "
             "install one (pip install 'ipds-admm[torch]' or 'ipds-admm[jax]') or pass grad="
         )
-    if len(installed) == 1 or _takes_tensors(f.fun, x):
-        return installed[0]
+    order = sorted(installed, key=lambda name: name not in sys.modules)
+    takers = (name for name in order if len(installed) == 1 or _takes(f, x, name))
+    return next(takers, installed[0])
+
+
+def _takes(f: _Automatic, x: np.ndarray, library: str) -> bool:
+    """Whether f has a value at a tensor of PyTorch, or a gradient by JAX."""
     try:
-        _jax(f, x, True)
+        if library == "torch":
+            f.fun(importlib.import_module("torch").tensor(x).requires_grad_(True))
+        else:
+            _jax(f, x, True)
     except Exception:  # of the caller's function: what PyTorch says of it is said
-        return installed[0]
-    return "jax"
-
-
-def _takes_tensors(fun: Callable[[Array], Any], x: np.ndarray) -> bool:
-    """Whether `fun` has a value at a tensor of PyTorch."""
-    variable = importlib.import_module("torch").tensor(x).requires_grad_(True)
-    try:
-        fun(variable)
-    except Exception:  # of the caller's function
         return False
     return True
 

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..deadline import late, raise_if_late
-from ..functions import Nonsmooth, Smooth
-from ..functions.hessians import by_differences
+from ..functions import Nonsmooth, Smooth, SmoothSum
+from ..functions.hessians import by_differences, of_entries
 from ..problem import Block, Problem
 
 WIDTHS, CHORDS, SHORT = (0.1, 0.3, 1.0, 3.0, 10.0), 8, 0.3
@@ -91,10 +91,13 @@ def bends_down(f: Smooth, h: Nonsmooth, x: np.ndarray) -> bool:
 def curves_down(f: Smooth, h: Nonsmooth, x: np.ndarray, most: int = LOOKS[1]) -> bool:
     """Whether f is known not to be convex, or ∇²f has a negative eigenvalue at x or at points around x.
 
-    Also where ∇²f is not known at more than half of them. There are `most` points at most.
+    Also where ∇²f is not known at more than half of them. There are `most` points at most. Of a sum whose terms are
+    convex, nothing else is asked.
     """
     if f.is_convex is not None:
         return not f.is_convex
+    if isinstance(f, SmoothSum) and not any(curves_down(term, h, x, most) for term in f.terms):
+        return False
     rng, here = np.random.default_rng(0), _derivatives(f, x, _plain(x))
     units = _units(x, here)
     count = min(most, int(np.clip(GRADIENTS // (2 * max(1, x.size)), *LOOKS)))
@@ -127,7 +130,7 @@ def _units(x: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None) -> np.nda
     """The same as f bends at x: 1/√(∂²f/∂x_j²) times what makes them as long as x."""
     if found is None or not np.any(x):
         return np.full(x.shape, float(np.sqrt(np.mean(np.square(x)))) or 1.0)
-    bend = np.abs(np.diag(found[0])).reshape(x.shape)
+    bend = np.abs(_diagonal(found[0])).reshape(x.shape)
     bend = np.maximum(bend, 1e-12 * np.max(bend)) if np.any(bend) else np.ones(x.shape)
     return float(np.sqrt(np.mean(bend * x**2))) / np.sqrt(bend)
 
@@ -135,7 +138,9 @@ def _units(x: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None) -> np.nda
 def _derivatives(
     f: Smooth, v: np.ndarray, units: np.ndarray, both_sides: bool = False
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """(∇²f, ∇f) at v by differences in `units`, on the flattened block; None where they are not finite, or late."""
+    """(∇²f, ∇f) at v by differences in `units`, on the flattened block; None where they are not finite, or late.
+
+    The diagonal of ∇²f where it has nothing else."""
     steps = STEPS[int(both_sides)] * units.ravel()
 
     def grad(point: np.ndarray) -> np.ndarray:
@@ -145,12 +150,8 @@ def _derivatives(
     try:
         with np.errstate(all="ignore"):
             slope = np.array(grad(v), float)
-            if both_sides:
-                H = by_differences(grad, v, steps)
-            else:
-                points = v + np.diag(steps).reshape(-1, *v.shape)
-                H = (np.stack([grad(point) for point in points]) - slope) / steps[:, None]
-                H = 0.5 * (H + H.T)
+            found = of_entries(grad, v, steps)
+            H = by_differences(grad, v, steps, None if both_sides else slope) if found is None else found
     except Exception:  # of the caller's function: a look is not worth one
         return None
     return (H, slope) if np.all(np.isfinite(H)) and np.all(np.isfinite(slope)) else None
@@ -160,10 +161,17 @@ def _has_negative(H: np.ndarray, slope: np.ndarray, units: np.ndarray) -> bool:
     """Whether H has an eigenvalue that is negative beyond rounding, in units in which its diagonal is one."""
     u = units.ravel()
     steepest = float(np.max(u * np.abs(slope)))
-    H = u[:, None] * H * u
-    largest, diagonal = float(np.max(np.abs(H))), np.abs(np.diag(H))
+    H = H * u**2 if H.ndim == 1 else u[:, None] * H * u
+    largest, diagonal = float(np.max(np.abs(H))), np.abs(_diagonal(H))
     if not 0 < largest < np.inf:
         return False
     floor = max(NOISE / NEGATIVE * steepest, 1e-12 * largest)
     s = 1 / np.sqrt(np.maximum(diagonal, floor) / largest)
-    return bool(np.linalg.eigvalsh(s[:, None] * (H / largest) * s)[0] < -NEGATIVE)
+    least = (
+        np.min(H / largest * s**2) if H.ndim == 1 else np.linalg.eigvalsh(s[:, None] * (H / largest) * s)[0]
+    )
+    return bool(least < -NEGATIVE)
+
+
+def _diagonal(H: np.ndarray) -> np.ndarray:
+    return H if H.ndim == 1 else np.diag(H)

@@ -15,7 +15,9 @@ from ..functions import (
     Precomposed,
     Scaled,
     SecondOrderCone,
+    SquaredHinge,
     Stacked,
+    SumSquares,
 )
 from ..functions.entrywise import Entrywise
 from ..operators import Identity
@@ -92,6 +94,11 @@ def is_loss(h: Nonsmooth) -> bool:
     """Whether h is a sum over entries that is smooth where it is finite."""
     h = _inner(h)
     return isinstance(h, Huber) or (isinstance(h, Entrywise) and h.is_differentiable)
+
+
+def is_piecewise_quadratic(h: Nonsmooth) -> bool:
+    """Whether a loss has finitely many faces, on each of which it is quadratic or linear."""
+    return isinstance(_inner(h), Huber | SquaredHinge | SumSquares)
 
 
 def _inner(h: Nonsmooth) -> Nonsmooth:

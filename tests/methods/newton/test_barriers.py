@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
@@ -23,12 +24,23 @@ from ipds.functions import (
     SumSquares,
 )
 from ipds.methods import NewtonALM
-from ipds.methods.newton import returning
+from ipds.methods.newton import returning, saddle
 from ipds.methods.newton.barriers import known_barriers, placed
 from ipds.methods.newton.saddle import Saddle
 from ipds.methods.newton.terms import Piece
 from ipds.methods.newton.weights import Weights
-from ipds.modelling import diff, entropy, huber, kl_div, log_det, norm1, norm21, nuclear, sum_squares
+from ipds.modelling import (
+    concatenate,
+    diff,
+    entropy,
+    huber,
+    kl_div,
+    log_det,
+    norm1,
+    norm21,
+    nuclear,
+    sum_squares,
+)
 from ipds.theory.structure import has_barrier
 
 SHIFT = np.array([[0.3, 0.1], [0.1, -0.2]])
@@ -56,7 +68,7 @@ LOSSES = {
 def made(name, scale=0.8):
     h, shape = {**CONES, **LOSSES}[name]
     size = int(np.prod(shape))
-    (found,) = known_barriers([Piece(h, shape, slice(0, size), scale, np.zeros(1))], 2 * size)
+    (found,) = known_barriers([Piece(h, shape, slice(0, size), scale, np.zeros(1))], 2 * size, 0)
     return found, size
 
 
@@ -191,8 +203,11 @@ def test_what_has_a_barrier():
     assert has_barrier(Precomposed(Nuclear(), 2.0), (3, 4))
     assert has_barrier(Scaled(Huber(), 2.0), (3,))
     large = [Piece(PSD(), (20, 20), slice(0, 400), 1.0, np.zeros(1))]
-    assert known_barriers(large, 401) is None
-    assert known_barriers([Piece(Entropy(), (500,), slice(0, 500), 1.0, np.zeros(1))], 1000) is not None
+    assert known_barriers(large, 401, 0) is None
+    many = [Piece(SecondOrderCone(), (100, 4), slice(0, 400), 1.0, np.zeros(1))]
+    assert known_barriers(many, 700, 5000) is not None
+    assert known_barriers(many, 700, 50_000) is None
+    assert known_barriers([Piece(Entropy(), (500,), slice(0, 500), 1.0, np.zeros(1))], 1000, 0) is not None
     numbers = [one.numbers for one in placed([made("singular values")[0], made("ball")[0]], 7)]
     assert numbers == [slice(0, 37), slice(37, 42)]
 
@@ -219,6 +234,38 @@ def test_saddle_solves_with_groups_and_inverses():
     np.testing.assert_allclose(Q @ x + 0.1 * x + R.T @ t, a, atol=1e-12)
     np.testing.assert_allclose((R @ x - W.divide(t))[counts], b[counts], atol=1e-12)
     assert t[7] == 0.0
+
+
+def test_large_saddles_with_few_entries_are_factorised_as_such(monkeypatch):
+    rng, n, m = np.random.default_rng(0), 300, 150
+    R = sp.random_array((m, n), density=0.01, rng=rng, format="csr")
+    along = np.full(0, 1.0)
+    W = Weights(rng.random(m) + 0.1, m, np.empty(0, int), np.empty(0, int), along, along)
+    W = W._replace(inverses=((slice(0, 4), 2 * np.eye(4) + 0.1),))
+    a, b, found = rng.standard_normal(n), rng.standard_normal(m), []
+    for small in (10_000, 100):
+        monkeypatch.setattr(saddle, "SMALL", small)
+        found.append(Saddle(n, None, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)[1](a, b))
+    np.testing.assert_allclose(np.concatenate(found[0]), np.concatenate(found[1]), atol=1e-10)
+    monkeypatch.setattr(saddle.scipy.linalg.lapack, "dsytrf", None)
+    Saddle(n, None, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)
+
+
+def test_cones_along_a_trajectory():
+    """700 rows and columns: semismooth steps took 130."""
+    steps, place, speed, thrust = 40, Variable((41, 3)), Variable((41, 3)), Variable((40, 3))
+    fall = np.array([0.0, 0.0, -3.7]) * np.ones((steps, 1))
+    ends = [
+        place[0] == [50.0, 50, 100],
+        speed[0] == [-10.0, 0, -10],
+        place[steps] == 0.0,
+        speed[steps] == 0.0,
+    ]
+    moves = [speed[1:] == speed[:-1] + 0.375 * (thrust + fall), place[1:] == place[:-1] + 0.375 * speed[1:]]
+    limit = SecondOrderCone()(concatenate([12.0 + 0 * thrust[:, :1], thrust], axis=1))
+    result = solve(minimize(norm21(thrust) + limit, [*ends, *moves, place[:, 2] >= 0]), tol=1e-6)
+    assert result.success
+    assert result.nit <= 30
 
 
 def cut(rng):
@@ -355,6 +402,60 @@ def test_huber_beside_bounds_in_raw_units():
     result = solve(minimize(loss + 0.5 * norm1(w) + 0.1 * sum_squares(w), [w >= -0.5, w <= 0.5]), tol=1e-6)
     assert result.success
     assert result.nit <= 30
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sweeps_end_on_faces_of_losses_that_are_quadratic_in_pieces(seed):
+    """A path with outliers: steps along graphs of Huber losses went to and fro between two faces, 50 to 160 of them."""
+    rng, n = np.random.default_rng(seed), 100
+    y = np.cumsum(rng.standard_normal((n, 2)), axis=0) + rng.standard_normal((n, 2))
+    y[::15] += 20
+    X, V = Variable((n, 2), name="X"), Variable((n - 1, 2), name="V")
+    plain = solve(minimize(huber(X - y) + 2 * sum_squares(diff(diff(X, axis=0), axis=0))), tol=1e-6)
+    speeds = solve(
+        minimize(huber(X - y) + 2 * sum_squares(diff(V, axis=0)), [diff(X, axis=0) == V]), tol=1e-6
+    )
+    assert plain.success
+    assert speeds.success
+    assert max(plain.nit, speeds.nit) <= 12
+    assert plain.fun == pytest.approx(speeds.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_plans_whose_entries_are_beyond_rounding_are_certified_and_positive(priced):
+    """Entropies of 1e-50 beside 0.1: rounding of M v is negative there, where the objective is infinite."""
+    rng, t, P = np.random.default_rng(0), np.linspace(0, 1, 15), Variable((15, 15), name="P")
+    a, b = rng.dirichlet(np.ones(15), 2)
+    far = (((t[:, None] - t) ** 2) * P).sum() - 0.01 * entropy(P)
+    sums = P.sum(axis=0), P.sum(axis=1)
+    if priced:
+        problem = minimize(far + 0.5 * kl_div(sums[0], a) + 0.5 * kl_div(sums[1], b))
+    else:
+        problem = minimize(far, [sums[0] == a, sums[1] == b])
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    assert np.isfinite(result.fun)
+    assert result.nit <= 20
+    assert 0 < result.value(P).min() < 1e-30
+
+
+@pytest.mark.parametrize("weight", [0.005, 0.002])
+def test_plans_with_little_entropy(weight):
+    """Exponents of -500: steps along the graph with one β for all rows went to and fro, and nothing was certified."""
+    rng, t, P = np.random.default_rng(0), np.linspace(0, 1, 15), Variable((15, 15), name="P")
+    a, b = rng.dirichlet(np.ones(15), 2)
+    cost = (t[:, None] - t) ** 2
+    problem = minimize((cost * P).sum() - weight * entropy(P), [P.sum(axis=0) == a, P.sum(axis=1) == b])
+    result = solve(problem, tol=1e-6)
+    assert result.success
+    assert result.nit <= 40
+    f, g = np.zeros(15), np.zeros(15)
+    for _ in range(5000):  # Sinkhorn, in logarithms
+        f = weight * (np.log(b) - np.log(np.exp((g - cost) / weight).sum(axis=1)))
+        g = weight * (np.log(a) - np.log(np.exp((f[:, None] - cost) / weight).sum(axis=0)))
+    plan = np.exp((f[:, None] + g - cost) / weight)
+    assert result.fun == pytest.approx(float(a @ g + b @ f), rel=1e-4)
+    np.testing.assert_allclose(result.value(P), plan, atol=1e-3)
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])

@@ -231,3 +231,35 @@ def test_transport_between_sets_known_by_their_prox_alone(unit):
     result = solve(Problem(blocks), method=NewtonALM(), max_iter=400)
     assert result.success, result.certificate
     assert np.sum(C * result.x[0]) == pytest.approx(best, rel=1e-3)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_sum_over_entries_takes_few_gradients(bounded):
+    """1000 entries, known by values and gradients: two gradients for each of them were asked for at every step."""
+    rng, n, asked = np.random.default_rng(0), 1000, []
+    c = rng.random(n)
+    if bounded:
+        f = smooth(lambda w: -float(np.log(c + w).sum()), lambda w: asked.append(w) or -1 / (c + w))
+        problem = Problem([Block(f=f, h=NonNegative(), A=np.ones((1, n)), shape=n)], b=10.0)
+    else:
+        f = smooth(lambda x: float(np.logaddexp(x, -x).sum()), lambda x: asked.append(x) or np.tanh(x))
+        problem = Problem([Block(f=f, h=Zero(), A=-1.0, shape=n), Block(h=L1(0.5), shape=n)], b=10 * c)
+    assert solve(problem, tol=1e-6).success
+    assert len(asked) < 700
+
+
+def test_entries_that_are_tied_at_later_points_only():
+    """A price on what is used beyond 2: at the start nobody uses anything."""
+    n, want = 20, np.linspace(0.1, 1.0, 20)
+
+    def over(x):
+        return max(float(x.sum()) - 2.0, 0.0)
+
+    f = smooth(
+        lambda x: over(x) ** 3 + float((x - want) @ (x - want)), lambda x: 3 * over(x) ** 2 + 2 * (x - want)
+    )
+    result = solve(Problem([Block(f=f, h=L1(0.01), shape=n)]), method="newton", tol=1e-8)
+    best = scipy.optimize.minimize(lambda x: f(x) + 0.01 * float(np.sum(np.abs(x))), want, tol=1e-12)
+    assert result.success
+    assert result.fun == pytest.approx(best.fun, rel=1e-4)
+    assert result.fun <= best.fun + 1e-9

@@ -323,3 +323,34 @@ def test_points_of_linear_programs_that_hardly_move_are_not_checked_again(f):
     assert is_due(2e-7, 9e-6)
     assert is_due(8e-6, 9e-6, stalled=1)
     assert is_due(2e-6, 9e-6) == (f is not None)
+
+
+def test_far_predictors_are_no_reason_for_farther_correctors():
+    """A grid whose angles are far from where sweeps leave them: predictors meet a limit at once, and products of their
+    changes are thousands of times the products to correct."""
+    rng, n = np.random.default_rng(0), 20
+    lines = [(i, (i + 1) % n) for i in range(n)] + [(i, (i + 7) % n) for i in range(0, n, 3)]
+    m, (tail, head) = len(lines), np.array(lines).T
+    B = np.eye(n)[tail] - np.eye(n)[head]
+    plants, strength, limit = rng.choice(n, 6, False), rng.uniform(5, 20, m), rng.uniform(25, 50, m)
+    cost, demand = rng.uniform(10, 50, 6), rng.uniform(5, 15, n)
+    p, angle, flow = Variable(6), Variable(n), Variable(m)
+    balance = np.eye(n)[:, plants] @ p - B.T @ flow == demand
+    limits = [p >= 0, p <= 120, flow <= limit, flow >= -limit]
+    result = solve(
+        minimize(cost @ p + 0.01 * sum_squares(p), [balance, flow == strength * (B @ angle), *limits]),
+        tol=1e-6,
+    )
+    assert result.success
+    assert result.nit <= 20
+
+
+def test_kinks_away_from_zero_are_met_to_the_last_digit():
+    """w - (w - place) is not `place`, and beside it |u - place| has another slope: right answers were not certified."""
+    rng, n = np.random.default_rng(0), 200
+    c = 10 * rng.random(n)
+    f = smooth(lambda x: float(np.logaddexp(x, -x).sum()), np.tanh)
+    result = solve(Problem([Block(f=f, A=-1.0, shape=n), Block(h=L1(0.5), shape=n)], b=c), tol=1e-6)
+    assert result.success
+    assert result.nit <= 5
+    assert np.count_nonzero(result.x[1] == 0) == np.count_nonzero(np.tanh(c) < 0.5)

@@ -27,11 +27,13 @@ from ...functions.entrywise import Entrywise
 from ...theory.structure import has_barrier
 from .graphs import Determinant, Loss
 from .lorentz import Ball, Cones
+from .saddle import THIN
 from .spectra import Matrices, SingularValues
 from .terms import Piece
 
-LARGEST = 400
-"""Rows and columns of a saddle-point matrix at most: its factors take a millisecond."""
+LARGEST, SPARSE = 400, 1500
+"""Rows and columns of a saddle-point matrix at most: its factors take a millisecond. Those of one that is `THIN` take
+as long, and what is written out takes some more."""
 
 
 class Scaling(Protocol):
@@ -82,12 +84,22 @@ class Barrier(Protocol):
         """⟨u, s⟩."""
 
 
-def known_barriers(pieces: Sequence[Piece], size: int) -> list[Barrier] | None:
-    """Those of the pieces, in a form of so many rows and columns; None where one of them has none, or is too large."""
+def known_barriers(pieces: Sequence[Piece], size: int, entries: int) -> list[Barrier] | None:
+    """Those of the pieces, in a form of so many rows and columns, with so many entries but for those of ψ; None where
+    one of them has none, or all is too large."""
     if not all(type(p.like) is np.ndarray and has_barrier(p.h, p.shape) for p in pieces):
         return None
     found = [_barrier(piece) for piece in pieces]
-    return found if size <= LARGEST or all(isinstance(b, Loss) for b in found) else None
+    if size <= LARGEST or all(isinstance(b, Loss) for b in found):
+        return found
+    return found if size <= SPARSE and entries + sum(map(_entries, found)) <= THIN * size**2 else None
+
+
+def _entries(barrier: Barrier) -> int:
+    """Of ψ: cones, and the entries of losses, have blocks of their own."""
+    count = barrier.rows.stop - barrier.rows.start
+    width = 1 if isinstance(barrier, Loss) else barrier.shape[-1] if isinstance(barrier, Cones) else count
+    return count * width
 
 
 def _barrier(piece: Piece) -> Barrier:

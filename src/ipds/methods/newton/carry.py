@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._arrays import Array
 from ...problem import Problem
+from ...theory.structure import is_piecewise_quadratic
 from .algebra import System
 from .form import Form
 from .interior import Interior
@@ -73,6 +74,11 @@ class Setup:
     def has_barriers(self) -> bool:
         """Whether interior-point steps take rows that are neither entries nor norms."""
         return self.interior is not None and bool(self.form.terms.pieces)
+
+    @cached_property
+    def has_curves(self) -> bool:
+        """Whether faces of some of them bend: sweeps do not end on them."""
+        return self.has_barriers and not all(is_piecewise_quadratic(p.h) for p in self.form.terms.pieces)
 
     @cached_property
     def is_alone(self) -> bool:

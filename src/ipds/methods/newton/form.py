@@ -39,6 +39,7 @@ from .units import Turned, equilibrated, orthonormal, powers_of_two, rough_norm,
 FAINT = 1e-15
 """Part of the largest right-hand side of an equation below which others are 0, as far tails of densities are, for
 certificates, too (`theory.fixed.faint_part`): with more, equations that depend on each other would disagree."""
+_NONE = np.empty(0, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,8 @@ class Form:
     """A triangular T, where columns were made orthonormal: v' = T v/C."""
     turned: Turned | None = None
     """How equations were made orthonormal, where they were."""
+    lone: tuple[np.ndarray, np.ndarray, np.ndarray] = (_NONE, _NONE, _NONE)
+    """(rows, entries, coefficients), in the units of the problem: those rows of losses that pick an entry of v."""
 
     def inward(self, v: np.ndarray) -> np.ndarray:
         """v in the units of the method."""
@@ -123,6 +126,12 @@ class Form:
     def general(self) -> int:
         """General rows."""
         return self.M.general
+
+    @property
+    def entries(self) -> int:
+        """Of the general rows, and of ∇²f as far as it does not change."""
+        matrices = [A for A in (self.M.G, self.smooth.Q, self.smooth.R) if A is not None]
+        return sum(A.nnz if scipy.sparse.issparse(A) else math.prod(A.shape) for A in matrices)
 
     def apply(self, v: np.ndarray) -> np.ndarray:
         """M v."""
@@ -331,7 +340,11 @@ def _scaled(
             G[rows], right, _ = found  # G was made anew above
             c[rows] = place - right
     how = None if found is None else found[2]
-    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix, how)
+    losses = [np.arange(offset, offset + len(p.rows)) for p, offset in _offsets(others) if p.h.is_entrywise]
+    rows = np.concatenate([_NONE, *losses])
+    rows = rows[column[source[rows]] >= 0]
+    lone = rows, column[source[rows]], coefficient[source[rows]]
+    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix, how, lone)
 
 
 def _without_faint(c: np.ndarray, place: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Smooth losses in interior-point steps: points on the graph of ∇h, which steps never leave.
 
 y = ∇h(u) at every point; with w = u + y/β that is u = prox_h(w, 1/β), y = β(w - u), for any β. A step moves w by
-du + dy/β: so it stays on the graph, and inside the domain of h, without a bound on its length.
+du + dy/β: so it stays on the graph, and inside the domain of h, without a bound on its length. With β = ∇²h(u), row by
+row, it moves u and y alike. With one β for all a step of rows that bend more goes by y alone, and u = exp(y) leaves.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import numpy as np
 from .cone import OnRows
 from .spectra import two_sided
 from .terms import Piece
+
+FLAT, STEEP = 1e-4, 1e10
+"""Least and largest β of a row, in units of the weight: u = w - y/β and y = β(w - u) keep their digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +44,10 @@ class Loss(Graph):
     """A sum over entries."""
 
     def at(self, u: np.ndarray, y: np.ndarray, weight: float, cap: float) -> Any:
-        w = u + y / weight
-        rest = self.piece.rest(w, weight)  # I - J, and ψ = J/(I - J)/β
-        return OnGraph(self.piece, w, weight, np.maximum(1 - rest, 0.0) / np.maximum(weight * rest, 1e-300))
+        rest = self.piece.rest(u + y / weight, weight)  # I - J, and ψ = J/(I - J)/β
+        ratio = np.maximum(rest, 1e-300) / np.maximum(1 - rest, 1e-300)
+        beta = weight * np.minimum(np.maximum(ratio, FLAT), STEEP)
+        return OnGraph(self.piece, u + y / beta, beta, 1 / (weight * ratio))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +56,7 @@ class OnGraph:
 
     piece: Piece
     w: np.ndarray
-    beta: float
+    beta: float | np.ndarray
     psi: np.ndarray
     product = 0.0
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._arrays import Array, to_numpy
 from ...functions import Smooth
-from ...functions.hessians import by_differences, step_size
+from ...functions.hessians import by_differences, of_entries, step_size
 from ...problem import Block
 
 MARGIN = 1e-9
@@ -27,9 +27,20 @@ EXPLICIT = 400
 
 
 def by_gradients(f: Smooth, x: Array) -> bool:
-    """Whether ∇²f(x) is a matrix of differences of gradients: nothing else is known of f, and x is short."""
+    """Whether ∇²f(x) is made of differences of gradients: nothing else is known of f."""
     known = type(f).curvature is not Smooth.curvature or type(f).hessian is not Smooth.hessian
-    return type(x) is np.ndarray and x.size <= EXPLICIT and not known
+    return type(x) is np.ndarray and not known
+
+
+def differences(f: Smooth, x: np.ndarray, steps: np.ndarray, here: Array | None, is_tied: bool) -> Any:
+    """∇²f(x) of such an f: its diagonal, unless entries are known to be tied; a matrix, or products where x is long.
+
+    To one side where ∇f(x) is given `here`, and a matrix is made.
+    """
+    found = None if is_tied else of_entries(f.grad, x, steps)
+    if found is not None:
+        return found
+    return by_differences(f.grad, x, steps, here) if x.size <= EXPLICIT else f.hessian(x)
 
 
 class Inside(Smooth):
@@ -68,7 +79,11 @@ class Inside(Smooth):
     def curvature(self, x: Array, d: Array) -> Array:
         return self.f.curvature(x, d)
 
-    def hessian(self, x: Array, here: Array | None = None) -> Any:
+    def hessian(self, x: Array) -> Any:
+        """∇²f(x), as `second` makes it."""
+        return self.second(x, None, True)
+
+    def second(self, x: Array, here: Array | None, is_tied: bool) -> Any:
         """∇²f(x); by differences that stay inside, column by column, where f itself would take some that do not.
 
         These are to one side where ∇f(x) is given `here`.
@@ -78,7 +93,7 @@ class Inside(Smooth):
         room = np.minimum(x - self.lower, self.upper - x).ravel()
         size = step_size(x, 2 if here is None else 1)
         steps = np.maximum(np.minimum(size, SHARE * room), np.finfo(float).tiny)
-        return by_differences(self.f.grad, x, steps, here)
+        return differences(self.f, x, steps, here, is_tied)
 
 
 def inside(block: Block, known: bool, interior: bool) -> Smooth | None:

@@ -34,6 +34,9 @@ CENTRE = 1e-4
 """Least part of μ that the corrector aims at: with less, products drift apart and steps become short."""
 BALANCE = 1e-2
 """Least forces at the start, in units of the weight times the room, and least rooms: sweeps may leave none of both."""
+REACHING = 0.5
+"""Length of the predictor from which on the corrector makes up for all of its products of changes: where bounds are met
+sooner, they may be far larger than what they correct (Colombo & Gondzio, Comput. Optim. Appl. 41 (2008))."""
 DAMPED = 0.5
 """A step on a curved f is halved until ∇f departs from its linearisation by at most this part of the change."""
 
@@ -169,7 +172,7 @@ class Interior(Layout):
         group = 0.0
         if self.label.size:
             group = 2 * (goal + d.stretch * inner) + p.stretch * self._sum(d.free[self.equations :] ** 2)
-        change = (goal * SIGN) * inverse + force * (second - 1)
+        change = (goal * SIGN) * inverse + force * (min(1.0, length / REACHING) * second - 1)
         dv, d, share, _ = direction(change, group, 3, goal, d)
         worst = -min(_least(share), _least(d.force / np.maximum(force, 1e-300)))
         length = min(1.0, TO_BOUNDARY * self._length(p, d, worst, slack, scalings))

@@ -86,7 +86,7 @@ NEAR = 1e-2
 LIKELY, NEARER = 0.05, 0.1
 """Residuals at which sweeps are first taken to predict the face; what they fall by before they are again."""
 ROUGH = 0.1
-"""Residuals above which the last sweeps on barriers do not predict it: right in 1 of 28 tries, and in 9 of 17 below."""
+"""Residuals above which the last sweeps on curves do not predict it: right in 1 of 28 tries, and in 9 of 17 below."""
 SETTLED, AGAIN = 1e-3, 0.03
 """Gap at which interior points are first taken to predict the face; what the gap falls by before they are again."""
 BENT = 200
@@ -134,7 +134,7 @@ class NewtonALM(Method):
             weights = form.terms.weights(form.apply(v) + form.c, beta)
             has_jacobian = weights is not None
             W = W if weights is None else weights._replace(direction=W.direction)
-        barriers = known_barriers(form.terms.pieces, form.n + form.general)
+        barriers = known_barriers(form.terms.pieces, form.n + form.general, form.entries)
         interior = None if barriers is None else Interior(form, barriers)
         rest = form.smooth.hessian(v)[1]
         system = System(form.smooth.Q, form.smooth.R, form.M, W, rest, bool(barriers))
@@ -197,7 +197,7 @@ class NewtonALM(Method):
     def _warm(self, setup: Setup, carry: Carry) -> Carry:
         left, before, tried, factor, beta = math.inf, math.inf, math.inf, None, math.nan
         has_faces = setup.interior is not None and _has_faces(setup.form)
-        brief = setup.has_barriers or (setup.interior is not None and not setup.curvature)
+        brief = setup.has_curves or (setup.interior is not None and not setup.curvature)
         while carry.taken < ROUNDS or WORTH < left <= PACE * before:
             raise_if_late()
             if factor is None or carry.beta != beta or not setup.form.smooth.is_quadratic:
@@ -208,9 +208,9 @@ class NewtonALM(Method):
             for k, count in enumerate(parts, 1):
                 pair = rounds.swept(setup.form, factor, pair, count)
                 moved, left = self._balanced(setup, carry, pair)
-                is_last = k == len(parts) and (setup.has_barriers or moved.taken >= ROUNDS)
+                is_last = k == len(parts) and (setup.has_curves or moved.taken >= ROUNDS)
                 likely = left <= min(LIKELY, NEARER * tried)
-                if has_faces and (likely or (is_last and (left <= ROUGH or not setup.has_barriers))):
+                if has_faces and (likely or (is_last and (left <= ROUGH or not setup.has_curves))):
                     on_face, tried = self._on_predicted_face(setup, moved, moved.beta), left
                     if on_face.phase == RETURNING:
                         return on_face
@@ -219,7 +219,7 @@ class NewtonALM(Method):
                 return carry
             if left <= CLOSE and carry.taken < ROUNDS:
                 return carry
-            if setup.has_barriers:  # a rough start will do
+            if setup.has_curves:  # a rough start will do
                 break
         if setup.interior is None:
             return self._to_semismooth(setup, carry._replace(left=left))

@@ -86,7 +86,7 @@ def state_of(
     own, point, step = np.zeros(size + rows), np.zeros(size + rows), np.zeros(size + rows)
     own[form.source], point[form.source] = q / form.E, w / form.E
     step[form.source] = 1 / (beta * form.E**2)
-    v = form.outward(v)
+    v = _in_domains(form, form.outward(v), product, q)
     x: list[Any] = []
     points: list[Any] = []
     for (place, rows_of), block, like in zip(form.blocks, problem.blocks, likes, strict=False):
@@ -120,9 +120,14 @@ def state_of(
 
 
 def _without_rounding(form: Form, product: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """q with entries of M v + c where they differ by rounding: a prox of eigenvalues makes no exact zeros, as v has."""
+    """q with entries of M v + c where they differ by rounding: a prox of eigenvalues makes no exact zeros, as v has.
+
+    That of a sum over entries is exact in each of them, however small it is beside others.
+    """
     q = q.copy()
     for piece in form.terms.pieces:
+        if piece.h.is_entrywise:
+            continue
         own, there = q[piece.rows], product[piece.rows]
         units = ROUNDING * np.finfo(float).eps * np.max(np.abs(own), initial=0.0)
         q[piece.rows] = np.where(np.abs(own - there) <= units, there, own)
@@ -162,6 +167,16 @@ def _on_faces(form: Form, v: np.ndarray, q: np.ndarray, w: np.ndarray, beta: flo
     held = form.terms.entries.held(w[form.terms.last], 1 / beta)[first:]
     for rows in (~held, held):
         v[form.M.index[rows]] = picked[rows]
+    return v
+
+
+def _in_domains(form: Form, v: np.ndarray, product: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """v, in the units of the problem, with the entries of q that rows of losses pick, where M v + c is outside the
+    domain of one of them: by rounding, where entries are tiny, as those of plans are that cost too much."""
+    rows, entries, coefficients = form.lone
+    if rows.size and not all(piece.is_finite(product) for piece in form.terms.pieces if piece.h.is_entrywise):
+        v = v.copy()
+        v[entries] = (q - form.c)[rows] / (form.E[rows] * coefficients)
     return v
 
 

@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 import scipy
 
+from .factors import Solve
 from .strategies import Factorised, to_dense
 from .weights import Weights
 
+THIN, SMALL = 0.05, 400
+"""Share of entries other than 0 up to which a matrix is factorised as a sparse one, unless it is so small."""
+
 
 class Saddle:
-    """The symmetric factors of [K - RᵀwR, Rᵀ; R, -w⁻¹] of Bunch and Kaufman: W⁻¹ is used, and never inverted."""
+    """The symmetric factors of [K - RᵀwR, Rᵀ; R, -w⁻¹] of Bunch and Kaufman: W⁻¹ is used, and never inverted.
+
+    Those of SuperLU where it is large and has few entries, as trajectories have.
+    """
 
     def __init__(self, n: int, Q: Any, rows: Sequence[Any]):
         R = np.vstack([to_dense(A) for A in rows]) if rows else np.zeros((0, n))
@@ -41,13 +48,26 @@ class Saddle:
         for at, inverse in W.inverses:
             own_rows = slice(first + at.start, first + at.stop)
             A[own_rows, own_rows] = -inverse
-        factors, pivots, info = scipy.linalg.lapack.dsytrf(A, lower=1, lwork=32 * self.size, overwrite_a=1)
-        if info:
-            raise np.linalg.LinAlgError("the saddle-point matrix is singular")
+        solve = _solver(A)
 
         def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            right = np.concatenate([a, np.where(off, 0.0, b)])
-            found, _ = scipy.linalg.lapack.dsytrs(factors, pivots, right, lower=1)
+            found = solve(np.concatenate([a, np.where(off, 0.0, b)]))
             return found[:n], found[n:]
 
         return (lambda g: augmented(g, np.zeros(len(w)))[0]), augmented
+
+
+def _solver(A: np.ndarray) -> Solve:
+    """A⁻¹ of a symmetric matrix, given by its lower triangle, which is overwritten."""
+    size = len(A)
+    low = scipy.sparse.tril(scipy.sparse.csc_array(A), format="csc") if size > SMALL else None
+    if low is not None and 2 * low.nnz <= THIN * size**2:
+        whole = low + low.T - scipy.sparse.diags_array(low.diagonal())
+        try:
+            return scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(whole)).solve
+        except RuntimeError as error:
+            raise np.linalg.LinAlgError("the saddle-point matrix is singular") from error
+    factors, pivots, info = scipy.linalg.lapack.dsytrf(A, lower=1, lwork=32 * size, overwrite_a=1)
+    if info:
+        raise np.linalg.LinAlgError("the saddle-point matrix is singular")
+    return lambda right: scipy.linalg.lapack.dsytrs(factors, pivots, right, lower=1)[0]

@@ -14,10 +14,10 @@ import scipy
 
 from ..._arrays import Array, Shape, asarray, column_squares, scaled_matrix, to_numpy, zeros
 from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, SmoothSum, Weighted
-from ...functions.hessians import by_differences, step_size
+from ...functions.hessians import of_entries, step_size
 from ...operators import Identity
 from .algebra import is_product
-from .inside import Inside, by_gradients
+from .inside import Inside, by_gradients, differences
 
 EXPLICIT = 400
 """Maps known by their products are written out as matrices up to this size: one product for each column."""
@@ -173,6 +173,8 @@ class SmoothPart:
         self._there: tuple[np.ndarray, Any] = np.zeros(0), None
         self._is_linear = all(p.f is None or isinstance(p.f, Linear) for p in parts)
         self._is_rough = False
+        self._tied: set[int] = set()
+        """Unknown functions whose entries were found to depend on each other."""
         self._sloped_at: np.ndarray | None = None
         self._slope = np.zeros(0)
         self._last: tuple[np.ndarray, list[tuple[slice, Any]]] | None = (
@@ -238,7 +240,11 @@ class SmoothPart:
             return D, None
         is_kept = self._last is not None and np.array_equal(self._last[0], x)
         if self._last is None or not is_kept or (self._is_rough and not rough):
-            found = [(p.place, _hessian_at(g, p.shape, p.like, p.block(x), rough)) for p, g in self._unknown]
+            found = []
+            for k, (p, g) in enumerate(self._unknown):
+                H = _hessian_at(g, p.shape, p.like, p.block(x), rough, k in self._tied)
+                self._tied |= set() if isinstance(H, np.ndarray) and H.ndim == 1 else {k}
+                found.append((p.place, H))
             self._last, self._is_rough = (x, found), rough
         found = self._last[1]
         if any(is_product(H) for _, H in found):
@@ -279,16 +285,25 @@ def _diagonal(A: Any, n: int) -> np.ndarray:
     return A if A.ndim == 1 else np.asarray(A.diagonal())
 
 
-def _hessian_at(g: Smooth, shape: Shape, like: Array, x: Array, rough: bool = False) -> Any:
+def _hessian_at(
+    g: Smooth, shape: Shape, like: Array, x: Array, rough: bool = False, is_tied: bool = False
+) -> Any:
     """∇²g at a block, flattened: a diagonal, a matrix, or a map where it is large and known by its products only.
 
-    By differences to one side where it may be `rough`.
+    By differences to one side where it may be `rough`. Unless its entries are known to be tied, it is asked first
+    whether they are.
     """
     size = math.prod(shape)
-    if by_gradients(g, x):
-        here = g.grad(x) if rough else None
-        return by_differences(g.grad, x, np.full(size, step_size(x, 1 if rough else 2)), here)
-    H = g.hessian(x, g.grad(x)) if rough and isinstance(g, Inside) else g.hessian(x)
+    if isinstance(g, Inside):
+        H: Any = g.second(x, g.grad(x) if rough else None, is_tied)
+    elif by_gradients(g, x):
+        steps, here = np.full(size, step_size(x, 1 if rough else 2)), g.grad(x) if rough else None
+        H = differences(g, x, steps, here, is_tied)
+    else:
+        H = g.hessian(x)
+        asks = not is_tied and hasattr(H, "apply") and type(x) is np.ndarray
+        if asks and of_entries(g.grad, x, np.full(size, step_size(x, 2))) is not None:
+            return np.ravel(H.apply(np.ones(shape)))
     if not hasattr(H, "apply"):
         return H if scipy.sparse.issparse(H) else to_numpy(H)
     matrix = H.as_matrix(shape)

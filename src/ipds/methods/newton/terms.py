@@ -41,9 +41,15 @@ class Piece:
         u = (w[self.rows] / self.scale).reshape(self.shape)
         return u if type(self.like) is np.ndarray else asarray(u, self.like)
 
-    def prox(self, w: np.ndarray, beta: float) -> np.ndarray:
-        """prox of u' ↦ h(u'/scale), flat."""
-        return self.scale * to_numpy(self.h.prox(self._own(w), 1 / (beta * self.scale**2))).ravel()
+    def prox(self, w: np.ndarray, beta: float | np.ndarray) -> np.ndarray:
+        """prox of u' ↦ h(u'/scale), flat; of a sum over entries, each may have its own β."""
+        step: Any = 1 / (beta * self.scale**2)
+        step = step.reshape(self.shape) if isinstance(beta, np.ndarray) else step
+        return self.scale * to_numpy(self.h.prox(self._own(w), step)).ravel()
+
+    def is_finite(self, u: np.ndarray) -> bool:
+        """Whether h is, at u' = u."""
+        return math.isfinite(self.h(self._own(u)))
 
     def rest(self, w: np.ndarray, beta: float) -> Any:
         """I - J: a diagonal, (a, V, c) for diag(a) - V diag(c) Vᵀ, a matrix or a function; None where J is unknown."""
@@ -103,7 +109,9 @@ class Entries:
         left, right = step * self.left, step * self.right
 
         def shifted(w: np.ndarray) -> np.ndarray:
-            return w - np.minimum(np.maximum(w - place, left), right)
+            off = w - place
+            shift = np.minimum(np.maximum(off, left), right)
+            return np.where(off == shift, place, w - shift)
 
         return shifted if self.are_free else lambda w: clipped(shifted(w))
 
