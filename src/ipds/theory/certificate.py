@@ -251,7 +251,7 @@ def _numbers(
     taken = toll(problem, fixed.taker, q, known)  # before forces take room
     acting = [forces(i) for i in range(len(q))]
     errors = [rounding_of(found) for found in acting]  # first, while there is room for prox points
-    energies = [energy_of(found, alone) for found, alone in zip(acting, fixed.alone, strict=True)]
+    energies = [energy_of(*given) for given in zip(acting, fixed.constants, fixed.alone, strict=True)]
     least = smallest([energy.whole for energy in energies], [e for energy in energies for e in energy.terms])
     rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
     products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]

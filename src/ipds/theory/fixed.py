@@ -12,6 +12,7 @@ import scipy
 
 from .._arrays import Array, asarray, is_array, namespace, to_numpy, zeros
 from ..functions import Linear, Smooth, Weighted
+from ..functions.composed import constant_in
 from ..operators import Identity, Matrix, Operator, ZeroMap
 from ..operators.absolute import SMALL, absolute, is_exact
 from ..problem import Block, Problem
@@ -31,6 +32,8 @@ class Fixed(NamedTuple):
 
     absolute: tuple[Operator, ...]
     """|A_i|."""
+    constants: tuple[float, ...]
+    """Those that were added to the f_i."""
     at_zero: tuple[Array | None, ...]
     """∇f_i(0) of the quadratic f_i."""
     summands: tuple[Callable[[Array], Array] | None, ...]
@@ -93,6 +96,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         faint = None if slack else faint_part(problem.b, sizes, q)
         known[key] = Fixed(
             sizes,
+            tuple([constant_in(block.f) for block in problem.blocks]),
             tuple(flat),
             _terms(summands, problem.blocks, flat, bare),
             _terms(computed_with, problem.blocks, flat, bare),
@@ -149,7 +153,7 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
         cost = 0.0
         if x is not None:
             x = asarray(x, qi)
-            cost = 0.0 if block.f is None else abs(float(block.f(x)))
+            cost = 0.0 if block.f is None else abs(float(block.f(x)) - constant_in(block.f))
             cost += abs(float(block.h(x))) if has_price(block) else 0.0
         costs.append(cost if math.isfinite(cost) else 0.0)
     least = min([cost for cost in costs if cost > 0], default=0.0)

@@ -39,6 +39,7 @@ from .._arrays import (
     add_in_place,
     add_scaled,
     is_array,
+    least,
     magnitude,
     namespace,
     precision,
@@ -129,13 +130,15 @@ class Balance(NamedTuple):
 BALANCE = len(Balance._fields)
 
 
-def energy_of(forces: Forces, alone: float) -> Energy:
-    """How much of the objective a block holds."""
+def energy_of(forces: Forces, constant: float, alone: float) -> Energy:
+    """How much of the objective a block holds; the constant in f is not needed to make it large."""
     h, terms = forces.block.h, ()
     if forces.priced and isinstance(h, OnPieces):
         terms = tuple([abs(value) for value in h.values(forces.q)])
     price = sum(terms) if terms else abs(h(forces.q)) if forces.priced else 0.0
-    return Energy(abs(forces.value) + price, abs(quadratic_form(forces)) + alone, terms)
+    own = abs(forces.value)
+    own = least(own, abs(forces.value - constant)) if constant else own
+    return Energy(own + price, abs(quadratic_form(forces)) + alone, terms)
 
 
 class Rounding(NamedTuple):
