@@ -254,7 +254,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(
-    fixed: Fixed, rows: float, lost: float, held: float, taken: float, balances: Sequence[Balance]
+    fixed: Fixed, rows: float, lost: float, held: float, taken: float, leant: float, balances: Sequence[Balance]
 ) -> Verdict:
     """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r|, `held` = |z|ᵀR, `taken` (`toll`) are the equation's."""
     if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
@@ -270,7 +270,7 @@ def verdict(
     work = lost + sum([found.work for found in balances if found.still > 1.0])
     least = max(smallest([found.price for found in balances]), ABSENT * held)
     gain = sum([found.hidden for found in balances])
-    work = max(ratio(max(work, gain), total) if total > 0 else 0.0, LEAST * ratio(lost, least))
+    work = max(leant, ratio(max(work, gain), total) if total > 0 else 0.0, LEAST * ratio(lost, least))
     work = max(work, ratio(taken, price + ABSENT / FIT * (total - price)))
     gap = lost + sum([found.span for found in balances])
     bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
