@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from ipds import Block, Problem, iterate
+from ipds.functions import Linear, Weighted
 from ipds.methods import IPDS
 from ipds.theory.certificate import certify
 from properties.convex import draw, stated
@@ -73,6 +74,16 @@ def test_units(seed, which):
     for state in states:
         moved = restated(state, units, factor, rows)
         same(certify(case.problem, state), certify(other.problem, moved), factor)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_constant_in_the_objective(seed):
+    case, states = plain(seed)
+    first, *others = case.problem.blocks
+    f = Weighted(Linear(0.0) if first.f is None else first.f, constant=1e6)
+    problem = Problem([Block(f=f, h=first.h, A=first.A, shape=first.shape), *others], b=case.problem.b)
+    for state in states:
+        same(certify(case.problem, state), certify(problem, replace(state, gradients=None, values=None)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

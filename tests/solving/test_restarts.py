@@ -179,6 +179,16 @@ def test_a_relaxation_that_is_discrete_itself_ends_the_search():
     assert "nothing is lower" in result.message
 
 
+@pytest.mark.parametrize("constant", [0.0, -1e6])
+def test_a_constant_in_the_objective_proves_nothing(constant):
+    """Machines at 10 or 3 a piece, where a fifth of one is enough: the relaxation pays for that fifth alone."""
+    x, y = Variable(2, name="x"), Variable(2, name="y")
+    price = Linear([10.0, 3.0])(y) + Linear([1.0, 2.5])(x) + 0.5 * sum_squares(x) + constant
+    result = solve(minimize(price + Binary()(y), [x <= 5 * y, x >= 0, x.sum() >= 1.0]), seed=0)
+    assert result.fun - constant == pytest.approx(3.0 + 2.5 + 0.5, rel=1e-3)
+    assert "branch and bound rules all else out" in result.message
+
+
 def test_a_relaxation_that_is_not_convex_proves_nothing():
     Q = np.random.default_rng(0).normal(size=(12, 12))
     result = solve(Problem([Block(f=Quadratic(Q + Q.T), h=Binary(), shape=12)]), seed=0)

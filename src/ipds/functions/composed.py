@@ -223,6 +223,18 @@ class Weighted(Smooth):
         return None if inner is None else Weighted(inner, self.weight, self.constant)
 
 
+def constant_in(f: Smooth | None) -> float:
+    """The constant that was added to what f says otherwise.
+
+    >>> from ipds.functions import Quadratic
+    >>> constant_in(Weighted(SmoothSum([Quadratic(1.0), Weighted(Quadratic(1.0), constant=2.0)]), 3.0, constant=1.0))
+    7.0
+    """
+    if isinstance(f, SmoothSum):
+        return sum(map(constant_in, f.terms))
+    return f.weight * constant_in(f.f) + f.constant if isinstance(f, Weighted) else 0.0
+
+
 def total(terms: Sequence[Smooth]) -> Smooth | None:
     """Σ f_k: None for no terms, the term itself for one."""
     return None if not terms else terms[0] if len(terms) == 1 else SmoothSum(terms)

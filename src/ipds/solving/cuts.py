@@ -22,6 +22,7 @@ import numpy as np
 from ..functions import Binary, KBinary, Nonsmooth
 from ..problem import Problem, split_blocks
 from ..theory.fixed import is_convex
+from ..theory.objective import size_of
 from .relaxing import hull, relaxed
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def search_by_cuts(
     seen = {cut.at.tobytes() for cut in cuts}
     found: list[Result] = []
     for _ in range(LOOKS):
-        point = None if late() else _lowest(_around(problem, at, best.at), seen, cuts, best)
+        enough = best.value - LOWER * size_of(problem, best.value)
+        point = None if late() else _lowest(_around(problem, at, best.at), seen, cuts, enough)
         if point is None:
             break
         seen.add(point.tobytes())
@@ -76,22 +78,22 @@ def search_by_cuts(
         if answer is None:
             continue
         cuts.append(_cut(problem, at, answer))
-        if cuts[-1].value < best.value - LOWER * abs(best.value):
+        if cuts[-1].value < enough:
             best = cuts[-1]
             found.append(answer)
     return found
 
 
 def _lowest(
-    rings: Iterable[list[np.ndarray]], seen: set[bytes], cuts: list[Cut], best: Cut
+    rings: Iterable[list[np.ndarray]], seen: set[bytes], cuts: list[Cut], enough: float
 ) -> np.ndarray | None:
-    """The point with the lowest bound in the first ring where one is below the best; None where there is none."""
+    """The point with the lowest bound in the first ring where one is low enough; None where there is none."""
     for ring in rings:
         points = np.array([y for y in ring if y.tobytes() not in seen])
         if len(points):
             bounds = np.max([cut.value + (points - cut.at) @ cut.slope for cut in cuts], axis=0)
             lowest = int(np.argmin(bounds))
-            if bounds[lowest] < best.value - LOWER * abs(best.value):
+            if bounds[lowest] < enough:
                 return points[lowest]
     return None
 

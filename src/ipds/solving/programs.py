@@ -21,6 +21,7 @@ import numpy as np
 import scipy
 
 from ..functions import Binary, KBinary
+from ..functions.composed import constant_in
 from ..functions.kinks import Kinks
 from ..problem import Problem, split_blocks
 from ..theory.fixed import is_convex
@@ -80,7 +81,7 @@ class Program(NamedTuple):
     curved: dict[int, int]
     """The columns of η, by the blocks whose f are not linear."""
     constant: float
-    """Σ f_i(0) of those that are: what the columns do not tell."""
+    """Σ f_i(0) of those that are, and the constants in the others: what the columns do not tell."""
     bowls: Sequence[Bowl] = ()
     """Of blocks whose entries are 0 where a switch is off."""
 
@@ -154,7 +155,7 @@ class Program(NamedTuple):
         bowls = {bowl.i: bowl for bowl in self.bowls}
         for i, column in self.curved.items():
             f: Any = self.problem.blocks[i].f
-            v, g, value = np.ravel(x[i]), np.ravel(f.grad(x[i])), float(f(x[i]))
+            v, g, value = np.ravel(x[i]), np.ravel(f.grad(x[i])), float(f(x[i])) - constant_in(f)
             own = slice(ends[i] - v.size, ends[i])
             if i in bowls:
                 _, k, d, first = bowls[i]
@@ -237,7 +238,10 @@ def program_of(problem: Problem) -> Program | None:
         np.concatenate([np.where(whole, 1.0, upper / unit), free]),
         np.concatenate([whole, np.zeros(width - n, bool)]).astype(int),
         {i: n + pieces + k for k, i in enumerate(curved)},
-        sum(float(f(np.zeros(b.shape))) for b, f in zip(blocks, flat_parts, strict=True) if f is not None),
+        sum(
+            constant_in(b.f) if f is None else float(f(np.zeros(b.shape)))
+            for b, f in zip(blocks, flat_parts, strict=True)
+        ),
     )
 
 

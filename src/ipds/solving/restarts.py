@@ -28,6 +28,7 @@ from ..methods.faces.swaps import column_norms
 from ..operators import Operator
 from ..problem import Block, Problem
 from ..theory.fixed import is_convex
+from ..theory.objective import size_of
 from .corners import ground_of, lowest_corner
 from .cuts import is_mixed, search_by_cuts
 from .flips import Merit, exchanged, follower
@@ -108,7 +109,7 @@ def _at_corner(search: Search, tol: float, seed: Any) -> tuple[Result, bool]:
     corner = lowest_corner(problem, first.x, search.late, seed)
     if corner is None:
         return first, False
-    most = corner.value + AGREED * abs(corner.value)
+    most = corner.value + AGREED * size_of(problem, corner.value)
     if first.success and first.fun <= most:
         return first, corner.is_sure
     point = None if corner.z is None else Point(corner.x, corner.slopes, corner.z)
@@ -280,7 +281,7 @@ def best_of(
     answer = None if near is None else search.answer_of(near)
     if near is not None and answer is not None:
         attempt(walked(problem, answer.x, late) or exchanged(problem, answer.x, late) or answer.x)
-        room = tol * max(abs(answer.fun), abs(found[-1].fun))
+        room = tol * size_of(problem, answer.fun, found[-1].fun)
         proved = is_convex(near) and answer.success and found[-1].success
         if proved and len(found) > 1 and found[-1].fun <= answer.fun + room:
             return _proved(search.answer(), "the convex relaxation has the same value")

@@ -16,7 +16,7 @@ from ..methods.faces.restricted import assembled
 from ..problem import Block, Problem
 from ..status import Status
 from ..theory.certificate import certify, subgradients
-from ..theory.objective import objective
+from ..theory.objective import objective, size_of
 from ..theory.state import State
 from .inventing import prototype
 from .minima import discrete
@@ -109,11 +109,12 @@ class Search:
         Certified ones, unless another that meets the equation to rounding is clearly lower: they are no minima then.
         """
         best = min(self.found, key=_rank)
-        lower = [r for r in self.found if _is_feasible(r) and r.fun < best.fun - CLEARLY * abs(best.fun)]
+        clearly = best.fun - CLEARLY * size_of(self.problem, best.fun)
+        lower = [r for r in self.found if _is_feasible(r) and r.fun < clearly]
         best, among = min(lower, key=lambda r: r.fun, default=best), lower or self.found
         seen = self.found[0].history["objective"]
         size = float(np.max(np.abs(seen[np.isfinite(seen)]), initial=0.0))
-        most = best.fun + AGREED * abs(best.fun) + ROUNDED * size
+        most = best.fun + AGREED * size_of(self.problem, best.fun) + ROUNDED * size
         return [r for r in among if r.success == best.success and r.fun <= most]
 
     def answer(self) -> Result:

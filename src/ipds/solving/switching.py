@@ -25,6 +25,7 @@ from ..presolve.slack import as_map
 from ..problem import Block, Problem
 from ..status import Status
 from ..theory.certificate import subgradients
+from ..theory.objective import size_of
 from ..theory.state import State
 from .inventing import prototype
 from .programs import NODES, Program, program_of, search_by_program
@@ -175,7 +176,7 @@ def search_by_switches(
         return None, False
     result = search.answer()
     best = best if lowest is None else min(best, lowest.fun)
-    proved = proved and result.success and result.fun <= best + AGREED * abs(best)
+    proved = proved and result.success and result.fun <= best + AGREED * size_of(problem, best)
     if proved:
         result.message += "; here nothing is lower: branch and bound rules all else out"
     return result, proved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from .._arrays import (
 )
 from ..operators import Operator
 from ..problem import Block, Problem
+from .bases import NEAR, leaning
 from .entries import (
     Forces,
     Product,
@@ -244,26 +246,29 @@ def _numbers(
     forces: Callable[[int], Forces],
     known: Sequence[Array | None],
 ) -> list[Any]:
-    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, the `toll` of r, and the `Balance` of every block.
+    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, the `toll` of r, `leaning` of z, and the `Balance` of every block.
 
     `known` are the A_i q_i at hand, None where they are not.
     """
     taken = toll(problem, fixed.taker, q, known)  # before forces take room
     acting = [forces(i) for i in range(len(q))]
     errors = [rounding_of(found) for found in acting]  # first, while there is room for prox points
-    energies = [energy_of(found, alone) for found, alone in zip(acting, fixed.alone, strict=True)]
+    energies = [energy_of(*given) for given in zip(acting, fixed.constants, fixed.alone, strict=True)]
     least = smallest([energy.whole for energy in energies], [e for energy in energies for e in energy.terms])
     rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
     products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
     numbers = [*residuals_of_rows(problem.b, products, rows, z), taken]
     z_felt = felt_multiplier(z, rows, least)
     del rows, products
+    balances = []
     for i, energy in enumerate(energies):
         larger = adjoint_product(fixed.absolute[i], z_felt)
         if not fixed.exact[i]:
             larger = Product(maximum_in_place(larger.array, abs(acting[i].pull.array)))
-        numbers += balance_of(_at_rest(acting[i]), larger, energy, errors[i])
-    return numbers
+        balances.append(balance_of(_at_rest(acting[i]), larger, energy, errors[i]))
+    asked = fixed.columns is not None and all(found.error < NEAR for found in balances)
+    numbers.append(leaning(fixed.columns, z, z_felt) if asked else 0.0)
+    return [*numbers, *itertools.chain(*balances)]
 
 
 def _at_rest(forces: Forces) -> Forces:
@@ -276,9 +281,9 @@ def _at_rest(forces: Forces) -> Forces:
 
 
 def _certificate(fixed: Fixed, numbers: Sequence[float]) -> Certificate:
-    feasibility, rows, lost, held, taken, *rest = numbers
+    feasibility, rows, lost, held, taken, leant, *rest = numbers
     balances = [Balance(*rest[k : k + BALANCE]) for k in range(0, len(rest), BALANCE)]
-    found = verdict(fixed, rows, lost, held, taken, balances)
+    found = verdict(fixed, rows, lost, held, taken, leant, balances)
     stationarity = tuple([b.left + b.rounding for b in balances])
     relative = found.relative if math.isfinite(feasibility + sum(stationarity)) else math.inf
     answers = found.rows, found.blocks, found.work

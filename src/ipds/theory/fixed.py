@@ -12,9 +12,11 @@ import scipy
 
 from .._arrays import Array, asarray, is_array, namespace, to_numpy, zeros
 from ..functions import Linear, Smooth, Weighted
+from ..functions.composed import constant_in
 from ..operators import Identity, Matrix, Operator, ZeroMap
 from ..operators.absolute import SMALL, absolute, is_exact
 from ..problem import Block, Problem
+from .bases import free_columns
 from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
 from .summands import computed_with, summands
@@ -31,6 +33,8 @@ class Fixed(NamedTuple):
 
     absolute: tuple[Operator, ...]
     """|A_i|."""
+    constants: tuple[float, ...]
+    """Those that were added to the f_i."""
     at_zero: tuple[Array | None, ...]
     """∇f_i(0) of the quadratic f_i."""
     summands: tuple[Callable[[Array], Array] | None, ...]
@@ -61,6 +65,8 @@ class Fixed(NamedTuple):
     """Whether the problem is known to be convex."""
     widths: tuple[Any, ...]
     """w_i of the domains that are bounded in every entry: numbers or arrays; None for others."""
+    columns: np.ndarray | None
+    """Of the entries on which nothing acts but the equation (`bases`)."""
     taker: int | None
     """The block that the residual of the equation is left to (`taking`)."""
     room: Array | None
@@ -93,6 +99,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         faint = None if slack else faint_part(problem.b, sizes, q)
         known[key] = Fixed(
             sizes,
+            tuple([constant_in(block.f) for block in problem.blocks]),
             tuple(flat),
             _terms(summands, problem.blocks, flat, bare),
             _terms(computed_with, problem.blocks, flat, bare),
@@ -108,6 +115,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple([_is_loose(*pair) for pair in zip(problem.blocks, widths, strict=True)]),
             is_convex(problem),
             tuple([_finite(w, qi) for w, qi in zip(widths, q, strict=True)]),
+            free_columns(problem, q),
             taker(problem),
             _room(problem, sizes, widths, q),
         )
@@ -151,7 +159,7 @@ def alone(problem: Problem, q: Sequence[Array]) -> tuple[float, ...]:
         cost = 0.0
         if x is not None:
             x = asarray(x, qi)
-            cost = 0.0 if block.f is None else abs(float(block.f(x)))
+            cost = 0.0 if block.f is None else abs(float(block.f(x)) - constant_in(block.f))
             cost += abs(float(block.h(x))) if has_price(block) else 0.0
         costs.append(cost)
     return _least(costs)

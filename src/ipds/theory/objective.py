@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..functions.composed import constant_in
 from ..problem import Problem
 from .state import State, measured
 
@@ -14,6 +15,12 @@ def objective(problem: Problem, state: State) -> Any:
     A float, or a number of the array library.
     """
     return measured(_objective, problem, state)
+
+
+def size_of(problem: Problem, *values: float) -> float:
+    """The largest of |F|, without the constants in F where these make it larger: they make no difference small."""
+    constant = sum(constant_in(block.f) for block in problem.blocks)
+    return max(min(abs(value), abs(value - constant)) for value in values)
 
 
 def _objective(problem: Problem, state: State) -> Any:

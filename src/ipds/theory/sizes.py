@@ -39,6 +39,7 @@ from .._arrays import (
     add_in_place,
     add_scaled,
     is_array,
+    least,
     magnitude,
     namespace,
     precision,
@@ -129,13 +130,15 @@ class Balance(NamedTuple):
 BALANCE = len(Balance._fields)
 
 
-def energy_of(forces: Forces, alone: float) -> Energy:
-    """How much of the objective a block holds."""
+def energy_of(forces: Forces, constant: float, alone: float) -> Energy:
+    """How much of the objective a block holds; the constant in f is not needed to make it large."""
     h, terms = forces.block.h, ()
     if forces.priced and isinstance(h, OnPieces):
         terms = tuple([abs(value) for value in h.values(forces.q)])
     price = sum(terms) if terms else abs(h(forces.q)) if forces.priced else 0.0
-    return Energy(abs(forces.value) + price, abs(quadratic_form(forces)) + alone, terms)
+    own = abs(forces.value)
+    own = least(own, abs(forces.value - constant)) if constant else own
+    return Energy(own + price, abs(quadratic_form(forces)) + alone, terms)
 
 
 class Rounding(NamedTuple):
@@ -251,7 +254,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(
-    fixed: Fixed, rows: float, lost: float, held: float, taken: float, balances: Sequence[Balance]
+    fixed: Fixed, rows: float, lost: float, held: float, taken: float, leant: float, balances: Sequence[Balance]
 ) -> Verdict:
     """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r|, `held` = |z|ᵀR, `taken` (`toll`) are the equation's."""
     if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
@@ -267,7 +270,7 @@ def verdict(
     work = lost + sum([found.work for found in balances if found.still > 1.0])
     least = max(smallest([found.price for found in balances]), ABSENT * held)
     gain = sum([found.hidden for found in balances])
-    work = max(ratio(max(work, gain), total) if total > 0 else 0.0, LEAST * ratio(lost, least))
+    work = max(leant, ratio(max(work, gain), total) if total > 0 else 0.0, LEAST * ratio(lost, least))
     work = max(work, ratio(taken, price + ABSENT / FIT * (total - price)))
     gap = lost + sum([found.span for found in balances])
     bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
