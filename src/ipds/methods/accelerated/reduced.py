@@ -198,16 +198,17 @@ def evaluate(
 
 def locate(R: ReducedProblem, x: Arrays, near: Known | None = None) -> Place:
     """All A_i x_i, f_i(x_i) and ∇f_i(x_i); bounds of those f_i whose slopes are known at a point nearby."""
-    products = tuple([product_unless_identity(op, xi) for op, xi in zip(R.operators, x, strict=True)])
-    if near is None:
-        pairs = [value_and_gradient(block.f, xi) for block, xi in zip(R.blocks, x, strict=True)]
-    else:
-        pairs = [
-            value_and_gradient(f, xi) if slope is None else f.bound_and_grad(xi, at, value, slope)  # type: ignore[union-attr]
-            for f, xi, at, value, slope in zip([block.f for block in R.blocks], x, *near, strict=True)
-        ]
-    h = tuple([0.0 if block.h.is_set else block.h(xi) for block, xi in zip(R.blocks, x, strict=True)])
-    place = Place(x, products, tuple([f for f, _ in pairs]), tuple([df for _, df in pairs]), h, 0.0, None)
+    near = near or Known(x, (0.0,) * len(x), (None,) * len(x))
+    products, values, gradients, h = [], [], [], []
+    for block, op, xi, at, value, slope in zip(R.blocks, R.operators, x, *near, strict=True):
+        products.append(product_unless_identity(op, xi))
+        f, df = (
+            value_and_gradient(block.f, xi) if slope is None else block.f.bound_and_grad(xi, at, value, slope)
+        )
+        values.append(f)
+        gradients.append(df)
+        h.append(0.0 if block.h.is_set else block.h(xi))
+    place = Place(x, tuple(products), tuple(values), tuple(gradients), tuple(h), 0.0, None)
     if R.f is None:
         return place
     f_j, slope = R.f.value_and_grad(block_from_equation(R, place))
