@@ -237,7 +237,7 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
         curved = (s * R.c * R.c / 2) * dot(reduced_multiplier, reduced_multiplier)
         envelope = curved + (0.0 if R.h.is_set else R.h(x_breve))
         behind = z = full_multiplier(reduced_multiplier, place.force)
-    value = _counted(place, sum(place.f) + place.f_j + envelope, weights)
+    value = counted(place, sum(place.f) + place.f_j + envelope, weights)
     adjoints_z: list[Array | None] = []
     slopes = []
     for block, op, df in zip(R.blocks, R.operators, place.gradients, strict=True):
@@ -259,11 +259,11 @@ def _free(R: ReducedProblem, place: Place, u: Array, weights: tuple[float, ...])
         known = df is not None and isinstance(op, Identity)
         adjoints_z.append(None if known else op.adjoint(z))
         gradient.append(tangent(block, xi, adjoints_z[-1] if df is None else df))
-    value = _counted(place, sum(place.f), weights)
+    value = counted(place, sum(place.f), weights)
     return Point(place, value, u, z, z, tuple(adjoints_z), tuple(gradient))
 
 
-def _counted(place: Place, value: Any, weights: tuple[float, ...]) -> Any:
+def counted(place: Place, value: Any, weights: Sequence[float]) -> Any:
     """value + Σ ω_i h_i(x_i)."""
     for h, weight in zip(place.h, weights or (1.0,) * len(place.h), strict=True):
         value = value + weight * h
