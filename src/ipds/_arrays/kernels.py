@@ -108,6 +108,8 @@ def products_of_differences(a: Array, b: Array, c: Array, d: Array) -> tuple[Any
     long = type(a) is np.ndarray and a.size > WHOLE
     if not long or not all(type(x) is np.ndarray and x.flags.c_contiguous for x in (a, b, c, d)):
         move, change = a - b, c - d
+        if type(move) is type(change) is np.ndarray:  # three calls less
+            return float(np.vdot(move, move)), float(np.vdot(move, change)), float(np.vdot(change, change))
         return dot(move, move), dot(move, change), dot(change, change)
     flat = [x.reshape(-1) for x in (a, b, c, d)]
     moves, changes = np.empty(PIECE, np.result_type(a, b)), np.empty(PIECE, np.result_type(c, d))

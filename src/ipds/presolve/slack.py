@@ -262,9 +262,9 @@ def thin(A: Operator) -> Operator:
         return A
     rows, columns = A.matrix.shape
     some = A.matrix[:: 1 + rows // 16]
-    if np.count_nonzero(some) > DENSE * some.size:
+    if np.count_nonzero(some != 0) > DENSE * some.size:  # of numbers that takes several times as long
         return A
-    entries = np.count_nonzero(A.matrix != 0)  # of numbers that takes twice as long
+    entries = np.count_nonzero(A.matrix != 0)
     few = entries**2 < FILL * rows * columns**2  # k entries in each of m rows: k²m in AᵀA at most
     return Matrix(sparse_of(A.matrix)) if few else A
 

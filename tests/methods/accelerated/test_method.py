@@ -284,6 +284,26 @@ def test_weights_fade_and_are_honest_until_they_have():
         assert np.max(np.abs(s)) <= problem.blocks[1].h.lam * (1 + 1e-9)  # of h itself, not of a multiple
 
 
+def test_the_multiplier_waits_for_the_weights():
+    """Until they have faded, stages end with lighter ones alone; each begins with the value and gradient of its Φ."""
+    problem, x0 = phase(40, 120, 5, 10, 0).pose()
+    method, stages = AcceleratedIPDS(), 0
+    first = method.init(problem, *starting_point(problem, x0, None, 0))[1]
+    for setup, carry, _ in islice(walk(problem, x0), 100):
+        if not carry.stage.heavy:
+            break
+        assert carry.stage.beta == first.stage.beta
+        assert np.array_equal(carry.target, first.target)
+        if carry.search.inner == 0:
+            stages += 1
+            s = setup.schedule.smoothing(carry.stage)
+            fresh = evaluate(setup.reduced, carry.x, carry.target, s, carry.stage.weights)
+            assert carry.search.reference.value == pytest.approx(fresh.value, rel=1e-12)
+            assert np.allclose(carry.gradient[0], fresh.gradient[0], rtol=1e-12)
+    assert stages > 5
+    assert carry.stage.weights == (1.0,)
+
+
 def test_weights_only_where_the_curvature_of_f_is_unknown_and_h_bends():
     problem, x0 = phase(40, 120, 5, 10, 0).pose()
     v = problem.blocks[1]

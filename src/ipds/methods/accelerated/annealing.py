@@ -10,7 +10,8 @@ A run goes from stage to stage; within one, Φ stays the same. Most stages end w
   sharpens the result by `ROUNDS` dual steps. That is a cycle; an effort is a list of them. Cycles begin at the best
   point so far and cool slowly. On manifolds they cool in a few stages, long enough to settle most of each, and begin
   also at random points, and midway between a result and the best point before.
-- *Weights.* Where f_i is far from convex, h_i counts ω_i times at first, and less from stage to stage.
+- *Weights.* Where f_i is far from convex, h_i counts ω_i times at first, and less from stage to stage. Dual steps come
+  once it counts once: a multiplier of another problem is worth none.
 """
 
 from __future__ import annotations
@@ -163,6 +164,7 @@ class Turn(Enum):
     RESTART = "all has vanished under the weights: from the start again, without them"
     COOL = "a smaller smoothing"
     ANNEAL = "from the best point again, with a strong smoothing"
+    LIGHTEN = "lighter weights"
     SHARPEN = "a dual step"
 
 
@@ -218,6 +220,8 @@ class Schedule:
             cycle = self.cycle_of(stage)
             cold = self.smoothing(stage) * cycle.factor <= cycle.cold * self.unit
             return Turn.SHARPEN if cold else Turn.COOL
+        if stage.heavy:
+            return Turn.LIGHTEN
         if self.may_anneal and stage.cycle < len(self.effort.cycles):
             lost = any(t >= after and stage.relative >= left for after, left in self.effort.patience)
             ends = lost if stage.cycle < 0 else stage.rounds >= ROUNDS

@@ -49,6 +49,7 @@ from .reduced import (
     Place,
     ReducedProblem,
     adjoints,
+    counted,
     eliminate,
     exact,
     insert,
@@ -322,9 +323,16 @@ class AcceleratedIPDS(Method):
         if start is not None:
             return Carry(t, *start, target, warm, search, stage, incumbent), state
 
-        place = point.place if cooled is None else cooled
+        place, before = point.place if cooled is None else cooled, stage.weights
         stage, vanished = lighten(stage, point.x)
         turn = Turn.RESTART if vanished else turn
+        if turn is Turn.LIGHTEN:  # Φ and its gradient stay
+            stage = stage._replace(tolerance=TIGHTER * stage.tolerance)
+            lighter = [new - old for new, old in zip(stage.weights, before, strict=True)]
+            (value,) = fetch([counted(place, point.value, lighter)])
+            search = Search(search.usual, search.usual, Reference(value), 0)
+            start = known_at(R, place), point.gradient
+            return Carry(t, *start, target, warm, search, stage, incumbent), state
         if turn is Turn.SHARPEN:  # z ← -d/c, β ← growth·β
             z = point.reduced_multiplier
             stage = schedule.sharpen(stage.ended(stationarity_norm))

@@ -198,16 +198,17 @@ def evaluate(
 
 def locate(R: ReducedProblem, x: Arrays, near: Known | None = None) -> Place:
     """All A_i x_i, f_i(x_i) and ∇f_i(x_i); bounds of those f_i whose slopes are known at a point nearby."""
-    products = tuple([product_unless_identity(op, xi) for op, xi in zip(R.operators, x, strict=True)])
-    if near is None:
-        pairs = [value_and_gradient(block.f, xi) for block, xi in zip(R.blocks, x, strict=True)]
-    else:
-        pairs = [
-            value_and_gradient(f, xi) if slope is None else f.bound_and_grad(xi, at, value, slope)  # type: ignore[union-attr]
-            for f, xi, at, value, slope in zip([block.f for block in R.blocks], x, *near, strict=True)
-        ]
-    h = tuple([0.0 if block.h.is_set else block.h(xi) for block, xi in zip(R.blocks, x, strict=True)])
-    place = Place(x, products, tuple([f for f, _ in pairs]), tuple([df for _, df in pairs]), h, 0.0, None)
+    near = near or Known(x, (0.0,) * len(x), (None,) * len(x))
+    products, values, gradients, h = [], [], [], []
+    for block, op, xi, at, value, slope in zip(R.blocks, R.operators, x, *near, strict=True):
+        products.append(product_unless_identity(op, xi))
+        f, df = (
+            value_and_gradient(block.f, xi) if slope is None else block.f.bound_and_grad(xi, at, value, slope)
+        )
+        values.append(f)
+        gradients.append(df)
+        h.append(0.0 if block.h.is_set else block.h(xi))
+    place = Place(x, tuple(products), tuple(values), tuple(gradients), tuple(h), 0.0, None)
     if R.f is None:
         return place
     f_j, slope = R.f.value_and_grad(block_from_equation(R, place))
@@ -236,7 +237,7 @@ def smooth_at(R: ReducedProblem, place: Place, u: Array, s: float, weights: tupl
         curved = (s * R.c * R.c / 2) * dot(reduced_multiplier, reduced_multiplier)
         envelope = curved + (0.0 if R.h.is_set else R.h(x_breve))
         behind = z = full_multiplier(reduced_multiplier, place.force)
-    value = _counted(place, sum(place.f) + place.f_j + envelope, weights)
+    value = counted(place, sum(place.f) + place.f_j + envelope, weights)
     adjoints_z: list[Array | None] = []
     slopes = []
     for block, op, df in zip(R.blocks, R.operators, place.gradients, strict=True):
@@ -258,11 +259,11 @@ def _free(R: ReducedProblem, place: Place, u: Array, weights: tuple[float, ...])
         known = df is not None and isinstance(op, Identity)
         adjoints_z.append(None if known else op.adjoint(z))
         gradient.append(tangent(block, xi, adjoints_z[-1] if df is None else df))
-    value = _counted(place, sum(place.f), weights)
+    value = counted(place, sum(place.f), weights)
     return Point(place, value, u, z, z, tuple(adjoints_z), tuple(gradient))
 
 
-def _counted(place: Place, value: Any, weights: tuple[float, ...]) -> Any:
+def counted(place: Place, value: Any, weights: Sequence[float]) -> Any:
     """value + Σ ω_i h_i(x_i)."""
     for h, weight in zip(place.h, weights or (1.0,) * len(place.h), strict=True):
         value = value + weight * h

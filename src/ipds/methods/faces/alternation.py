@@ -92,7 +92,12 @@ class Sample(NamedTuple):
 
     def median(self, kappa: float, L: np.ndarray, R: np.ndarray) -> float:
         """The median of |u|, or the next one above."""
-        return float(np.partition(self.sizes(kappa, L, R), SAMPLE // 2)[SAMPLE // 2])
+        return middle(self.sizes(kappa, L, R))
+
+
+def middle(sizes: np.ndarray) -> float:
+    """The median, or the next one above."""
+    return float(np.partition(sizes, SAMPLE // 2)[SAMPLE // 2])
 
 
 @lru_cache(maxsize=4)
@@ -107,7 +112,7 @@ def start(rank: int, x0: np.ndarray, data: np.ndarray, loss: Deviations, sample:
         X = near(x0, rank)
         if is_settled(X):
             return X
-    level = CLIPPED * float(np.median(np.abs(sample.data))) or float(np.max(np.abs(data)))
+    level = CLIPPED * middle(np.abs(sample.data)) or float(np.max(np.abs(data)))
     share = 1.0 if loss.observed is None else float(loss.observed.mean())
     X = near(np.clip(_single(data) if 1 / RANGE < level < RANGE else data, -level, level), rank)
     if not is_settled(X):
