@@ -233,7 +233,7 @@ def test_a_matrix_along_the_first_axis_is_a_kronecker_product(matrix):
 
 
 def test_products_with_a_sparse_matrix_are_those_of_scipy():
-    """Of vectors that lie apart in memory, in other precisions, in several columns; one that does not fit is refused."""
+    """Of vectors that lie apart in memory, of other precisions, of several columns; what does not fit is refused."""
     rng = np.random.default_rng(0)
     A = sp.csr_array(rng.standard_normal((4, 3)) * (rng.random((4, 3)) < 0.7))
     long = rng.standard_normal((12, 2))
