@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ipds._arrays import diagonal_matrix, picking, scaled_matrix, sparse_of, sums_of_squares, transposed
+from ipds._arrays import (
+    as_csr,
+    diagonal_matrix,
+    multiple,
+    of_arrays,
+    picking,
+    row_counts,
+    scaled_matrix,
+    sparse_of,
+    sums_of_squares,
+    transposed,
+    without_zeros,
+)
 from ipds._arrays.sparse import SHORT
 from ipds.operators import Matrix
 
@@ -70,3 +82,50 @@ def test_long_transposes_are_sorted_by_rows(count):
     found = transposed(A)
     assert found.format == ("csc" if count == SHORT else "csr")
     assert np.array_equal(found @ np.array([2.0]), np.full(count, 2.0))
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array"])
+def test_a_matrix_of_arrays_is_the_one_that_scipy_makes(kind):
+    """Nothing of one is left in the next: SciPy keeps on a matrix what it has seen of its entries."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4, 3)) * (rng.random((4, 3)) < 0.6)
+    wanted = getattr(sp, kind)(A)
+    found = of_arrays(kind, A.shape, wanted.data, wanted.indices.astype(np.int64), wanted.indptr)
+    assert type(found) is type(wanted)
+    assert found.indices.dtype == found.indptr.dtype == np.int32
+    assert found.has_canonical_format
+    for product in (
+        found @ np.ones(3),
+        (found @ wanted.T).toarray(),
+        found.toarray(),
+        found.tocsr()[1:].toarray(),
+    ):
+        assert np.isfinite(product).all()
+    assert np.array_equal((2.0 * found + wanted).toarray(), 3.0 * A)
+    twice = of_arrays("csr_array", (1, 2), np.ones(2), np.array([1, 1]), np.array([0, 2]))
+    assert not twice.has_canonical_format
+    assert twice.toarray().tolist() == [[0.0, 2.0]]
+
+
+def test_what_is_by_rows_already_is_not_made_again():
+    A = sp.csr_array(np.array([[1.0, 0.0], [2.0, 3.0]]))
+    assert as_csr(A) is A
+    assert type(as_csr(sp.csr_matrix(A))) is sp.csr_array
+    assert row_counts(A).tolist() == row_counts(A.tocsc()).tolist() == [1, 2]
+    assert transposed(A).format == "csc"
+    assert np.shares_memory(transposed(A).data, A.data)
+    assert np.array_equal(transposed(A).toarray(), A.toarray().T)
+
+
+def test_multiples_and_matrices_without_zeros_leave_the_given_one_as_it_is():
+    A = sp.csr_array(
+        (np.array([1.0, 0.0, 2.0, 3.0]), np.array([1, 0, 0, 0]), np.array([0, 2, 4])), shape=(2, 2)
+    )
+    before = [part.copy() for part in (A.data, A.indices, A.indptr)]
+    found = without_zeros(multiple(2.0, A))
+    found.sort_indices()
+    assert np.array_equal(found.toarray(), [[0.0, 2.0], [10.0, 0.0]])
+    assert found.nnz == 2
+    assert all(map(np.array_equal, before, (A.data, A.indices, A.indptr)))
+    assert without_zeros(found) is found
+    assert np.array_equal(multiple(2.0, np.eye(2)), 2 * np.eye(2))

@@ -230,3 +230,17 @@ def test_a_matrix_along_the_first_axis_is_a_kronecker_product(matrix):
     found = Matrix(matrix).as_matrix((6, 3))
     assert (found != sp.kron(matrix, sp.eye_array(3), format="csr")).nnz == 0
     assert found.has_canonical_format
+
+
+def test_products_with_a_sparse_matrix_are_those_of_scipy():
+    """Of vectors that lie apart in memory, of other precisions, of several columns; what does not fit is refused."""
+    rng = np.random.default_rng(0)
+    A = sp.csr_array(rng.standard_normal((4, 3)) * (rng.random((4, 3)) < 0.7))
+    long = rng.standard_normal((12, 2))
+    for x in (long[:3, 0], long[::4, 1], long[2::-1, 0], long[:3], long[:3, 0].astype(np.float32)):
+        np.testing.assert_array_equal(Matrix(A).apply(x), A @ x)
+    for y in (long[:4, 0], long[::3, 1], long[:4], long[:4, 0].astype(np.float32)):
+        np.testing.assert_array_equal(Matrix(A).adjoint(y), A.T @ y)
+    for wrong in (np.ones(2), np.ones(4), np.ones(0)):
+        with pytest.raises(ValueError, match="mismatch"):
+            Matrix(A).apply(wrong)

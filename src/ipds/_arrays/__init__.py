@@ -59,11 +59,15 @@ from .namespaces import (
 from .pages import keep_pages
 from .real import require_dense, require_real, require_unmasked
 from .sparse import (
+    as_csr,
     by_rows,
     column_squares,
     diagonal_matrix,
+    multiple,
+    of_arrays,
     picking,
     products_with,
+    row_counts,
     row_squares,
     scaled_matrix,
     sparse_of,
@@ -71,5 +75,6 @@ from .sparse import (
     to_dense,
     transposed,
     with_data,
+    without_zeros,
 )
 from .threads import threads_for, threads_for_data

@@ -263,8 +263,8 @@ class Smooth(OnExpressions, metaclass=Abstract):
     @property
     def bounds_values(self) -> bool:
         """Whether a value costs more than the gradient alone, and `bound_and_grad` may stand for it."""
-        known = self.lipschitz is not None and self.domain is None
-        return known and type(self).value_and_grad is Smooth.value_and_grad
+        costs_more = type(self).value_and_grad is Smooth.value_and_grad
+        return costs_more and self.domain is None and self.lipschitz is not None
 
     def bound_and_grad(self, y: Array, x: Array, value: Any, slope: Array) -> tuple[Any, Array]:
         """(a bound of f(y) from above, ∇f(y)) from f(x), or a bound of it, and ∇f(x), by the gradient alone:

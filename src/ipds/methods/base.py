@@ -19,6 +19,9 @@ from ..operators import Identity, Operator
 from ..problem import Problem
 from ..theory.state import State, product_of
 
+POWERS = 4
+"""Products with ∇²f that tell about how much a quadratic f bends at most."""
+
 
 class Method(metaclass=Abstract):
     """A solver of `Problem`s, described by its settings alone."""
@@ -92,6 +95,28 @@ def lipschitz_at(f: Smooth | None, x: Array, gradient: Array | None = None) -> t
     # far enough for a difference of gradients to rise above rounding
     step = max(1e-6, 4 * math.sqrt(precision(x))) * (norm(x) or 1.0) / norm(direction)
     return norm(f.grad(x - step * direction) - gradient) / (step * norm(direction)), True
+
+
+def is_lipschitz(f: Smooth) -> bool:
+    """Whether ∇f is known to have a global Lipschitz constant: that of a quadratic f is not made to tell."""
+    return f.is_quadratic or f.lipschitz is not None
+
+
+def bend_of(f: Smooth | None, x: Array, gradient: Array | None = None) -> float:
+    """The curvature of f for first lengths and weights, which need no bound: that may take a decomposition.
+
+    Of a quadratic f about the largest, from below, by `POWERS` steps from its gradient; of others as `lipschitz_at`.
+    """
+    if f is None or not f.is_quadratic:
+        return lipschitz_at(f, x, gradient)[0]
+    d = f.grad(x) if gradient is None else gradient
+    d = d if norm(d) > 0 else x + 1.0
+    for _ in range(POWERS):
+        length = norm(d)
+        if length == 0:
+            break
+        d = f.curvature(x, d * (1 / length))
+    return norm(d)
 
 
 def gradient_of(f: Smooth | None, x: Array, *, with_value: bool) -> tuple[float, Array | None]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._abstract import Abstract
-from .._arrays import Array, Shape, asarray, is_array, matrix_product, matrix_sum, to_numpy
+from .._arrays import Array, Shape, asarray, is_array, matrix_product, matrix_sum, multiple, to_numpy
 from ..distributed import Rows
 from . import spectrum
 
@@ -250,7 +250,7 @@ class Scaled(Operator):
     @made_once
     def as_matrix(self, shape: Shape) -> Any:
         matrix = self.inner.as_matrix(shape)
-        return None if matrix is None else self.scale * matrix
+        return None if matrix is None else multiple(self.scale, matrix)
 
     def __repr__(self) -> str:
         return f"{self.scale:g}·{self.inner!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,7 @@ from .._arrays import (
     diagonal_matrix,
     is_array,
     namespace,
+    products_with,
     require_real,
     row_squares,
     to_numpy,
@@ -136,6 +138,11 @@ class Matrix(Operator):
     def _sparse_transpose(self) -> Any:
         return transposed(self.matrix)
 
+    @cached_property
+    def _products(self) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
+        """Of a sparse M, products of M and of Mᵀ with vectors that fit."""
+        return products_with(self.matrix), products_with(self._transpose)
+
     @property
     def _numeric(self) -> Any:
         return self.matrix if self._is_sparse else to_numpy(self.matrix)
@@ -159,6 +166,8 @@ class Matrix(Operator):
     def apply(self, x: Array) -> Array:
         if self._is_sparse and type(x) is not np.ndarray:  # SciPy would answer with a NumPy array
             return asarray(self.apply(to_numpy(x)), like=x)
+        if self._is_sparse and x.shape == self.matrix.shape[1:] and x.dtype == np.float64:
+            return self._products[0](x)
         if x.ndim == 1 and self._may_gather:
             support = np.flatnonzero(x)
             if GATHER * support.size < x.size:
@@ -168,6 +177,8 @@ class Matrix(Operator):
     def adjoint(self, y: Array) -> Array:
         if self._is_sparse and type(y) is not np.ndarray:
             return asarray(self.adjoint(to_numpy(y)), like=y)
+        if self._is_sparse and y.shape == self.matrix.shape[:1] and y.dtype == np.float64:
+            return self._products[1](y)
         return self._transpose @ y if y.ndim <= 2 else _along_first_axis(self._transpose, y)
 
     def apply_sparse(self, x: Array, support: np.ndarray) -> Array:

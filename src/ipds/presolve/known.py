@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, to_numpy
+from .._arrays import Array, Shape, as_csr, row_counts, to_numpy
 from ..functions import Nonsmooth, Stacked
 from ..operators import FlatStack, Operator
 from ..problem import Problem
@@ -105,8 +105,8 @@ def _has_long_rows(A: Operator, shape: Shape, place: slice, k: int, held: np.nda
     if matrix is None or matrix.shape[1] < 2:
         return False
     if scipy.sparse.issparse(matrix):
-        rows = scipy.sparse.csr_array(matrix)
-        return bool(np.diff(rows.indptr)[place][held].min() > 1 and rows.data.all())
+        rows = as_csr(matrix)
+        return bool(row_counts(rows)[place][held].min() > 1 and rows.data.all())
     own = matrix[place][held]
     short = ~own[:, :2].all(axis=1)
     return not short.any() or bool((np.count_nonzero(own[short], axis=1) > 1).all())
@@ -149,7 +149,7 @@ class Part:
         found = [A.as_matrix(shape) for A, shape in zip(self.maps, self._shapes, strict=True)]
         if any(M is None for M in found):
             return None
-        return [scipy.sparse.csr_array(M) if scipy.sparse.issparse(M) else M for M in found]
+        return [as_csr(M) if scipy.sparse.issparse(M) else M for M in found]
 
     def equations(self) -> Points | None:
         """The rows that are equations, where they may be dropped."""
@@ -315,7 +315,7 @@ class Known:
 
 def _row_of(M: Any) -> np.ndarray:
     """The row of every entry of a sparse matrix."""
-    return np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
+    return np.repeat(np.arange(M.shape[0]), row_counts(M))
 
 
 def _count(M: Any, free: np.ndarray, rows: np.ndarray) -> np.ndarray:

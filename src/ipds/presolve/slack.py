@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from .._abstract import Abstract
-from .._arrays import Array, Shape, by_rows, is_array, namespace, scaled_matrix, sparse_of
+from .._arrays import Array, Shape, as_csr, by_rows, is_array, namespace, row_counts, scaled_matrix, sparse_of
 from ..operators import (
     Compose,
     Diagonal,
@@ -158,7 +158,7 @@ def _placement(problem: Problem, i: int) -> Placement | None:
         return None
     A = by_rows(matrix) if scipy.sparse.issparse(matrix) else sparse_of(matrix)
     there = np.flatnonzero(A.data)
-    rows, columns = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))[there], A.indices[there]
+    rows, columns = np.repeat(np.arange(A.shape[0]), row_counts(A))[there], A.indices[there]
     if (np.bincount(columns, minlength=A.shape[1]) != 1).any() or (np.bincount(rows) > 1).any():
         return None
     order = columns.argsort()
@@ -209,7 +209,7 @@ def taken(
         if np.any(factors != 1.0):
             picked = Compose(Diagonal(np.broadcast_to(factors, rows.shape) + 0.0), picked)
     else:
-        part = scipy.sparse.csr_array(matrix)[rows] if scipy.sparse.issparse(matrix) else matrix[rows]
+        part = as_csr(matrix)[rows] if scipy.sparse.issparse(matrix) else matrix[rows]
         if np.any(factors != 1.0):
             part = scaled_matrix(np.broadcast_to(factors, rows.shape), part, None)
         picked = as_map(part, shape)

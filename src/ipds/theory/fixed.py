@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import scipy
 
-from .._arrays import Array, asarray, is_array, namespace, to_numpy, zeros
+from .._arrays import Array, as_csr, asarray, is_array, namespace, row_counts, to_numpy, zeros
 from ..functions import Linear, Smooth, Weighted
 from ..functions.composed import constant_in
 from ..operators import Identity, Matrix, Operator, ZeroMap
@@ -195,8 +194,8 @@ def _balancing(op: Operator, b: np.ndarray) -> np.ndarray | None:
         matrix = to_numpy(matrix)
         if np.count_nonzero(matrix) != len(matrix):
             return None
-    A = scipy.sparse.csr_array(matrix)
-    if A.nnz != A.shape[0] or np.any(np.diff(A.indptr) != 1) or np.any(A.data == 0):
+    A = as_csr(matrix)
+    if A.nnz != A.shape[0] or np.any(row_counts(A) != 1) or np.any(A.data == 0):
         return None
     x = np.zeros(A.shape[1])
     x[A.indices] = b / A.data

@@ -29,6 +29,8 @@ def hidden_gain(forces: Forces, top: float, units: float) -> float:
     pull = forces.pull.scale * forces.pull.array
     own = abs(g) if forces.at_zero is None else np.maximum(abs(g), abs(g - forces.at_zero))
     force = np.maximum(abs(pull), own)
+    if force.size and force.item(force.argmin()) >= VANISHING * top:
+        return 0.0
     hidden = (force < VANISHING * top) & (force > units * top) & (own > units * force)
     if not hidden.any():
         return 0.0

@@ -13,6 +13,8 @@ from ipds import AssumptionError, Block, Problem, iterate, solve
 from ipds.functions import (
     L1,
     Cardinality,
+    LeastSquares,
+    Linear,
     NonNegative,
     Nonsmooth,
     PhaseRetrieval,
@@ -25,6 +27,7 @@ from ipds.methods.accelerated import method as method_file
 from ipds.methods.accelerated.annealing import INNER, Begin, DualStepNorms
 from ipds.methods.accelerated.method import CEILING, LAG, grow
 from ipds.methods.accelerated.reduced import evaluate
+from ipds.methods.base import bend_of
 from ipds.operators import Matrix
 from ipds.solving.options import RARER
 from ipds.solving.starting import starting_point
@@ -383,6 +386,34 @@ def test_a_set_up_asks_for_each_product_and_gradient_once(monkeypatch):
     assert sum(op is problem.operators[0] for op in seen["adjoint"]) == 1
     assert len(seen["value_and_grad"]) == 1
     assert len(seen["grad"]) == 2  # nearby, along ∇f and along ∇Φ
+
+
+def fit(rows=40, columns=12):
+    rng = np.random.default_rng(1)
+    G = rng.standard_normal((rows, columns))
+    return LeastSquares(G, G @ rng.standard_normal(columns) + 0.1 * rng.standard_normal(rows))
+
+
+@pytest.mark.parametrize("unit", [1e-120, 1.0, 1e120])
+def test_the_bend_of_a_quadratic_is_found_without_a_decomposition(unit, monkeypatch):
+    f, x = LeastSquares(unit * fit().G.matrix, fit().y), np.zeros(12)
+    exact = np.linalg.norm(unit * fit().G.matrix, 2) ** 2
+    monkeypatch.setattr(LeastSquares, "lipschitz", property(lambda _: pytest.fail("a norm was asked for")))
+    assert 0.8 * exact <= bend_of(f, x) <= 1.0000001 * exact
+    assert bend_of(f, x, f.grad(x)) == bend_of(f, x)
+    assert bend_of(Linear(np.ones(3)), np.zeros(3)) == 0.0
+    split = Problem([Block(f=f, A=-1.0, shape=12), Block(h=L1(2.0 * unit), shape=12)])
+    assert solve(split, method="accelerated", presolve=False, max_iter=20).nit == 20
+
+
+def test_the_first_point_is_checked_only_where_little_is_left_at_the_start():
+    problem = Problem([Block(f=fit(), A=-1.0, shape=12), Block(h=L1(2.0), shape=12)])
+    result = solve(problem, method=AcceleratedIPDS(), tol=1e-8)
+    assert result.success
+    assert result.history["iteration"][0] == 10
+    again = solve(problem, result.x, result.z, method=AcceleratedIPDS(), tol=1e-6)
+    assert again.success
+    assert again.nit == 1
 
 
 def recorded(function, owners):

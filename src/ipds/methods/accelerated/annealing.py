@@ -27,7 +27,7 @@ from ..._arrays import Array, asarray, fetch, magnitude, norm
 from ..._arrays.compiling import pure
 from ...operators import Identity
 from ...problem import Problem, sum_products
-from ..base import Products, size_of_block
+from ..base import Products, is_lipschitz, size_of_block
 from .reduced import (
     Arrays,
     Place,
@@ -273,7 +273,7 @@ def first_weights(R: ReducedProblem, place: Place) -> tuple[float, ...]:
     weights = []
     for block, slope in zip(R.blocks, place.gradients, strict=True):
         steepest, weight = block.h.lipschitz(block.shape), 0.0
-        if block.f is not None and block.f.lipschitz is None and 0 < steepest < math.inf:
+        if block.f is not None and not is_lipschitz(block.f) and 0 < steepest < math.inf:
             weight = norm(slope) / steepest
             for _ in range(TRIALS):
                 if norm(block.h.prox(slope, weight)) == 0:

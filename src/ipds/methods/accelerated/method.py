@@ -19,7 +19,7 @@ from ...functions.recognising import own_of_user
 from ...problem import Block, Problem
 from ...theory.state import State
 from ...theory.structure import eliminable
-from ..base import Method, lipschitz_at, require_positive
+from ..base import Method, bend_of, require_positive
 from .annealing import (
     EFFORTS,
     HOT,
@@ -175,7 +175,7 @@ class AcceleratedIPDS(Method):
     References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
 
-    presolves = True
+    presolves = announces = True
 
     def __init__(self, effort: str = "balanced", beta0: float | None = None, stretch: float = 1.0):
         if effort not in EFFORTS:
@@ -201,10 +201,10 @@ class AcceleratedIPDS(Method):
         if is_given:  # a start with a multiplier is no random one: dual steps are given their time
             effort = effort._replace(patience=effort.patience[-1:])
         gentle = any(block.f is not None for block in problem.blocks)
-        bend = lipschitz_at(R.f, x0[j])[0]
+        bend = bend_of(R.f, x0[j])
         slopes = zip(R.blocks, x, place.gradients, strict=True)
-        bends = [bend, *(lipschitz_at(block.f, xi, df)[0] for block, xi, df in slopes)]
-        beta, transition = self._first_penalty(R, unit, bends, gentle, x, x0[j])
+        bends = [bend_of(block.f, xi, df) for block, xi, df in slopes]
+        beta, transition = self._first_penalty(R, unit, [bend, *bends], gentle, x, x0[j])
         phi, s = R.softened if transition == HOT else R, 1 / (beta * R.c**2)
         # a given z0 is that of the problem as stated, in which f_j has not moved
         moved = place.force is not None and is_given
@@ -219,7 +219,7 @@ class AcceleratedIPDS(Method):
         may_anneal = gentle and math.isfinite(unit) and any(not block.h.is_convex for block in R.blocks)
         if has_meetings(R):
             effort = effort._replace(cycles=effort.meetings)
-        curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, bend)]
+        curved = [max(curvature, 1e-12 / s) for curvature in curvatures(R, point, s, bend, bends)]
         largest = max(curved)
         alpha = max(1 / (largest * len(curved)), SHORTEST)
         setup = Setup(
@@ -304,7 +304,8 @@ class AcceleratedIPDS(Method):
         del carry  # where the caller has let go of it, its arrays make room for what follows
         turn = None if goes_on else schedule.turn(stage, t)
         leaves = turn is Turn.ANNEAL  # what is found here is checked first
-        is_shown = t >= until or leaves or late()
+        is_due = leaves or (t == 1 and turn is Turn.SHARPEN)  # and so is a start at which little is left
+        is_shown = t >= until or is_due or late()
         # cooling goes on from what was found, whether it is shown or not
         cooled = point.place if turn is Turn.COOL else None
         if point.x_breve is None and (is_shown or turn is Turn.SHARPEN):
@@ -314,7 +315,7 @@ class AcceleratedIPDS(Method):
         state = None
         if is_shown:
             shown = restore_zeros(R, point) if schedule.is_transient(stage) else point
-            flags = {"transient": schedule.is_transient(stage), "exhausted": stage.exhausted, "due": leaves}
+            flags = {"transient": schedule.is_transient(stage), "exhausted": stage.exhausted, "due": is_due}
             flags["settled"], flags["bounded"] = schedule.is_settled(stage), shown is point
             state = snapshot(t, R, shown, prox_points, s, stage.beta, stage.mu, **flags)
             del shown

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..._arrays import Array, add_scaled, dot, fetch, greatest, norm, products_of_differences
 from ..._arrays.compiling import pure
 from ...deadline import raise_if_late
+from ..base import is_lipschitz
 from .reduced import Arrays, Known, Point, ReducedProblem, evaluate, exact
 from .single import SINGLE, rounded
 
@@ -233,23 +234,24 @@ def reduced_step(setup: Setup, carry: Carry) -> Move:
     return Move(point, prox_points, warm, search, math.sqrt(measures.stationarity_square))
 
 
-def curvatures(R: ReducedProblem, point: Point, s: float, bend: float) -> list[float]:
+def curvatures(R: ReducedProblem, point: Point, s: float, bend: float, bends: Sequence[float]) -> list[float]:
     """Curvature of Φ in every block along its own gradient; the envelope counts with its largest, 1/s, f_j with `bend`.
 
-    A block whose gradient vanishes is probed along its own x_i, or along ones.
+    The f_i count with their `bends`, where these are known everywhere. A block whose gradient vanishes is probed along
+    its own x_i, or along ones.
     """
     found = []
-    for block, op, xi, gi, df in zip(
-        R.blocks, R.operators, point.x, point.gradient, point.place.gradients, strict=True
+    for block, op, xi, gi, df, own in zip(
+        R.blocks, R.operators, point.x, point.gradient, point.place.gradients, bends, strict=True
     ):
         size = norm(xi)
         d = gi if norm(gi) > 0 else xi if size > 0 else xi + 1.0
         length = norm(d)
         gain = (norm(op.apply(d)) / length) ** 2 / R.c**2
         curvature = gain * (1 / s + bend)
-        if block.f is not None and block.f.lipschitz is not None:
-            curvature += block.f.lipschitz
-        elif block.f is not None:
+        if block.f is None or is_lipschitz(block.f):
+            curvature += own
+        else:
             step = 1e-6 * (size or 1.0) / length
             curvature += norm(block.f.grad(xi - step * d) - df) / (step * length)
         found.append(curvature)

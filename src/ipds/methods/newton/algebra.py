@@ -83,7 +83,7 @@ class System:
         return Factor(self, D, rest, W, own, diagonal, solve, augmented)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Factor:
     """K at a point, ready to solve with."""
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy
 
-from ..._arrays import Shape
+from ..._arrays import Shape, as_csr, row_counts
 from ...functions import LeastSquares, Nonsmooth, Smooth, Stacked
 from ...functions.jacobians import Jacobian
 from ...problem import Problem
@@ -110,7 +110,7 @@ def _predicted(problem: Problem) -> Cost:
     sparse, dense = [], 0
     for A, begin in maps:
         if scipy.sparse.issparse(A):
-            is_thin = np.diff(scipy.sparse.csr_array(A).indptr) <= FULL * A.shape[1]
+            is_thin = row_counts(A) <= FULL * A.shape[1]
             dense += int(np.count_nonzero(~is_thin))
             sparse.append((A if is_thin.all() else A[is_thin], begin))
         else:
@@ -218,8 +218,8 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
     """
     if not maps:
         return float(n), float(n)
-    rows = [(scipy.sparse.csr_array(A), begin) for A, begin in maps]
-    lengths = [np.diff(A.indptr) for A, _ in rows]
+    rows = [(as_csr(A), begin) for A, begin in maps]
+    lengths = [row_counts(A) for A, _ in rows]
     counts = np.concatenate([own[own > 1] for own in lengths])  # rows with one entry only touch the diagonal
     pairs, columns, is_flat = Gram.pairs(counts), n, False
     if len(counts) < FLAT * n:
@@ -240,7 +240,7 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
         triple = coo.data, (coo.row, coo.col + begin)
         wide.append(scipy.sparse.coo_array(triple, shape=(A.shape[0], columns)))
     M = scipy.sparse.vstack(wide, format="csr")
-    M = M[np.diff(M.indptr) > 1]
+    M = M[row_counts(M) > 1]
     width = reordered(M.T.tocsr() if is_flat else M, [])[1]
     work = min(float(n) * width**2, 200.0 * width * n + 0.3 * width**3)
     return work + 100 * (pairs + n), min(float(n) * (width + 1), max(10 * n * math.log2(n + 2), width**2))

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from ..._arrays import as_csr, row_counts, with_data
+
 Vector = np.ndarray
 Solve = Callable[[np.ndarray], np.ndarray]
 
@@ -140,9 +142,9 @@ class Gram:
     """
 
     def __init__(self, R: Any, couples: Sequence[Any] = (), Q: Any = None):
-        R = scipy.sparse.csr_array(R)
+        R = as_csr(R)
         R.sort_indices()
-        n, counts = R.shape[1], np.diff(R.indptr)
+        n, counts = R.shape[1], row_counts(R)
         keys, owners, values = [np.arange(n) * n + np.arange(n)], [], []
         for count in np.unique(counts[counts > 0]):
             rows = np.flatnonzero(counts == count)
@@ -175,7 +177,7 @@ class Gram:
     @staticmethod
     def work(R: Any) -> int:
         """Number of products that make the entries."""
-        return Gram.pairs(np.diff(scipy.sparse.csr_array(R).indptr))
+        return Gram.pairs(row_counts(R))
 
     @staticmethod
     def pairs(counts: np.ndarray) -> int:
@@ -207,7 +209,7 @@ class Gram:
     def matrix(self, data: Vector) -> Any:
         """A lower triangle as a whole symmetric sparse matrix."""
         whole, place = self._whole
-        return scipy.sparse.csc_array((data[place], whole.indices, whole.indptr), shape=whole.shape)
+        return with_data(whole, data[place])
 
     def dense(self, data: Vector) -> np.ndarray:
         """The same as a dense array above its diagonal, and 0 below: what `dense_cholesky` reads."""
@@ -234,7 +236,7 @@ def _coupled(R: Any, couples: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarr
 
     By the numbers of entries of both, which are few.
     """
-    n, counts = R.shape[1], np.diff(R.indptr)[couples]
+    n, counts = R.shape[1], row_counts(R)[couples]
     for sizes in np.unique(counts, axis=0):
         chosen = np.flatnonzero((counts == sizes).all(axis=1))
         first, second = (R.indptr[couples[chosen, t]][:, None] + np.arange(sizes[t]) for t in (0, 1))

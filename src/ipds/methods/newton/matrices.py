@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import Array, asarray, picking, to_numpy
+from ..._arrays import Array, as_csr, asarray, multiple, picking, row_counts, to_numpy, without_zeros
 from ...problem import Problem
 from .smooth import written_out
 from .strategies import FULL
@@ -29,8 +29,9 @@ def beside(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
     if all(A is not None for A in found):
         sparse = [scipy.sparse.issparse(A) for A in found]
         if all(sparse) or (any(sparse) and rows * sum(A.shape[1] for A in found) > 10**7):
-            rows_of = [scipy.sparse.csr_array(A) for A in found]
-            return factor * (rows_of[0] if len(found) == 1 else scipy.sparse.hstack(rows_of, format="csr"))
+            rows_of = [as_csr(A) for A in found]
+            M = rows_of[0] if len(found) == 1 else scipy.sparse.hstack(rows_of, format="csr")
+            return without_zeros(multiple(factor, M))
         dense = [A.toarray() if scipy.sparse.issparse(A) else np.asarray(A, float) for A in found]
         return factor * (dense[0] if len(dense) == 1 else np.hstack(dense))
     shapes = [block.shape for block in problem.blocks[:-1]]
@@ -56,8 +57,7 @@ def picked(M: Any, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
     """For every source the one entry of v that it picks and the coefficient; -1 where there is not exactly one."""
     column, coefficient = np.full(m, -1), np.ones(m)
     if scipy.sparse.issparse(M):
-        M.eliminate_zeros()
-        single = np.flatnonzero(np.diff(M.indptr) == 1)
+        single = np.flatnonzero(row_counts(M) == 1)
         column[single], coefficient[single] = M.indices[M.indptr[single]], M.data[M.indptr[single]]
     elif isinstance(M, np.ndarray):
         may_be = np.arange(len(M))
@@ -88,7 +88,7 @@ def general_rows(M: Any, general: np.ndarray, column: np.ndarray) -> Any:
     if not own.size:
         return _full(rows) if scipy.sparse.issparse(rows) else rows
     picks = picking(column[own], n)
-    both = scipy.sparse.vstack([scipy.sparse.csr_array(rows), picks], format="csr")
+    both = scipy.sparse.vstack([as_csr(rows), picks], format="csr")
     order = np.empty(len(general), int)  # M's rows stand first in `both`, in the order they have in `general`
     order[np.argsort(is_own, kind="stable")] = np.arange(len(general))
     both = both[order]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy
 
+from ..._arrays import as_csr, products_with, transposed
 from .weights import Weights
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def counts_of(A: Any) -> np.ndarray:
     """The entries in every column, or some two where there are more."""
     n = A.shape[1]
     if scipy.sparse.issparse(A):
-        A = scipy.sparse.csr_array(A)
+        A = as_csr(A)
         return np.bincount(A.indices[A.data != 0], minlength=n)
     found = np.count_nonzero(A[:LOOKS], axis=0)
     left = np.flatnonzero(found < 2)
@@ -75,8 +76,9 @@ class Softened:
     """K by that of the other columns, with the weights w'."""
 
     def __init__(self, slacks: Slacks, rows: Sequence[Any], inner: Strategy):
-        self.slacks, self.rows, self.inner = slacks, rows, inner
-        self.transposed = [A.T for A in rows]
+        self.slacks, self.inner = slacks, inner
+        self.products = [products_with(A) for A in rows]
+        self.adjoints = [products_with(transposed(A)) for A in rows]
         self.ends = np.cumsum([0, *(A.shape[0] for A in rows)])
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
@@ -108,8 +110,8 @@ class Softened:
         return solve, None if inner is None else augmented
 
     def _apply(self, x: np.ndarray) -> np.ndarray:
-        return np.concatenate([A @ x for A in self.rows])
+        return np.concatenate([product(x) for product in self.products])
 
     def _adjoint(self, t: np.ndarray) -> np.ndarray:
-        pieces = zip(self.transposed, self.ends[:-1], self.ends[1:], strict=True)
-        return sum((A @ t[i:j] for A, i, j in pieces), np.zeros(len(self.slacks.others)))
+        pieces = zip(self.adjoints, self.ends[:-1], self.ends[1:], strict=True)
+        return sum((adjoint(t[i:j]) for adjoint, i, j in pieces), np.zeros(len(self.slacks.others)))

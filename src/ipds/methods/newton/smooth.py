@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from ..._arrays import Array, Shape, asarray, column_squares, scaled_matrix, to_numpy, zeros
+from ..._arrays import (
+    Array,
+    Shape,
+    as_csr,
+    asarray,
+    column_squares,
+    row_counts,
+    scaled_matrix,
+    to_numpy,
+    zeros,
+)
 from ...functions import Composed, LeastSquares, Linear, Quadratic, Smooth, SmoothSum, Weighted
 from ...functions.hessians import of_entries, step_size
 from ...operators import Identity
@@ -114,7 +124,7 @@ def _described(f: Any, shape: Shape, like: Array | None) -> tuple[list[Any], lis
         if R is None:
             return [], [], [f]
         is_sparse = scipy.sparse.issparse(R)
-        R = scipy.sparse.csr_array(R, dtype=float) if is_sparse else np.asarray(R, float)
+        R = as_csr(R).astype(float, copy=False) if is_sparse else np.asarray(R, float)
         if isinstance(f, LeastSquares):
             if is_sparse and _one_per_row(R):  # GᵀG is diagonal
                 return [column_squares(R)], [], []
@@ -155,7 +165,7 @@ def _diagonal_or(Q: Any) -> Any:
 
 
 def _one_per_row(R: Any) -> bool:
-    return bool(np.all(np.diff(scipy.sparse.csr_array(R).indptr) <= 1))
+    return bool((row_counts(R) <= 1).all())
 
 
 class SmoothPart:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
+from ..._arrays import as_csr, row_counts
 from .factors import Gram, banded_cholesky, dense_cholesky, fills_in, sparse_lu
 from .weights import Weights
 
@@ -27,8 +28,8 @@ def reordered(R: Any, others: Sequence[Any], gram: Gram | None = None) -> tuple[
     As they are where the entries of the longest row are next to each other: no order is better then. With the `gram` of
     R alone the pattern is known.
     """
-    R = scipy.sparse.csr_array(R)
-    counts = np.diff(R.indptr)
+    R = as_csr(R)
+    counts = row_counts(R)
     if not others and R.nnz:
         starts = R.indptr[:-1][counts > 0]
         width = int(np.max(np.maximum.reduceat(R.indices, starts) - np.minimum.reduceat(R.indices, starts)))
@@ -37,7 +38,7 @@ def reordered(R: Any, others: Sequence[Any], gram: Gram | None = None) -> tuple[
     if gram is None:
         ones = abs(R)
         added = sum((abs(A) for A in others), ones.T @ ones + scipy.sparse.eye_array(R.shape[1]))
-        pattern = scipy.sparse.csr_array(added)
+        pattern = as_csr(added)
         row, column = pattern.tocoo().coords
     else:
         pattern, row, column = gram.matrix(np.ones(len(gram.row))), gram.row, gram.column
@@ -52,7 +53,7 @@ class Sparse:
 
     def __init__(self, n: int, Q: Any, others: Sequence[Any], R: Any, W: Weights, is_constant: bool):
         self.n, self.Q, self.R, self.gram = n, Q, R, None
-        counts, members = np.diff(R.indptr), R.shape[0] - W.general + W.members
+        counts, members = row_counts(R), R.shape[0] - W.general + W.members
         together = np.bincount(W.label, np.maximum(counts[members], 1))
         if is_constant and not W.low and Gram.pairs(counts) + float(together @ together) <= PAIRS:
             self.couples = W.couples()

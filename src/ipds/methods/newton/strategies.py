@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
-from ..._arrays import to_dense
+from ..._arrays import as_csr, products_with, row_counts, to_dense, transposed
 from .factors import Gram, Solve, dense_cholesky, fills_in, sparse_lu
 from .slack_columns import Softened, slacks_of
 from .sparse import PAIRS, Sparse
@@ -75,7 +75,7 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
         is_thin = np.concatenate([_are_thin(A) for A in rows])
         grouped = count - W.general + int(np.max(W.members)) + 1 if W.members.size else 0  # groups end before
         if 0 < np.count_nonzero(is_thin) < FEW * n and not is_thin[:grouped].any():
-            every = scipy.sparse.vstack([scipy.sparse.csr_array(A) for A in rows], format="csr")
+            every = scipy.sparse.vstack([as_csr(A) for A in rows], format="csr")
             bulk, beside = every[~is_thin], W.without(int(np.count_nonzero(is_thin)))
             others += _meetings(bulk, beside)
             return Bordered(
@@ -116,7 +116,7 @@ def _are_thin(A: Any) -> np.ndarray:
     """Rows that are dense, or that would alone make RᵀR fuller than all the others do."""
     if not scipy.sparse.issparse(A):
         return np.full(A.shape[0], True)
-    counts = np.diff(scipy.sparse.csr_array(A).indptr).astype(float)
+    counts = row_counts(A).astype(float)
     return counts**2 > 4 * (np.sum(counts) + A.shape[1])
 
 
@@ -124,7 +124,7 @@ def _sparse_choice(
     n: int, Q: Any, rows: Sequence[Any], R: Any, others: Sequence[Any], W: Weights, is_constant: bool
 ) -> Strategy | None:
     only_rows = is_constant and Q is None and not W.is_lowered
-    is_single = np.diff(R.indptr) == 1
+    is_single = row_counts(R) == 1
     if only_rows and np.count_nonzero(~is_single) < FLAT * n <= R.shape[0]:
         others_only = R[~is_single]
         inner = (
@@ -218,14 +218,15 @@ class Woodbury:
         B = R / np.sqrt(diagonal)
         S = B @ B.T
         S.flat[:: len(S) + 1] += 1 / w[active]
-        return around(lambda g: g / diagonal, R, R.T, dense_cholesky(S), active, len(w))
+        return around(lambda g: g / diagonal, R.dot, R.T.dot, dense_cholesky(S), active, len(w))
 
 
 class SparseWoodbury:
     """The same for sparse R."""
 
     def __init__(self, R: Any, gram: Gram):
-        self.R, self.transposed, self.gram = R, R.T, gram
+        self.R, self.gram = R, gram
+        self.products = products_with(R), products_with(transposed(R))
         self.is_dense = R.shape[0] <= DENSE and len(gram.row) > 0.05 * R.shape[0] ** 2
         self.is_dense = self.is_dense or fills_in(gram)
 
@@ -243,11 +244,11 @@ class SparseWoodbury:
             full[active] = g
             return whole(full)[active]
 
-        R, transposed = self.R, self.transposed
+        products = self.products
         if off.any():
             R = self.R[active]
-            transposed = R.T
-        return around(lambda g: g / diagonal, R, transposed, small, active, len(w))
+            products = products_with(R), products_with(transposed(R))
+        return around(lambda g: g / diagonal, *products, small, active, len(w))
 
 
 class Beside:
@@ -307,20 +308,20 @@ class Bordered:
         R = self.thin[active]
         S = R @ np.stack([base(r) for r in R], axis=1) if active.size else np.zeros((0, 0))
         S.flat[:: len(S) + 1] += 1 / wt[active]
-        return around(base, R, R.T, dense_cholesky(S), active, len(wt))[0], None
+        return around(base, R.dot, R.T.dot, dense_cholesky(S), active, len(wt))[0], None
 
 
 def around(
-    base: Solve, R: Any, transposed: Any, small: Solve, active: np.ndarray, count: int
+    base: Solve, product: Solve, adjoint: Solve, small: Solve, active: np.ndarray, count: int
 ) -> tuple[Solve, Augmented]:
-    """Woodbury's formula, and the augmented system that it comes from; `transposed` is Rᵀ."""
+    """Woodbury's formula, and the augmented system that it comes from, by products with R and Rᵀ."""
 
     def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        own = small(R @ base(a) - (b if active.size == count else b[active]))
-        x, t = base(a - transposed @ own), own
+        own = small(product(base(a)) - (b if active.size == count else b[active]))
+        x, t = base(a - adjoint(own)), own
         if active.size < count:
             t = np.zeros(count)
             t[active] = own
         return x, t
 
-    return (lambda g: base(g - transposed @ small(R @ base(g)))), augmented
+    return (lambda g: base(g - adjoint(small(product(base(g)))))), augmented

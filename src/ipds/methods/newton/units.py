@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from ..._arrays import norm, products_with
+from ..._arrays import norm, products_with, row_counts, transposed
 
 PASSES = 10
 """Passes of Ruiz' scaling at most: each takes the square root of what is left to do."""
@@ -69,7 +69,7 @@ class _Squares:
         self.is_sparse = scipy.sparse.issparse(G)
         if self.is_sparse:
             self.shape, self.column = G.shape, G.indices
-            self.row = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
+            self.row = np.repeat(np.arange(G.shape[0]), row_counts(G))
         self.values = np.square(G.data if self.is_sparse else G)
 
     def of_rows(self, C: np.ndarray) -> np.ndarray:
@@ -170,7 +170,7 @@ def powers_of_two(units: np.ndarray) -> np.ndarray:
 def rough_norm(G: Any, n: int) -> float:
     """‖G‖ by a few power iterations: a unit, so that a rough value will do."""
     x = np.sin(1.0 + np.arange(n))  # as good as random, and made at once
-    product, adjoint = products_with(G), products_with(G.T)
+    product, adjoint = products_with(G), products_with(transposed(G))
     for _ in range(POWERS):
         before, x = x, adjoint(product(x))
     size = norm(before)
