@@ -13,6 +13,7 @@ from .regression import STATEMENTS as REGRESSION
 from .shares import STATEMENTS as SHARES
 from .signals import STATEMENTS as SIGNALS
 from .statement import Answer, Data, Statement, least
+from .steps import STATEMENTS as STEPS
 
 ALL: list[Statement] = [
     *REGRESSION,
@@ -25,6 +26,7 @@ ALL: list[Statement] = [
     *CONES,
     *BLOCKS,
     *MIXED,
+    *STEPS,
     *NONCONVEX,
     *COUNTED,
 ]

@@ -152,7 +152,7 @@ def _mirrored(merit: Merit, x: Arrays, value: tuple[float, float], i: int, F: Bo
     d = np.linalg.eigh(F.H)[1][:, 0].reshape(x[i].shape)
     trial = (*x[:i], x[i] - 2 * float(np.vdot(d, x[i])) * d, *x[i + 1 :])
     reached = merit(trial)
-    return (trial, reached) if reached < _enough(value) else None
+    return (trial, reached) if reached < lower_than(value) else None
 
 
 def _at_once(
