@@ -24,15 +24,7 @@ def magnitude(x: Array) -> Any:
     """Euclidean (Frobenius) norm over all entries, safe from overflow and underflow."""
     if type(x) is np.ndarray:
         square = float(np.vdot(x, x))
-        if 1e-280 < square < 1e280:
-            return math.sqrt(square)
-        if square == 0.0 and not np.count_nonzero(x):
-            return 0.0
-        top = float(np.abs(x).max())
-        if top == 0.0 or not math.isfinite(top):
-            return top
-        scaled = x / top
-        return top * math.sqrt(float(np.vdot(scaled, scaled)))
+        return math.sqrt(square) if 1e-280 < square < 1e280 else _extreme(x, square)
     if type(x) is Rows:  # each chunk by itself, so that one pass will do
         return x.reduce(magnitude, np.hypot)
     xp = array_api_compat.array_namespace(x)
@@ -44,10 +36,22 @@ def magnitude(x: Array) -> Any:
     return xp.where(xp.isfinite(top), unit * xp.sqrt(xp.sum(scaled * scaled)), top)
 
 
+def _extreme(x: np.ndarray, square: float) -> float:
+    """That of an array whose sum of squares is 0, or may have overflowed or underflowed."""
+    if square == 0.0 and not np.count_nonzero(x):
+        return 0.0
+    top = float(np.abs(x).max())
+    if top == 0.0 or not math.isfinite(top):
+        return top
+    scaled = x / top
+    return top * math.sqrt(float(np.vdot(scaled, scaled)))
+
+
 def norm(x: Array) -> float:
     """The `magnitude` as a float, fetched at once."""
-    if type(x) is np.ndarray and 1e-280 < (square := float(np.vdot(x, x))) < 1e280:  # a call less
-        return math.sqrt(square)
+    if type(x) is np.ndarray:  # a call less
+        square = float(np.vdot(x, x))
+        return math.sqrt(square) if 1e-280 < square < 1e280 else _extreme(x, square)
     return float(magnitude(x))
 
 
