@@ -19,6 +19,8 @@ from .jacobians import Jacobian
 
 FACTORED = 3000
 """Matrices up to this size are tested for definiteness by a dense factorisation."""
+WRITTEN = 400
+"""Entries up to which a constant second derivative that is known by its products is written out."""
 
 
 class Products(Jacobian):
@@ -154,6 +156,11 @@ def _by_sparse_pivots(matrix: Any) -> bool | None:
 
 
 def constant_hessian(f: Any, x: np.ndarray) -> np.ndarray | None:
-    """∇²f of a quadratic f as an array, its diagonal where that is all; None for other f, and known by its products."""
+    """∇²f of a quadratic f as an array, its diagonal where that is all.
+
+    None for other f, and for one of more than `WRITTEN` entries that is known by its products.
+    """
     bend: Any = to_dense(f.hessian(x)) if f.is_quadratic else None
+    if isinstance(bend, Operator) and x.size <= WRITTEN:
+        bend = np.stack([np.ravel(bend.apply(e.reshape(x.shape))) for e in np.eye(x.size)])
     return bend if isinstance(bend, np.ndarray) else None
