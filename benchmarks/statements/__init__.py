@@ -1,5 +1,6 @@
 """Problems as modellers write them: what the zoo solves and checks."""
 
+from .bent import STATEMENTS as BENT
 from .blocks import STATEMENTS as BLOCKS
 from .cones import STATEMENTS as CONES
 from .counted import STATEMENTS as COUNTED
@@ -29,6 +30,7 @@ ALL: list[Statement] = [
     *STEPS,
     *NONCONVEX,
     *COUNTED,
+    *BENT,
 ]
 
 __all__ = ["ALL", "Answer", "Data", "Statement", "least"]

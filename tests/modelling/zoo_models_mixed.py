@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from zoo_models_blocks import BLOCKS
 
 from ipds import Variable, minimize
-from ipds.functions import CappedSimplex, ElasticNet, L2Ball, Linf, Poisson
-from ipds.modelling import diff, huber, logistic, norm1, norm2, sum_squares
+from ipds.functions import L0, Binary, CappedSimplex, ElasticNet, L2Ball, Linf, Poisson, Rank, Sphere
+from ipds.modelling import diff, huber, logistic, norm1, norm2, quad_form, sum_squares
 
 
 def transfer(d):
@@ -52,7 +53,32 @@ def in_a_ball(d):
     return minimize(sum_squares(d.G @ x - d.y) + norm2(x) + L2Ball(0.5)(x), limits), x
 
 
+def reduced_rank(d):
+    X = Variable((7, 5), name="X")
+    return minimize(sum_squares(d.G @ X - d.Y) + Rank(2)(X)), X
+
+
+def few_levels(d):
+    x, root = Variable(30, name="x"), np.sqrt(d.w)
+    return minimize(sum_squares(root * (x - d.z)) + L0(1.5)(diff(x)), [x >= 0, x <= 4]), x
+
+
+def on_a_sphere(d):
+    x = Variable(7, name="x")
+    return minimize(quad_form(x, 0.5 * d.Q) + d.c @ x + Sphere()(x)), x
+
+
+def assignment(d):
+    X = Variable((5, 5), name="X")
+    sums = [X.sum(axis=0) == 1, X.sum(axis=1) == 1]
+    return minimize(0.5 * sum_squares(X @ d.a - d.b) + Binary()(X), sums), X
+
+
 MIXED = {
+    "reduced rank": reduced_rank,
+    "few levels": few_levels,
+    "quadratic on a sphere": on_a_sphere,
+    "nearest assignment": assignment,
     "least energy to rest": transfer,
     "trend, season": seasonal,
     "wine with a Huber loss": huber_net,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from ipds import Block, Problem, solve
+from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import L1, Binary, Box, KBinary, LeastSquares, Linear, NonNegative, Quadratic, SumSquares
+from ipds.modelling import quad_form, sum_squares
 from ipds.solving.flips import Merit, follower
 from ipds.solving.walks import _ground, walked
 
@@ -107,3 +108,28 @@ def test_other_forms_are_left_to_exchanges():
     start = (np.zeros(25), problem.b)
     np.testing.assert_array_equal(walked(problem, start, lambda: True)[0], 0.0)  # no time
     assert not start[0].any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_assignments_are_exchanged_two_for_two(seed):
+    """No flip of one or two entries keeps the sums of rows and columns."""
+    rng = np.random.default_rng(seed)
+    n = 5
+    a, b = rng.standard_normal(n), rng.standard_normal(n)
+    X = Variable((n, n), name="X")
+    sums = [X.sum(axis=0) == 1, X.sum(axis=1) == 1]
+    result = solve(minimize(sum_squares(X @ a - b) + Binary()(X), sums), seed=0)
+    assert result.success
+    assert result.fun == pytest.approx(np.sum((np.sort(a) - np.sort(b)) ** 2))
+    Q = rng.standard_normal((n * n, n * n))
+    result = solve(minimize(quad_form(X.ravel(), Q + Q.T) + Binary()(X), sums), seed=0)
+    points = (np.eye(n)[list(order)].ravel() for order in itertools.permutations(range(n)))
+    assert result.fun == pytest.approx(min(2 * v @ Q @ v for v in points))
+
+
+def test_quadratics_of_fewer_rows_than_entries_are_walked():
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((6, 14))
+    problem = Problem([Block(f=LeastSquares(G, G @ rng.choice([0.0, 1.0], 14)), h=Binary(), shape=14)])
+    (x,) = walked(problem, (np.zeros(14),), lambda: False)
+    assert problem.objective((x,)) == pytest.approx(0.0, abs=1e-12)

@@ -23,6 +23,8 @@ ULPS = 4 * float(np.finfo(float).eps)
 """What rounding may change, relative to the entries of a gradient."""
 FACTORED = 3000
 """Matrices up to this size are tested for definiteness by a dense factorisation."""
+WRITTEN = 400
+"""Entries up to which a constant second derivative that is known by its products is written out."""
 
 
 class Products(Jacobian):
@@ -183,6 +185,11 @@ def _by_sparse_pivots(matrix: Any) -> bool | None:
 
 
 def constant_hessian(f: Any, x: np.ndarray) -> np.ndarray | None:
-    """∇²f of a quadratic f as an array, its diagonal where that is all; None for other f, and known by its products."""
+    """∇²f of a quadratic f as an array, its diagonal where that is all.
+
+    None for other f, and for one of more than `WRITTEN` entries that is known by its products.
+    """
     bend: Any = to_dense(f.hessian(x)) if f.is_quadratic else None
+    if isinstance(bend, Operator) and x.size <= WRITTEN:
+        bend = np.stack([np.ravel(bend.apply(e.reshape(x.shape))) for e in np.eye(x.size)])
     return bend if isinstance(bend, np.ndarray) else None

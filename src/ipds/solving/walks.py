@@ -7,7 +7,8 @@ For one block x of finitely many points, alone or with a block u = u₀ + M x th
 one gradient and one product tell what every flip of one entry comes to (of two, where a number of them is given).
 Exchanges that end where none is lower (`flips`) miss the best of some forty entries every other time; a walk passes
 over such points, and over bounds, by a weight that grows outside and shrinks within. Glover, Tabu search, ORSA J.
-Comput. 1 (1989), and for knapsacks EJOR 21 (1996).
+Comput. 1 (1989), and for knapsacks EJOR 21 (1996). Equations, as those of an assignment, allow no flip
+of one entry: at last two entries of either value are flipped where that leaves u as it is.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ TENURE = 7
 """Flips for which an entry stays as it is once it was flipped, and as many again at most; a third of all entries."""
 PATIENCE, HEAVIER = 3, 2.0
 """Flips outside of the bounds, or within, after which leaving them counts more, or less; the factor."""
+PAIRS = 100_000
+"""Pairs of entries of one value up to which two of either are flipped at once."""
 ROUNDED = 1e-9
 """What counts as none, of a violation and of a fall in units of what there is."""
 
@@ -78,6 +81,34 @@ class Ground(NamedTuple):
             change, moves = change[:, p] + change[:, q], np.stack([p, q])
         columns = u[:, None] + change
         return self.left(columns), rise + self.price(columns) - self.price(u[:, None]), moves
+
+    def balanced(self, x: np.ndarray, g: np.ndarray, late: Callable[[], bool]) -> np.ndarray:
+        """The lowest point from x on of flips of two entries of either value that leave u as it is."""
+        key = np.random.default_rng(0).standard_normal(len(self.M)) @ self.M  # alike where columns are
+        room = ROUNDED * float(np.max(np.abs(key), initial=0.0))
+        while not late():
+            sides = [np.flatnonzero(side) for side in (x > x.mean(), x < x.mean())]
+            if any(len(side) ** 2 > 2 * PAIRS for side in sides):
+                break
+            high, low = (side[np.stack(np.triu_indices(len(side), 1))] for side in sides)
+            low = low[:, np.argsort(key[low].sum(axis=0))]
+            wanted, there = key[high].sum(axis=0), key[low].sum(axis=0)
+            first, end = np.searchsorted(there, wanted - room), np.searchsorted(there, wanted + room)
+            which = np.repeat(np.arange(len(wanted)), end - first)
+            other = np.arange(len(which)) - np.repeat(np.cumsum(end - first) - end, end - first)
+            moves = np.concatenate([high[:, which], low[:, other]])
+            if not moves.size:
+                break
+            d = sum(self.values) - 2 * x[moves]
+            rise = np.sum(g[moves] * d, axis=0)
+            rise += 0.5 * np.sum(self.H[moves[:, None], moves] * d[:, None] * d, axis=(0, 1))
+            k = int(np.argmin(rise))
+            if not rise[k] < -ROUNDED * float(np.max(np.abs(g[moves] * d))):
+                break
+            entries, x = moves[:, k], x.copy()
+            x[entries] += d[:, k]
+            g = g + self.H[:, entries] @ d[:, k]
+        return x
 
     def first_weight(self, x: np.ndarray, g: np.ndarray) -> float:
         """What leaving the bounds counts at first: as much as a usual flip earns."""
@@ -157,7 +188,8 @@ def _best(
         since = max(since, 0) + 1 if outside else min(since, 0) - 1
         if abs(since) == PATIENCE:
             weight, since = weight * (HEAVIER if outside else 1 / HEAVIER), 0
-    return best
+    held = lowest[0] == 0 and bool(np.any(ground.kinks.lower == ground.kinks.upper))
+    return ground.balanced(best, g + ground.H @ (best - x), late) if held else best
 
 
 def _ground(problem: Problem, i: int, k: int | None, x: Arrays) -> tuple[Ground, np.ndarray] | None:
