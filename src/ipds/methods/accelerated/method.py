@@ -304,8 +304,7 @@ class AcceleratedIPDS(Method):
         del carry  # where the caller has let go of it, its arrays make room for what follows
         turn = None if goes_on else schedule.turn(stage, t)
         leaves = turn is Turn.ANNEAL  # what is found here is checked first
-        is_due = leaves or (t == 1 and turn is Turn.SHARPEN)  # and so is a start at which little is left
-        is_shown = t >= until or is_due or late()
+        is_shown = t >= until or leaves or late()
         # cooling goes on from what was found, whether it is shown or not
         cooled = point.place if turn is Turn.COOL else None
         if point.x_breve is None and (is_shown or turn is Turn.SHARPEN):
@@ -315,7 +314,7 @@ class AcceleratedIPDS(Method):
         state = None
         if is_shown:
             shown = restore_zeros(R, point) if schedule.is_transient(stage) else point
-            flags = {"transient": schedule.is_transient(stage), "exhausted": stage.exhausted, "due": is_due}
+            flags = {"transient": schedule.is_transient(stage), "exhausted": stage.exhausted, "due": leaves}
             flags["settled"], flags["bounded"] = schedule.is_settled(stage), shown is point
             state = snapshot(t, R, shown, prox_points, s, stage.beta, stage.mu, **flags)
             del shown
