@@ -18,7 +18,7 @@ from .base import Method
 
 SHORT = 20
 """Iterations from each sign after which they are compared; those from the start are made at once."""
-CHOICE = 60
+CHOICE = 50
 """Iteration at which they are: most starts have the right sign, and are near a solution by then."""
 
 

@@ -29,8 +29,10 @@ def without_rounding(problem: Problem, state: State, tol: float) -> State | None
     if not all(type(x) is np.ndarray for x in (*q, state.z)):
         return None
     fixed = fixed_of(problem, q)
+    if fixed.homogeneous is False:
+        return None
     rows = sum(op.apply(abs(x)) for op, x in zip(fixed.absolute, q, strict=True)) + abs(problem.b)
-    small = rows <= NOISE * rows.max(initial=0.0)
+    small = fixed.homogeneous & (rows <= NOISE * rows.max(initial=0.0))
     if not np.any(small & (abs(problem.residual(q)) > tol * rows)):
         return None
     marks = np.where(small, np.random.default_rng(0).uniform(1.0, 2.0, rows.shape), 0.0)  # no two cancel
