@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from .._arrays import (
 )
 from ..operators import Operator
 from ..problem import Block, Problem
+from .bases import NEAR, leaning
 from .entries import (
     Forces,
     Product,
@@ -244,7 +246,7 @@ def _numbers(
     forces: Callable[[int], Forces],
     known: Sequence[Array | None],
 ) -> list[Any]:
-    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, the `toll` of r, and the `Balance` of every block.
+    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, the `toll` of r, `leaning` of z, and the `Balance` of every block.
 
     `known` are the A_i q_i at hand, None where they are not.
     """
@@ -258,12 +260,17 @@ def _numbers(
     numbers = [*residuals_of_rows(problem.b, products, rows, z), taken]
     z_felt = felt_multiplier(z, rows, least)
     del rows, products
+    balances = []
     for i, energy in enumerate(energies):
         larger = adjoint_product(fixed.absolute[i], z_felt)
         if not fixed.exact[i]:
             larger = Product(maximum_in_place(larger.array, abs(acting[i].pull.array)))
-        numbers += balance_of(_at_rest(acting[i]), larger, energy, errors[i])
-    return numbers
+        balances.append(balance_of(_at_rest(acting[i]), larger, energy, errors[i]))
+    columns = fixed.columns
+    if columns is not None and any(found.error >= NEAR for found in balances):
+        columns = None
+    numbers.append(0.0 if columns is None else leaning(columns, z, z_felt))
+    return [*numbers, *itertools.chain(*balances)]
 
 
 def _at_rest(forces: Forces) -> Forces:
@@ -276,9 +283,9 @@ def _at_rest(forces: Forces) -> Forces:
 
 
 def _certificate(fixed: Fixed, numbers: Sequence[float]) -> Certificate:
-    feasibility, rows, lost, held, taken, *rest = numbers
+    feasibility, rows, lost, held, taken, leant, *rest = numbers
     balances = [Balance(*rest[k : k + BALANCE]) for k in range(0, len(rest), BALANCE)]
-    found = verdict(fixed, rows, lost, held, taken, balances)
+    found = verdict(fixed, rows, lost, held, taken, leant, balances)
     stationarity = tuple([b.left + b.rounding for b in balances])
     relative = found.relative if math.isfinite(feasibility + sum(stationarity)) else math.inf
     answers = found.rows, found.blocks, found.work

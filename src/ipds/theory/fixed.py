@@ -16,6 +16,7 @@ from ..functions.composed import constant_in
 from ..operators import Identity, Matrix, Operator, ZeroMap
 from ..operators.absolute import SMALL, absolute, is_exact
 from ..problem import Block, Problem
+from .bases import free_columns
 from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
 from .summands import computed_with, summands
@@ -64,6 +65,8 @@ class Fixed(NamedTuple):
     """Whether the problem is known to be convex."""
     widths: tuple[Any, ...]
     """w_i of the domains that are bounded in every entry: numbers or arrays; None for others."""
+    columns: np.ndarray | None
+    """Of the entries on which nothing acts but the equation (`bases`)."""
     taker: int | None
     """The block that the residual of the equation is left to (`taking`)."""
     room: Array | None
@@ -112,6 +115,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             tuple([_is_loose(*pair) for pair in zip(problem.blocks, widths, strict=True)]),
             is_convex(problem),
             tuple([_finite(w, qi) for w, qi in zip(widths, q, strict=True)]),
+            free_columns(problem, q),
             taker(problem),
             _room(problem, sizes, widths, q),
         )
