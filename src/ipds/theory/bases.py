@@ -43,7 +43,11 @@ def free_columns(problem: Problem, q: Sequence[Array]) -> np.ndarray | None:
     if any(type(qi) is not np.ndarray for qi in q):
         return None
     matrices = [op.as_matrix(shape) for op, shape in some]
-    return None if any(M is None for M in matrices) else np.hstack([to_dense(M) for M in matrices])
+    return (
+        None
+        if any(M is None for M in matrices)
+        else np.hstack([np.asarray(to_dense(M), float) for M in matrices])
+    )
 
 
 def leaning(columns: np.ndarray, z: np.ndarray, felt: np.ndarray) -> float:
