@@ -99,6 +99,7 @@ STATED: dict[str, Callable[[int], Stated]] = {
     "constrained": programs.constrained,
     "simplex": programs.simplex_program,
     "regression": tables.regression,
+    "far": tables.far,
     "weighted": tables.weighted,
     "pair": tables.pair,
     "operators": blocks.operators,

@@ -131,8 +131,8 @@ PENALTIES: dict[str, tuple[Any, Any, Any]] = {
 """For coefficients in units s of the response: ours, CVXPY's of coefficients in plain units, and the value."""
 
 
-def regression(seed: int) -> Stated:
-    """A loss on a raw table with an intercept, penalised or not."""
+def regression(seed: int, means: tuple[float, ...] = (0.0, 1.0, 100.0)) -> Stated:
+    """A loss on a raw table with an intercept, penalised or not; columns have one of these means, in their spreads."""
     g = np.random.default_rng([94, seed])
     Z = table(g)
     m, n = Z.shape
@@ -140,7 +140,7 @@ def regression(seed: int) -> Stated:
     truth = g.standard_normal(n) * (g.random(n) < 0.6)
     s, ours, theirs, value_of = losses(g, kind, m, Z @ truth + g.standard_normal())
     S = float(g.choice([0.0, 2.0, 5.0]))
-    u, shift = units(g, n, S), g.standard_normal(n) * float(g.choice([0.0, 1.0, 100.0]))
+    u, shift = units(g, n, S), g.standard_normal(n) * float(g.choice(means))
     raw = (Z + shift) * u
     o, lam = float(units(g, 1, 3.0)[0]), float(10 ** g.uniform(-4, 1))
     penalty = str(g.choice(list(PENALTIES)))
@@ -179,6 +179,11 @@ def regression(seed: int) -> Stated:
     case = Stated(minimize(objective), label, value, best, missed)
     case.size = 1e-6 * at_zero
     return case
+
+
+def far(seed: int) -> Stated:
+    """The same with columns far from 0, as years and times are: a coefficient's move is what the intercept undoes."""
+    return regression(seed, (1e3, 1e4, 1e5, 1e6))
 
 
 def weighted(seed: int) -> Stated:

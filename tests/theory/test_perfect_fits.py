@@ -115,3 +115,17 @@ def test_a_force_that_rounding_swallows_in_one_block_is_measured_in_the_others()
     slope = G.T @ (G @ (result.x[0] - x))
     assert np.all(np.abs(slope) <= 0.1 + 1e-5)
     np.testing.assert_allclose(slope[np.abs(v) > 1e-6], 0.1 * np.sign(v[np.abs(v) > 1e-6]), atol=1e-5)
+
+
+@pytest.mark.parametrize("mean", [1e2, 1e4])
+def test_a_misfit_that_is_small_beside_the_data_is_right_before_it_is_certified(mean):
+    """Columns with one mean: of two coefficients that move against each other the data show only the spread."""
+    X, y = (
+        G[:, :2] + mean,
+        (G[:, :2] + mean) @ [1.0, 2.0] + 0.3 * np.random.default_rng(1).standard_normal(30),
+    )
+    problem = Problem([Block(f=LeastSquares(X, y), h=L1(1e-3), shape=2)])
+    best = np.linalg.lstsq(X, y - 1e-3 * np.linalg.pinv(X).T.sum(axis=1))[0]
+    for q, right in ((best + np.linalg.eigh(X.T @ X)[1][:, 0], False), (best, True)):
+        found = certificate(problem, (q,), np.zeros(problem.shape), (np.full(2, 1e-3),))
+        assert (found.relative < 1e-4) is right

@@ -27,7 +27,7 @@ ENTRIES, NUMBERS = 150, 200_000
 NEAR = 1e-2
 """Where what is left of forces in the basis as written is more, no other needs to be looked at."""
 FLAT = 1e-13
-"""What is added to (D A)ᵀD A with columns of length 1: directions in which less than 3e-7 is left of them are rounding."""
+"""Added to (D A)ᵀD A with columns of length 1: directions in which less than 3e-7 is left of them are rounding."""
 
 
 def free_columns(problem: Problem, q: Sequence[Array]) -> np.ndarray | None:
@@ -43,7 +43,11 @@ def free_columns(problem: Problem, q: Sequence[Array]) -> np.ndarray | None:
     if any(type(qi) is not np.ndarray for qi in q):
         return None
     matrices = [op.as_matrix(shape) for op, shape in some]
-    return None if any(M is None for M in matrices) else np.hstack([to_dense(M) for M in matrices])
+    return (
+        None
+        if any(M is None for M in matrices)
+        else np.hstack([np.asarray(to_dense(M), float) for M in matrices])
+    )
 
 
 def leaning(columns: np.ndarray, z: np.ndarray, felt: np.ndarray) -> float:

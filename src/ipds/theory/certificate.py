@@ -266,8 +266,10 @@ def _numbers(
         if not fixed.exact[i]:
             larger = Product(maximum_in_place(larger.array, abs(acting[i].pull.array)))
         balances.append(balance_of(_at_rest(acting[i]), larger, energy, errors[i]))
-    asked = fixed.columns is not None and all(found.error < NEAR for found in balances)
-    numbers.append(leaning(fixed.columns, z, z_felt) if asked else 0.0)
+    columns = fixed.columns
+    if columns is not None and any(found.error >= NEAR for found in balances):
+        columns = None
+    numbers.append(0.0 if columns is None else leaning(columns, z, z_felt))
     return [*numbers, *itertools.chain(*balances)]
 
 

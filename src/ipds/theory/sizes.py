@@ -21,9 +21,10 @@ so that perfect fits have a size. Then with the smallest of them, E, over m rows
     blocks_i = rms(ρ_i/T) / min over the terms t of block i of rms(t/T)
     work     = max( (Σ|ρ_i|ᵀ|q_i| + |z|ᵀ|r|)/ΣE_i, |z|ᵀ|r|/(10 min |f_i| + |h_i|), toll/Σ|f_i| + |h_i|, Σgain_i/ΣE_i )
 
-with the price of r where a block takes it (`taking.toll`), and what forces too small to count would gain (`hidden`).
-Every one of them stays what it is when a block, a row, the objective or (where h allows it) a single column is stated
-in other units. `docs/certificate.md` gives the reason for each part.
+with the price of r where a block takes it (`taking.toll`), what forces too small to count would gain (`hidden`), and
+beside these `bases.leaning`; the data count less in the work of convex problems (`verdict`). Every one of them stays
+what it is when a block, a row, the objective or (where h allows it) a single column is stated in other units.
+`docs/certificate.md` gives the reason for each part.
 """
 
 from __future__ import annotations
@@ -254,9 +255,17 @@ class Verdict(NamedTuple):
 
 
 def verdict(
-    fixed: Fixed, rows: float, lost: float, held: float, taken: float, leant: float, balances: Sequence[Balance]
+    fixed: Fixed,
+    rows: float,
+    lost: float,
+    held: float,
+    taken: float,
+    leant: float,
+    balances: Sequence[Balance],
 ) -> Verdict:
-    """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r|, `held` = |z|ᵀR, `taken` (`toll`) are the equation's."""
+    """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r|, `held` = |z|ᵀR, `taken` (`toll`) are the equation's,
+    `leant` (`leaning`) its multiplier's. Where all is convex, steps are exact, and the data count no more than for a
+    toll."""
     if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
         return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, True)
     total = sum([found.whole for found in balances])
@@ -270,8 +279,10 @@ def verdict(
     work = lost + sum([found.work for found in balances if found.still > 1.0])
     least = max(smallest([found.price for found in balances]), ABSENT * held)
     gain = sum([found.hidden for found in balances])
-    work = max(leant, ratio(max(work, gain), total) if total > 0 else 0.0, LEAST * ratio(lost, least))
-    work = max(work, ratio(taken, price + ABSENT / FIT * (total - price)))
+    seen = price + ABSENT / FIT * (total - price)
+    size = seen if fixed.convex else total
+    work = max(ratio(max(work, gain), size) if size > 0 else 0.0, LEAST * ratio(lost, least))
+    work = max(work, ratio(taken, seen), leant)
     gap = lost + sum([found.span for found in balances])
     bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
     return Verdict(rows, blocks, work, gap, bounded)
