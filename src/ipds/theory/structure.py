@@ -17,7 +17,6 @@ from ..functions import (
     SecondOrderCone,
     SquaredHinge,
     Stacked,
-    SumSquares,
 )
 from ..functions.entrywise import Entrywise
 from ..operators import Identity
@@ -97,8 +96,8 @@ def is_loss(h: Nonsmooth) -> bool:
 
 
 def is_piecewise_quadratic(h: Nonsmooth) -> bool:
-    """Whether a loss has finitely many faces, on each of which it is quadratic or linear."""
-    return isinstance(_inner(h), Huber | SquaredHinge | SumSquares)
+    """Whether a loss has some faces, on each of which it is quadratic or linear."""
+    return isinstance(_inner(h), Huber | SquaredHinge)
 
 
 def _inner(h: Nonsmooth) -> Nonsmooth:

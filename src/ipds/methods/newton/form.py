@@ -39,7 +39,6 @@ from .units import Turned, equilibrated, orthonormal, powers_of_two, rough_norm,
 FAINT = 1e-15
 """Part of the largest right-hand side of an equation below which others are 0, as far tails of densities are, for
 certificates, too (`theory.fixed.faint_part`): with more, equations that depend on each other would disagree."""
-_NONE = np.empty(0, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +59,12 @@ class Form:
     """a of A_n = a·I."""
     start: np.ndarray
     """v of the starting point, where f may be asked, in the units of the problem."""
+    lone: tuple[np.ndarray, np.ndarray, np.ndarray]
+    """(rows, entries, coefficients), in the units of the problem: those rows of losses that pick an entry of v."""
     mix: np.ndarray | None = None
     """A triangular T, where columns were made orthonormal: v' = T v/C."""
     turned: Turned | None = None
     """How equations were made orthonormal, where they were."""
-    lone: tuple[np.ndarray, np.ndarray, np.ndarray] = (_NONE, _NONE, _NONE)
-    """(rows, entries, coefficients), in the units of the problem: those rows of losses that pick an entry of v."""
 
     def inward(self, v: np.ndarray) -> np.ndarray:
         """v in the units of the method."""
@@ -341,10 +340,10 @@ def _scaled(
             c[rows] = place - right
     how = None if found is None else found[2]
     losses = [np.arange(offset, offset + len(p.rows)) for p, offset in _offsets(others) if p.h.is_entrywise]
-    rows = np.concatenate([_NONE, *losses])
+    rows = np.concatenate([np.empty(0, int), *losses])
     rows = rows[column[source[rows]] >= 0]
     lone = rows, column[source[rows]], coefficient[source[rows]]
-    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, mix, how, lone)
+    return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, lone, mix, how)
 
 
 def _without_faint(c: np.ndarray, place: np.ndarray) -> np.ndarray:
