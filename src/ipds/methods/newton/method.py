@@ -55,7 +55,7 @@ CLOSE = 5e-5
 CENTRE = 0.01
 """First ε of the augmented Lagrangian, in units of the curvature of f."""
 PATIENCE = 12
-"""Interior-point steps without progress before the semismooth ones take over."""
+"""Interior-point steps without progress before the semismooth ones take over: residuals no less, the gap no tenth less."""
 
 STIFF = 1e-5
 """ε of steps on a face, in its units, where f is quadratic and the face is known, or such steps were not enough:
@@ -68,8 +68,8 @@ NONE_LEFT = 1e-24
 """A relative gap that is none at all: interior-point steps end there. The residual of stationarity is rounding long
 before, but products of zeros with what holds them may be small while one of the factors is not."""
 FALLING = 0.9
-"""Part of the forces that a step under equations alone may leave, so that others follow: where there is no solution it
-leaves nearly all of them, and they would lead ever farther."""
+"""Part of the gap that a step may leave, and of the forces under equations alone, so that others follow: where there is
+no solution it leaves nearly all of them, and they would lead ever farther."""
 WAITS = 50
 """Steps for which such a point waits before the semismooth ones take over: proofs that there is no solution are tried
 there first, and semismooth steps find the directions of others."""
@@ -259,7 +259,7 @@ class NewtonALM(Method):
             gap = left
         if not (math.isfinite(left + gap) and length >= SHORTEST):
             return self._to_semismooth(setup, carry)
-        stalled = 0 if left < carry.left or gap < carry.gap else carry.stalled + 1
+        stalled = 0 if left < carry.left or gap < FALLING * carry.gap else carry.stalled + 1
         left, gap = min(left, carry.left), min(gap, carry.gap)
         carry = carry._replace(v=v, u=u, y=y, point=point, left=left, gap=gap, stalled=stalled)
         if stalled > PATIENCE:
