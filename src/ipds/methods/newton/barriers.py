@@ -42,7 +42,7 @@ class Scaling(Protocol):
     product: float
     """⟨u, s⟩, of the pairs that ought to be μ."""
     psi: np.ndarray
-    """ψ: its diagonal, or a matrix."""
+    """ψ: its diagonal, a matrix, or several of one size along its diagonal."""
 
     def shift(self, goal: float, du: Any = None, dy: Any = None) -> np.ndarray:
         """ρ of the step to products of `goal`, corrected by what a first step (du, dy) would leave of them."""
