@@ -28,7 +28,8 @@ class Saddle:
     def __init__(self, n: int, Q: Any, rows: Sequence[Any]):
         self.n, self.Q, self.rows = n, Q, rows
         self.size = n + sum(A.shape[0] for A in rows)
-        self._patterns: dict[Any, tuple[Gram, np.ndarray]] = {}
+        self._grouped: np.ndarray | None = None
+        self._kept: tuple[Gram, np.ndarray] | None = None
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         n, off = self.n, w <= 0
@@ -58,7 +59,7 @@ class Saddle:
         n, R = self.n, scipy.sparse.vstack([as_csr(A) for A in self.rows])
         Q = scipy.sparse.csr_array((n, n)) if self.Q is None else scipy.sparse.tril(self.Q)
         empty = scipy.sparse.csr_array((self.size - n, self.size - n))
-        return scipy.sparse.block_array([[Q, None], [R, empty]], format="csr")
+        return scipy.sparse.block_array([[Q, None], [R, empty]], format="coo")
 
     @cached_property
     def _start(self) -> np.ndarray:
@@ -96,14 +97,17 @@ class Saddle:
         return lambda right: scipy.linalg.lapack.dsytrs(factors, pivots, right, lower=1)[0]
 
     def _sparse(self, soft: np.ndarray, diagonal: np.ndarray, inverse: Weights, off: np.ndarray) -> Solve:
-        gram, couples = self._pattern(inverse)
-        first, coupled = len(soft) - inverse.general, inverse.coupled(soft, couples)
-        on, beside = -coupled[: len(soft)], [-coupled[len(soft) :]]
+        first, couples = len(soft) - inverse.general, self._couples(inverse)
+        coupled = inverse.coupled(soft, couples)
+        on, pairs, values = -coupled[: len(soft)], [inverse.members[couples]], [-coupled[len(soft) :]]
         for rows, blocks in inverse.inverses:
-            each, (i, j) = np.arange(rows.shape[1]), np.tril_indices(rows.shape[1], -1)
+            each, below = np.arange(rows.shape[1]), np.tril_indices(rows.shape[1], -1)
             on[first + rows] = -blocks[:, each, each]
-            beside.append(-blocks[:, i, j].ravel())
-        data = gram.triangle(np.concatenate([diagonal, on, *beside]))
+            pairs.append(rows[:, np.stack(below, axis=1)].reshape(-1, 2))
+            values.append(-blocks[:, *below].ravel())
+        gram, place = self._pattern(self.n + first + np.concatenate(pairs))
+        data = gram.triangle(np.concatenate([diagonal, on]))
+        data[place] = np.concatenate(values)
         if off.any():
             is_off = np.concatenate([np.zeros(self.n, bool), off])
             data[(is_off[gram.row] | is_off[gram.column]) & (gram.row != gram.column)] = 0.0
@@ -112,15 +116,28 @@ class Saddle:
         except RuntimeError as error:
             raise np.linalg.LinAlgError("the saddle-point matrix is singular") from error
 
-    def _pattern(self, inverse: Weights) -> tuple[Gram, np.ndarray]:
-        """Where the entries are, with the couples of rows in groups: found once for the same blocks."""
-        key = tuple((rows.shape, rows.tobytes()) for rows, _ in inverse.inverses)
-        if key not in self._patterns:
-            first, couples = self.size - inverse.general, inverse.couples()
-            pairs = [first + inverse.members[couples]]
-            for rows, _ in inverse.inverses:
-                below = np.stack(np.tril_indices(rows.shape[1], -1), axis=1)
-                pairs.append((first + rows)[:, below].reshape(-1, 2))
-            every = picking(np.arange(self.size), self.size)
-            self._patterns[key] = Gram(every, np.concatenate(pairs), self._still), couples
-        return self._patterns[key]
+    def _couples(self, inverse: Weights) -> np.ndarray:
+        """Those of rows in groups, which stay the same."""
+        if self._grouped is None:
+            self._grouped = inverse.couples()
+        return self._grouped
+
+    def _pattern(self, pairs: np.ndarray) -> tuple[Gram, np.ndarray]:
+        """A pattern with entries for these pairs of rows, and where they are: the one before, unless it lacks some."""
+        size = self.size
+        keys = pairs.max(axis=1) * size + pairs.min(axis=1)
+        known = np.empty(0, int)
+        if self._kept is not None:
+            gram, known = self._kept
+            place = np.searchsorted(known, keys)
+            if np.array_equal(known.take(place, mode="clip"), keys):
+                return gram, place
+        row, column = np.divmod(np.union1d(known, keys), size)
+        still = self._still
+        places = np.append(still.row, row), np.append(still.col, column)
+        entries = np.append(still.data, np.zeros(len(row)))
+        Q = scipy.sparse.coo_array((entries, places), shape=(size, size))
+        gram = Gram(picking(np.arange(size), size), (), Q)
+        known = gram.row * size + gram.column
+        self._kept = gram, known
+        return gram, np.searchsorted(known, keys)
