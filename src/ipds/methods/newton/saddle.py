@@ -112,7 +112,8 @@ class Saddle:
             is_off = np.concatenate([np.zeros(self.n, bool), off])
             data[(is_off[gram.row] | is_off[gram.column]) & (gram.row != gram.column)] = 0.0
         try:
-            return scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(gram.matrix(data))).solve
+            A = scipy.sparse.csc_matrix(gram.matrix(data))
+            return scipy.sparse.linalg.splu(A, panel_size=1, relax=1).solve  # short columns make no panels
         except RuntimeError as error:
             raise np.linalg.LinAlgError("the saddle-point matrix is singular") from error
 
