@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
@@ -28,7 +29,7 @@ from ipds.methods.newton import returning, saddle
 from ipds.methods.newton.barriers import known_barriers, placed
 from ipds.methods.newton.saddle import Saddle
 from ipds.methods.newton.terms import Piece
-from ipds.methods.newton.weights import Weights
+from ipds.methods.newton.weights import Weights, along_diagonal
 from ipds.modelling import (
     concatenate,
     diff,
@@ -91,10 +92,9 @@ def test_steps_change_products_as_they_should(name):
     moved = barrier.product(*scaling.moved(du, dy, step))
     change = barrier.degree * goal - scaling.product
     assert (moved - scaling.product) / step == pytest.approx(change, rel=1e-4, abs=1e-4)
-    np.testing.assert_allclose(
-        du[:size], scaling.psi @ dy + scaling.shift(goal)[:size], rtol=1e-9, atol=1e-12
-    )
-    assert np.linalg.eigvalsh(0.5 * (scaling.psi + scaling.psi.T))[0] > 0
+    psi = block_diag(*scaling.psi) if scaling.psi.ndim == 3 else scaling.psi
+    np.testing.assert_allclose(du[:size], psi @ dy + scaling.shift(goal)[:size], rtol=1e-9, atol=1e-12)
+    assert np.linalg.eigvalsh(0.5 * (psi + psi.T))[0] > 0
 
 
 def centre(name, barrier):
@@ -207,6 +207,9 @@ def test_what_has_a_barrier():
     many = [Piece(SecondOrderCone(), (100, 4), slice(0, 400), 1.0, np.zeros(1))]
     assert known_barriers(many, 700, 5000) is not None
     assert known_barriers(many, 700, 50_000) is None
+    assert known_barriers(many, 5_000, 40_000) is not None
+    assert known_barriers(many, 5_000, 60_000) is None
+    assert known_barriers(many, 10_001, 0) is None
     assert known_barriers([Piece(Entropy(), (500,), slice(0, 500), 1.0, np.zeros(1))], 1000, 0) is not None
     numbers = [one.numbers for one in placed([made("singular values")[0], made("ball")[0]], 7)]
     assert numbers == [slice(0, 37), slice(37, 42)]
@@ -225,7 +228,7 @@ def test_saddle_solves_with_groups_and_inverses():
         np.array([0, 0, 1]),
         direction,
         np.array([0.5, 4.0]),
-        inverses=((slice(0, 3), B @ B.T + np.eye(3)),),
+        inverses=((np.arange(3)[None], (B @ B.T + np.eye(3))[None]),),
     )
     _, augmented = Saddle(n, Q, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)
     a, b = rng.standard_normal(n), rng.standard_normal(9)
@@ -237,23 +240,38 @@ def test_saddle_solves_with_groups_and_inverses():
 
 
 def test_large_saddles_with_few_entries_are_factorised_as_such(monkeypatch):
+    """As the dense one is, with blocks, a group and a row that does not count; the pattern is found once."""
     rng, n, m = np.random.default_rng(0), 300, 150
     R = sp.random_array((m, n), density=0.01, rng=rng, format="csr")
-    along = np.full(0, 1.0)
-    W = Weights(rng.random(m) + 0.1, m, np.empty(0, int), np.empty(0, int), along, along)
-    W = W._replace(inverses=((slice(0, 4), 2 * np.eye(4) + 0.1),))
-    a, b, found = rng.standard_normal(n), rng.standard_normal(m), []
+    diagonal = rng.random(m) + 0.1
+    diagonal[8:12], diagonal[40] = 0.7, 0.0
+    direction = rng.standard_normal(4)
+    direction /= np.linalg.norm(direction)
+    W = Weights(diagonal, m, np.arange(8, 12), np.zeros(4, int), direction, np.array([0.3]))
+    blocks = np.array([2 * np.eye(4) + 0.1, np.eye(4) - 0.2])
+    W = W._replace(inverses=(along_diagonal(slice(0, 8), blocks),))
+    a, b, found, patterns = rng.standard_normal(n), rng.standard_normal(m), [], []
     for small in (10_000, 100):
         monkeypatch.setattr(saddle, "SMALL", small)
         found.append(Saddle(n, None, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)[1](a, b))
     np.testing.assert_allclose(np.concatenate(found[0]), np.concatenate(found[1]), atol=1e-10)
-    monkeypatch.setattr(saddle.scipy.linalg.lapack, "dsytrf", None)
-    Saddle(n, None, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)
+    assert found[1][1][40] == 0.0
+    plain = saddle.Gram
+    monkeypatch.setattr(saddle, "Gram", lambda *given: patterns.append(1) or plain(*given))
+    kept = Saddle(n, None, [R])
+    for k in (1.0, 2.0):
+        doubled = W._replace(inverses=(along_diagonal(slice(0, 8), k * blocks),))
+        x, t = kept.factorise(W.diagonal, np.full(n, 0.1), None, doubled)[1](a, b)
+        left = (R @ x - doubled.divide(t) - b)[W.diagonal > 0]
+        np.testing.assert_allclose(left, 0.0, atol=1e-10)
+    assert len(patterns) == 1
+    assert "_start" not in vars(kept)
 
 
-def test_cones_along_a_trajectory():
-    """700 rows and columns: semismooth steps took 130."""
-    steps, place, speed, thrust = 40, Variable((41, 3)), Variable((41, 3)), Variable((40, 3))
+@pytest.mark.parametrize(("steps", "pace"), [(40, 0.375), (80, 0.25)])
+def test_cones_along_a_trajectory(steps, pace):
+    """700 and 1,700 rows and columns: semismooth steps took 130 and 220."""
+    place, speed, thrust = Variable((steps + 1, 3)), Variable((steps + 1, 3)), Variable((steps, 3))
     fall = np.array([0.0, 0.0, -3.7]) * np.ones((steps, 1))
     ends = [
         place[0] == [50.0, 50, 100],
@@ -261,11 +279,11 @@ def test_cones_along_a_trajectory():
         place[steps] == 0.0,
         speed[steps] == 0.0,
     ]
-    moves = [speed[1:] == speed[:-1] + 0.375 * (thrust + fall), place[1:] == place[:-1] + 0.375 * speed[1:]]
+    moves = [speed[1:] == speed[:-1] + pace * (thrust + fall), place[1:] == place[:-1] + pace * speed[1:]]
     limit = SecondOrderCone()(concatenate([12.0 + 0 * thrust[:, :1], thrust], axis=1))
     result = solve(minimize(norm21(thrust) + limit, [*ends, *moves, place[:, 2] >= 0]), tol=1e-6)
     assert result.success
-    assert result.nit <= 30
+    assert result.nit <= 18
 
 
 def cut(rng):

@@ -31,9 +31,10 @@ from .saddle import THIN
 from .spectra import Matrices, SingularValues
 from .terms import Piece
 
-LARGEST, SPARSE = 400, 1500
-"""Rows and columns of a saddle-point matrix at most: its factors take a millisecond. Those of one that is `THIN` take
-as long, and what is written out takes some more."""
+LARGEST, SPARSE, LONG = 400, 1500, 10_000
+"""Rows and columns of a saddle-point matrix at most: its factors take a millisecond, and so do those of one that is
+`THIN`; with `FEW` entries in a row, they take less than the other steps even where these have no order."""
+FEW = 10
 
 
 class Scaling(Protocol):
@@ -42,7 +43,7 @@ class Scaling(Protocol):
     product: float
     """⟨u, s⟩, of the pairs that ought to be μ."""
     psi: np.ndarray
-    """ψ: its diagonal, or a matrix."""
+    """ψ: its diagonal, a matrix, or several of one size along its diagonal."""
 
     def shift(self, goal: float, du: Any = None, dy: Any = None) -> np.ndarray:
         """ρ of the step to products of `goal`, corrected by what a first step (du, dy) would leave of them."""
@@ -92,7 +93,8 @@ def known_barriers(pieces: Sequence[Piece], size: int, entries: int) -> list[Bar
     found = [_barrier(piece) for piece in pieces]
     if size <= LARGEST or all(isinstance(b, Loss) for b in found):
         return found
-    return found if size <= SPARSE and entries + sum(map(_entries, found)) <= THIN * size**2 else None
+    most = THIN * size**2 if size <= SPARSE else FEW * size
+    return found if size <= LONG and entries + sum(map(_entries, found)) <= most else None
 
 
 def _entries(barrier: Barrier) -> int:

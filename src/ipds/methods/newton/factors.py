@@ -7,7 +7,7 @@ and the refinement of the system that asked (`algebra.System.solve`) takes its e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -141,7 +141,7 @@ class Gram:
     for `couples` (k, l) of rows, k ≠ l, whose w_kl = w_lk follow the diagonal in w.
     """
 
-    def __init__(self, R: Any, couples: Sequence[Any] = (), Q: Any = None):
+    def __init__(self, R: Any, couples: Any = (), Q: Any = None):
         R = as_csr(R)
         R.sort_indices()
         n, counts = R.shape[1], row_counts(R)

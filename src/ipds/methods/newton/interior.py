@@ -20,7 +20,7 @@ import numpy as np
 from .algebra import Factor, System
 from .barriers import Placed, Scaling
 from .layout import SIGN, Layout, Point
-from .weights import Weights
+from .weights import Weights, along_diagonal
 
 REGULAR, CAP = 1e8, 1e10
 """Ratio of the weights of the problem to ε, and of the cap on W to them: half of the digits, so that both sides of the
@@ -216,7 +216,7 @@ class Interior(Layout):
             direction = Z / np.sqrt(np.maximum(square, 1e-300))[self.label]
         for c, at in scalings:
             own[c.variables] = 1 / (at.psi + soft) if at.psi.ndim == 1 else 1.0
-        matrices = [(c.barrier.rows, at.psi) for c, at in scalings if at.psi.ndim == 2]
+        matrices = [along_diagonal(c.barrier.rows, at.psi) for c, at in scalings if at.psi.ndim > 1]
         diagonal = self._summed(own)
         general = self.form.general
         W = Weights(diagonal, general, terms.members, self.label, direction, along, inverses=tuple(matrices))

@@ -76,12 +76,8 @@ class ConeScaling:
         self.values = self._up(S)
         self.root = _determinants(self.values)
         self.product = float(np.vdot(U, S))
-        count, width = U.shape
         blocks = 2 * self.w[:, :, None] * self.w[:, None, :] - np.diag(sign)
-        psi = np.zeros((count, width, count, width))
-        each = np.arange(count)
-        psi[each, :, each] = (self.eta / cone.k)[:, None, None] ** 2 * blocks
-        self.psi = psi.reshape(U.size, U.size)
+        self.psi = ((self.eta / cone.k) ** 2)[:, None, None] * blocks
 
     def _up(self, x: np.ndarray) -> np.ndarray:
         """W x."""
@@ -110,7 +106,7 @@ class ConeScaling:
         return self._up(x).ravel() / self.cone.k
 
     def change(self, dy: np.ndarray, rho: np.ndarray) -> np.ndarray:
-        return self.psi @ dy + rho
+        return (self.psi @ dy.reshape(*self.w.shape, 1)).ravel() + rho
 
     def inverse_length(self, du: np.ndarray, dy: np.ndarray) -> float:
         """From the eigenvalues of steps in the frame of λ."""

@@ -98,6 +98,9 @@ MIXED = 0.1
 """Gap above which rows that will be held are not told from others."""
 VANISHING = 1e-6
 """Gap at which it may be any face."""
+SHORT = 0.1
+"""A first interior-point step shorter than this, under equations, starts anew where all of it would end, and they hold:
+rooms were small beside what equations ask for."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
@@ -251,6 +254,11 @@ class NewtonALM(Method):
         except np.linalg.LinAlgError:  # at the end of the digits
             return self._to_semismooth(setup, carry)
         u, y, gradient, rd, room = interior.residuals(v, point)
+        is_first = math.isinf(carry.gap) and not carry.stalled
+        if is_first and SHORTEST <= length < SHORT and interior.equations and setup.form.smooth.is_quadratic:
+            before = interior.residuals(carry.v, carry.point).y
+            there = carry.v + (v - carry.v) / length, before + (y - before) / length
+            return self._interior(setup, carry._replace(v=there[0], y=there[1], stalled=1))
         left = norm(rd) / (max(norm(gradient), norm(y)) or 1.0)
         gap = interior.products(point, room) / _energy(setup.slope, gradient, v, u, y)
         if setup.has_barriers:  # they need not leave any product

@@ -135,31 +135,28 @@ def held(jacobian: Weights, beta: float) -> Weights:
     along = np.where(jacobian.along > 0, beta * REGULAR, beta / REGULAR)
     low = [(rows, to_dense(V), c) for rows, V, c in jacobian.low]
     full = [(rows, np.diag(jacobian.diagonal[rows]) - (V * c) @ V.T) for rows, V, c in low]
-    inverses = tuple((rows, _inverse(N / beta) / beta) for rows, N in (*full, *jacobian.blocks))
+    inverses = [
+        (rows.start + own, _inverse(N[own[:, :, None], own[:, None, :]] / beta) / beta)
+        for rows, N in (*full, *jacobian.blocks)
+        for own in _blocks(N)
+    ]
     diagonal = ratio(jacobian.diagonal)
-    return jacobian._replace(diagonal=diagonal, along=along, low=(), blocks=(), inverses=inverses)
+    return jacobian._replace(diagonal=diagonal, along=along, low=(), blocks=(), inverses=tuple(inverses))
 
 
 def _inverse(N: np.ndarray) -> np.ndarray:
-    """(J + δI)(N + δI)⁻¹ for N = I - J, block by block: that of several cones falls apart."""
-    if len(N) < APART or N[0, len(N) // 2 :].any():
-        return _of_one(N)
-    out = np.zeros_like(N)
-    for rows in _blocks(N):
-        own = rows[:, :, None], rows[:, None, :]
-        out[own] = _of_one(N[own])
-    return out
-
-
-def _of_one(N: np.ndarray) -> np.ndarray:
-    """The same of single blocks."""
+    """(J + δI)(N + δI)⁻¹ of matrices N = I - J."""
     unit = np.eye(N.shape[-1])
     return (1 + 2 / REGULAR) * np.linalg.inv(N + unit / REGULAR) - unit
 
 
 def _blocks(N: np.ndarray) -> Iterator[np.ndarray]:
-    """The diagonal blocks of a symmetric matrix, those of one size together: rows of the matrix, block by block."""
+    """The diagonal blocks of a symmetric matrix, as that of several cones has, those of one size together: rows of the
+    matrix, block by block."""
     place = np.arange(len(N))
+    if len(N) < APART or N[0, len(N) // 2 :].any():
+        yield place[None]
+        return
     last = np.where(N != 0, place, 0).max(axis=1, initial=0)
     ends = np.flatnonzero(np.maximum.accumulate(np.maximum(last, place)) == place) + 1
     sizes = np.diff(ends, prepend=0)

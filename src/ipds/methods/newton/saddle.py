@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy
 
-from .factors import Solve
+from ..._arrays import as_csr, picking
+from .factors import Gram, Solve
 from .strategies import Factorised, to_dense
 from .weights import Weights
 
@@ -17,38 +19,26 @@ THIN, SMALL = 0.05, 400
 
 
 class Saddle:
-    """The symmetric factors of [K - RᵀwR, Rᵀ; R, -w⁻¹] of Bunch and Kaufman: W⁻¹ is used, and never inverted.
+    """The factors of [K - RᵀwR, Rᵀ; R, -w⁻¹]: W⁻¹ is used, and never inverted.
 
-    Those of SuperLU where it is large and has few entries, as trajectories have.
+    The symmetric ones of Bunch and Kaufman; where it is large and has few entries, as trajectories have, those of
+    SuperLU, and the pattern is kept from one matrix to the next.
     """
 
     def __init__(self, n: int, Q: Any, rows: Sequence[Any]):
-        R = np.vstack([to_dense(A) for A in rows]) if rows else np.zeros((0, n))
-        self.n, self.size = n, n + len(R)
-        self.start = np.zeros((self.size, self.size), order="F")
-        if Q is not None:
-            self.start[:n, :n] = to_dense(Q)
-        self.start[n:, :n] = R
+        self.n, self.Q, self.rows = n, Q, rows
+        self.size = n + sum(A.shape[0] for A in rows)
+        self._grouped: np.ndarray | None = None
+        self._kept: tuple[Gram, np.ndarray] | None = None
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        n, size, off = self.n, self.size, w <= 0
-        A = self.start.copy(order="F")
-        if rest is not None:
-            A[:n, :n] += to_dense(rest)
-        if off.any():  # rows that do not count: t = 0
-            A[n:, :n][off] = 0.0
-        A.T.flat[: n * size : size + 1] += diagonal
-        A.T.flat[n * size + n :: size + 1] = -np.where(off, 1.0, 1 / np.where(off, 1.0, w))
-        first = size - W.general
-        if W.members.size:
-            E = np.zeros((len(W.along), len(W.members)))
-            E[W.label, np.arange(len(W.members))] = W.direction
-            grouped = np.ix_(first + W.members, first + W.members)
-            A[grouped] -= E.T @ ((1 / W.along - 1 / W.across())[:, None] * E)
-        for at, inverse in W.inverses:
-            own_rows = slice(first + at.start, first + at.stop)
-            A[own_rows, own_rows] = -inverse
-        solve = _solver(A)
+        n, off = self.n, w <= 0
+        soft = 1 / np.where(off, 1.0, w)
+        inverse = W._replace(diagonal=soft[len(w) - W.general :], along=1 / W.along)
+        if rest is None and self._is_thin(W):
+            solve = self._sparse(soft, diagonal, inverse, off)
+        else:
+            solve = self._dense(soft, diagonal, rest, inverse, off)
 
         def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = solve(np.concatenate([a, np.where(off, 0.0, b)]))
@@ -56,18 +46,99 @@ class Saddle:
 
         return (lambda g: augmented(g, np.zeros(len(w)))[0]), augmented
 
+    def _is_thin(self, W: Weights) -> bool:
+        """Whether few entries are not 0."""
+        if self.size <= SMALL:
+            return False
+        blocks = sum(blocks.size for _, blocks in W.inverses) + int(np.sum(np.bincount(W.label) ** 2))
+        return self.size + 2 * self._still.nnz + blocks <= THIN * self.size**2
 
-def _solver(A: np.ndarray) -> Solve:
-    """A⁻¹ of a symmetric matrix, given by its lower triangle, which is overwritten."""
-    size = len(A)
-    low = scipy.sparse.tril(scipy.sparse.csc_array(A), format="csc") if size > SMALL else None
-    if low is not None and 2 * low.nnz <= THIN * size**2:
-        whole = low + low.T - scipy.sparse.diags_array(low.diagonal())
+    @cached_property
+    def _still(self) -> Any:
+        """What stays in the lower triangle."""
+        n, R = self.n, scipy.sparse.vstack([as_csr(A) for A in self.rows])
+        Q = scipy.sparse.csr_array((n, n)) if self.Q is None else scipy.sparse.tril(self.Q)
+        empty = scipy.sparse.csr_array((self.size - n, self.size - n))
+        return scipy.sparse.block_array([[Q, None], [R, empty]], format="coo")
+
+    @cached_property
+    def _start(self) -> np.ndarray:
+        """The same as an array."""
+        start = np.zeros((self.size, self.size), order="F")
+        if self.Q is not None:
+            start[: self.n, : self.n] = to_dense(self.Q)
+        start[self.n :, : self.n] = np.vstack([to_dense(A) for A in self.rows])
+        return start
+
+    def _dense(
+        self, soft: np.ndarray, diagonal: np.ndarray, rest: Any, inverse: Weights, off: np.ndarray
+    ) -> Solve:
+        n, size = self.n, self.size
+        A = self._start.copy(order="F")
+        if rest is not None:
+            A[:n, :n] += to_dense(rest)
+        if off.any():  # rows that do not count: t = 0
+            A[n:, :n][off] = 0.0
+        A.T.flat[: n * size : size + 1] += diagonal
+        A.T.flat[n * size + n :: size + 1] = -soft
+        first = size - inverse.general
+        if inverse.members.size:
+            E = np.zeros((len(inverse.along), len(inverse.members)))
+            E[inverse.label, np.arange(len(inverse.members))] = inverse.direction
+            grouped = np.ix_(first + inverse.members, first + inverse.members)
+            A[grouped] -= E.T @ ((inverse.along - inverse.across())[:, None] * E)
+        for rows, blocks in inverse.inverses:
+            for begin, block in zip(first + rows[:, 0], blocks, strict=True):
+                own = slice(begin, begin + len(block))
+                A[own, own] = -block
+        factors, pivots, info = scipy.linalg.lapack.dsytrf(A, lower=1, lwork=32 * size, overwrite_a=1)
+        if info:
+            raise np.linalg.LinAlgError("the saddle-point matrix is singular")
+        return lambda right: scipy.linalg.lapack.dsytrs(factors, pivots, right, lower=1)[0]
+
+    def _sparse(self, soft: np.ndarray, diagonal: np.ndarray, inverse: Weights, off: np.ndarray) -> Solve:
+        first, couples = len(soft) - inverse.general, self._couples(inverse)
+        coupled = inverse.coupled(soft, couples)
+        on, pairs, values = -coupled[: len(soft)], [inverse.members[couples]], [-coupled[len(soft) :]]
+        for rows, blocks in inverse.inverses:
+            each, below = np.arange(rows.shape[1]), np.tril_indices(rows.shape[1], -1)
+            on[first + rows] = -blocks[:, each, each]
+            pairs.append(rows[:, np.stack(below, axis=1)].reshape(-1, 2))
+            values.append(-blocks[:, *below].ravel())
+        gram, place = self._pattern(self.n + first + np.concatenate(pairs))
+        data = gram.triangle(np.concatenate([diagonal, on]))
+        data[place] = np.concatenate(values)
+        if off.any():
+            is_off = np.concatenate([np.zeros(self.n, bool), off])
+            data[(is_off[gram.row] | is_off[gram.column]) & (gram.row != gram.column)] = 0.0
         try:
-            return scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(whole)).solve
+            A = scipy.sparse.csc_matrix(gram.matrix(data))
+            return scipy.sparse.linalg.splu(A, panel_size=1, relax=1).solve  # short columns make no panels
         except RuntimeError as error:
             raise np.linalg.LinAlgError("the saddle-point matrix is singular") from error
-    factors, pivots, info = scipy.linalg.lapack.dsytrf(A, lower=1, lwork=32 * size, overwrite_a=1)
-    if info:
-        raise np.linalg.LinAlgError("the saddle-point matrix is singular")
-    return lambda right: scipy.linalg.lapack.dsytrs(factors, pivots, right, lower=1)[0]
+
+    def _couples(self, inverse: Weights) -> np.ndarray:
+        """Those of rows in groups, which stay the same."""
+        if self._grouped is None:
+            self._grouped = inverse.couples()
+        return self._grouped
+
+    def _pattern(self, pairs: np.ndarray) -> tuple[Gram, np.ndarray]:
+        """A pattern with entries for these pairs of rows, and where they are: the one before, unless it lacks some."""
+        size = self.size
+        keys = pairs.max(axis=1) * size + pairs.min(axis=1)
+        known = np.empty(0, int)
+        if self._kept is not None:
+            gram, known = self._kept
+            place = np.searchsorted(known, keys)
+            if np.array_equal(known.take(place, mode="clip"), keys):
+                return gram, place
+        row, column = np.divmod(np.union1d(known, keys), size)
+        still = self._still
+        places = np.append(still.row, row), np.append(still.col, column)
+        entries = np.append(still.data, np.zeros(len(row)))
+        Q = scipy.sparse.coo_array((entries, places), shape=(size, size))
+        gram = Gram(picking(np.arange(size), size), (), Q)
+        known = gram.row * size + gram.column
+        self._kept = gram, known
+        return gram, np.searchsorted(known, keys)

@@ -27,8 +27,9 @@ class Weights(NamedTuple):
     """(rows, V, c): W is diag(a) - V diag(c) Vᵀ there."""
     blocks: tuple[tuple[slice, Any], ...] = ()
     """(rows, W there): a dense matrix, or a function where only products are known."""
-    inverses: tuple[tuple[slice, np.ndarray], ...] = ()
-    """(rows, W⁻¹ there): matrices, on rows where W itself would be a matrix without digits."""
+    inverses: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    """(rows, W⁻¹ there): matrices of one size, on rows where W itself would be a matrix without digits; those of each
+    are next to each other, in a row of `rows`."""
 
     @property
     def is_lowered(self) -> bool:
@@ -58,7 +59,7 @@ class Weights(NamedTuple):
         if self.members.size:
             self._add_groups(out, y, 1 / self.along - 1 / self.across())
         for rows, inverse in self.inverses:
-            out[rows] = inverse @ y[rows]
+            out[rows] = (inverse @ y[rows][:, :, None])[:, :, 0]
         return out
 
     def lowered(self, G: Any) -> tuple[Any, np.ndarray]:
@@ -113,3 +114,9 @@ class Weights(NamedTuple):
         """out += Σ_g factor_g e_g ⟨e_g, y⟩."""
         inner = np.bincount(self.label, self.direction * y[self.members], len(factor))
         out[self.members] += self.direction * (factor * inner)[self.label]
+
+
+def along_diagonal(rows: slice, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix on some rows, or several of one size one after the other, as `Weights.inverses` has them."""
+    width = matrices.shape[-1]
+    return np.arange(rows.start, rows.stop).reshape(-1, width), matrices.reshape(-1, width, width)
