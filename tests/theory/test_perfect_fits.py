@@ -7,6 +7,7 @@ from ipds import Block, Problem, solve
 from ipds.functions import L1, L2, Box, Cardinality, LeastSquares, NonNegative, Quadratic, Rank
 from ipds.operators import Sampling
 from ipds.theory.certificate import certificate
+from ipds.theory.fixed import alone
 
 g = np.random.default_rng(0)
 G, x = g.standard_normal((30, 8)), g.standard_normal(8)
@@ -84,6 +85,17 @@ def test_data_in_an_own_h_that_is_not_convex(noise):
     least = 0.5 * np.linalg.norm(abs(G @ near) - a) ** 2
     assert result.success
     assert 0.5 * np.linalg.norm(abs(G @ result.x[0]) - a) ** 2 <= least * (1 + 1e-3) + 1e-9 * (a @ a)
+
+
+def test_an_own_h_that_is_not_defined_at_zero_has_no_cost_there():
+    class Away(Amplitudes):
+        def __call__(self, u):
+            if not u.any():
+                raise RuntimeError("not at zero")
+            return super().__call__(u)
+
+    problem = Problem([Block(A=G, shape=8), Block(h=Away(np.ones(30)), A=-1.0, shape=30)], b=0.0)
+    assert alone(problem, (np.ones(8), np.ones(30))) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("noise", [1e-2, 1e-4, 1e-6])
