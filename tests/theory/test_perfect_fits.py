@@ -129,6 +129,15 @@ def test_a_force_that_rounding_swallows_in_one_block_is_measured_in_the_others()
     np.testing.assert_allclose(slope[np.abs(v) > 1e-6], 0.1 * np.sign(v[np.abs(v) > 1e-6]), atol=1e-5)
 
 
+@pytest.mark.parametrize("mean", [0.0, 1e2])
+def test_a_perfect_fit_is_as_exact_as_rounding_allows(mean):
+    """What rounding of a gradient leaves is no misfit, however small the tolerance."""
+    X = G + mean
+    result = solve(Problem([Block(f=LeastSquares(X, X @ x), shape=8)]), tol=1e-9, max_iter=200)
+    assert result.success
+    np.testing.assert_allclose(result.x[0], x, rtol=1e-7)
+
+
 @pytest.mark.parametrize("mean", [1e2, 1e4])
 def test_a_misfit_that_is_small_beside_the_data_is_right_before_it_is_certified(mean):
     """Columns with one mean: of two coefficients that move against each other the data show only the spread."""

@@ -94,7 +94,7 @@ class Ground(NamedTuple):
             low = low[:, np.argsort(key[low].sum(axis=0))]
             wanted, there = key[high].sum(axis=0), key[low].sum(axis=0)
             first, end = np.searchsorted(there, wanted - room), np.searchsorted(there, wanted + room)
-            if not 0 < np.sum(end - first) <= PAIRS:  # where many columns are alike, there are pairs times pairs
+            if not 0 < np.sum(end - first) <= PAIRS:  # pairs times pairs, where many columns are alike
                 break
             which = np.repeat(np.arange(len(wanted)), end - first)
             other = np.arange(len(which)) - np.repeat(np.cumsum(end - first) - end, end - first)
