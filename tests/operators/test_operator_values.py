@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import array_api_strict as strict
 import numpy as np
@@ -244,3 +245,12 @@ def test_products_with_a_sparse_matrix_are_those_of_scipy():
     for wrong in (np.ones(2), np.ones(4), np.ones(0)):
         with pytest.raises(ValueError, match="mismatch"):
             Matrix(A).apply(wrong)
+
+
+def test_a_sparse_matrix_that_was_used_can_be_sent_to_another_process():
+    A = Matrix(SPARSE)
+    v = np.arange(1.0, 1.0 + A.matrix.shape[1])
+    u = A.apply(v)
+    other = pickle.loads(pickle.dumps((A, A.adjoint(u))))
+    np.testing.assert_array_equal(other[0].apply(v), u)
+    np.testing.assert_array_equal(other[0].adjoint(u), other[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -125,6 +126,22 @@ def test_assignments_are_exchanged_two_for_two(seed):
     result = solve(minimize(quad_form(X.ravel(), Q + Q.T) + Binary()(X), sums), seed=0)
     points = (np.eye(n)[list(order)].ravel() for order in itertools.permutations(range(n)))
     assert result.fun == pytest.approx(min(2 * v @ Q @ v for v in points))
+
+
+def test_columns_that_are_alike_take_no_room_for_all_pairs_of_pairs():
+    n = 120
+    two = np.kron(np.eye(2), np.ones(n // 2))
+    x = np.tile(np.arange(n // 2) < n // 4, 2).astype(float)
+    W = np.random.default_rng(0).standard_normal((n, n))
+    block = Block(f=Quadratic(W + W.T), h=Binary(), A=two, shape=n)
+    sums = Block(h=Box(n / 4, n / 4), A=-1.0, shape=2)
+    ground, g = _ground(Problem([block, sums]), 0, 1, (x, two @ x))
+    tracemalloc.start()
+    found = ground.balanced(x, g, lambda: False)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_array_equal(two @ found, two @ x)
+    assert most < 1e8
 
 
 def test_quadratics_of_fewer_rows_than_entries_are_walked():

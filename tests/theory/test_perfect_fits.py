@@ -7,6 +7,7 @@ from ipds import Block, Problem, solve
 from ipds.functions import L1, L2, Box, Cardinality, LeastSquares, NonNegative, Quadratic, Rank
 from ipds.operators import Sampling
 from ipds.theory.certificate import certificate
+from ipds.theory.fixed import alone
 
 g = np.random.default_rng(0)
 G, x = g.standard_normal((30, 8)), g.standard_normal(8)
@@ -86,6 +87,17 @@ def test_data_in_an_own_h_that_is_not_convex(noise):
     assert 0.5 * np.linalg.norm(abs(G @ result.x[0]) - a) ** 2 <= least * (1 + 1e-3) + 1e-9 * (a @ a)
 
 
+def test_an_own_h_that_is_not_defined_at_zero_has_no_cost_there():
+    class Away(Amplitudes):
+        def __call__(self, u):
+            if not u.any():
+                raise RuntimeError("not at zero")
+            return super().__call__(u)
+
+    problem = Problem([Block(A=G, shape=8), Block(h=Away(np.ones(30)), A=-1.0, shape=30)], b=0.0)
+    assert alone(problem, (np.ones(8), np.ones(30))) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("noise", [1e-2, 1e-4, 1e-6])
 def test_a_residual_of_the_equation_that_is_as_large_as_a_small_misfit_is_no_success(noise):
     """G q - y = u with u of the size of the noise: an error of that size in the rows is all of the objective."""
@@ -115,6 +127,15 @@ def test_a_force_that_rounding_swallows_in_one_block_is_measured_in_the_others()
     slope = G.T @ (G @ (result.x[0] - x))
     assert np.all(np.abs(slope) <= 0.1 + 1e-5)
     np.testing.assert_allclose(slope[np.abs(v) > 1e-6], 0.1 * np.sign(v[np.abs(v) > 1e-6]), atol=1e-5)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e2])
+def test_a_perfect_fit_is_as_exact_as_rounding_allows(mean):
+    """What rounding of a gradient leaves is no misfit, however small the tolerance."""
+    X = G + mean
+    result = solve(Problem([Block(f=LeastSquares(X, X @ x), shape=8)]), tol=1e-9, max_iter=200)
+    assert result.success
+    np.testing.assert_allclose(result.x[0], x, rtol=1e-7)
 
 
 @pytest.mark.parametrize("mean", [1e2, 1e4])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -148,16 +149,14 @@ def products_with(matrix: Any) -> Callable[[np.ndarray], np.ndarray]:
     if type(matrix) is np.ndarray:
         return matrix.dot
     if not scipy.sparse.issparse(matrix) or matrix.format not in kinds or matrix.dtype != np.float64:
-        return lambda x: matrix @ x
-    add_product = getattr(scipy.sparse._sparsetools, kinds[matrix.format])
-    (rows, columns), parts = matrix.shape, (matrix.indptr, matrix.indices, matrix.data)
+        return partial(operator.matmul, matrix)
+    return partial(_product, getattr(scipy.sparse._sparsetools, kinds[matrix.format]), matrix)
 
-    def product(x: np.ndarray) -> np.ndarray:
-        out = np.zeros(rows)
-        add_product(rows, columns, *parts, x, out)
-        return out
 
-    return product
+def _product(add_product: Callable[..., None], matrix: Any, x: np.ndarray) -> np.ndarray:
+    (rows, columns), out = matrix.shape, np.zeros(matrix.shape[0])
+    add_product(rows, columns, matrix.indptr, matrix.indices, matrix.data, x, out)
+    return out
 
 
 def row_squares(matrix: Any) -> np.ndarray:

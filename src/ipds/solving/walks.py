@@ -37,7 +37,7 @@ TENURE = 7
 PATIENCE, HEAVIER = 3, 2.0
 """Flips outside of the bounds, or within, after which leaving them counts more, or less; the factor."""
 PAIRS = 100_000
-"""Pairs of entries of one value up to which two of either are flipped at once."""
+"""Pairs of entries of one value, and such flips, up to which two of either are flipped at once."""
 ROUNDED = 1e-9
 """What counts as none, of a violation and of a fall in units of what there is."""
 
@@ -94,11 +94,11 @@ class Ground(NamedTuple):
             low = low[:, np.argsort(key[low].sum(axis=0))]
             wanted, there = key[high].sum(axis=0), key[low].sum(axis=0)
             first, end = np.searchsorted(there, wanted - room), np.searchsorted(there, wanted + room)
+            if not 0 < np.sum(end - first) <= PAIRS:  # pairs times pairs, where many columns are alike
+                break
             which = np.repeat(np.arange(len(wanted)), end - first)
             other = np.arange(len(which)) - np.repeat(np.cumsum(end - first) - end, end - first)
             moves = np.concatenate([high[:, which], low[:, other]])
-            if not moves.size:
-                break
             d = sum(self.values) - 2 * x[moves]
             rise = np.sum(g[moves] * d, axis=0)
             rise += 0.5 * np.sum(self.H[moves[:, None], moves] * d[:, None] * d, axis=(0, 1))

@@ -114,7 +114,9 @@ class Balance(NamedTuple):
     pull: Any
     """The same of the equation."""
     work: Any
-    """|ρ|ᵀ|q|, rounding added."""
+    """|ρ|ᵀ|q|."""
+    swallowed: Any
+    """What rounding may add to that."""
     span: Any
     """|ρ|ᵀw with the widths w of the domain, |ρ|ᵀ|q| where there are none; rounding added."""
     still: float
@@ -205,7 +207,8 @@ def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Roundi
         sums.own / root,
         sums.normal / root,
         sums.larger / root,
-        sums.work + rounding.even * sums.size + units * sums.far,
+        sums.work,
+        rounding.even * sums.size + units * sums.far,
         sums.span + lost * _distance(forces.width, length, root),
         *stillness(forces, units),
         hidden_gain(forces, top, units),
@@ -264,8 +267,8 @@ def verdict(
     balances: Sequence[Balance],
 ) -> Verdict:
     """The answers from the numbers; `rows`, `lost` = |z|ᵀ|r|, `held` = |z|ᵀR, `taken` (`toll`) are the equation's,
-    `leant` (`leaning`) its multiplier's. Where all is convex, steps are exact, and the data count no more than for a
-    toll."""
+    `leant` (`leaning`) its multiplier's. Where all is convex, steps are exact, and beside what is no rounding the data
+    count no more than for a toll."""
     if not any(fixed.priced):  # nothing to minimise: z = 0 and s = 0 would do
         return Verdict(rows, (0.0,) * len(balances), 0.0, 0.0, True)
     total = sum([found.whole for found in balances])
@@ -276,13 +279,15 @@ def verdict(
             for found in balances
         ]
     blocks = tuple([_block(zero, found) for zero, found in zip(fixed.free, balances, strict=True)])
-    work = lost + sum([found.work for found in balances if found.still > 1.0])
+    moving = [found for found in balances if found.still > 1.0]
+    swallowed = sum([found.swallowed for found in moving])
+    work = lost + sum([found.work for found in moving])
     least = max(smallest([found.price for found in balances]), ABSENT * held)
     gain = sum([found.hidden for found in balances])
     seen = price + ABSENT / FIT * (total - price)
-    size = seen if fixed.convex else total
-    work = max(ratio(max(work, gain), size) if size > 0 else 0.0, LEAST * ratio(lost, least))
-    work = max(work, ratio(taken, seen), leant)
+    beyond = max(work - swallowed, gain) if fixed.convex else 0.0
+    left = max(ratio(max(work + swallowed, gain), total), ratio(beyond, seen)) if total > 0 else 0.0
+    work = max(left, LEAST * ratio(lost, least), ratio(taken, seen), leant)
     gap = lost + sum([found.span for found in balances])
     bounded = all(w is not None or b.left == 0 for w, b in zip(fixed.widths, balances, strict=True))
     return Verdict(rows, blocks, work, gap, bounded)

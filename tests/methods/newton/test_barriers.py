@@ -209,6 +209,7 @@ def test_what_has_a_barrier():
     assert known_barriers(many, 700, 50_000) is None
     assert known_barriers(many, 5_000, 40_000) is not None
     assert known_barriers(many, 5_000, 60_000) is None
+    assert known_barriers(many, 5_000, 30_000, 20_000) is None
     assert known_barriers(many, 10_001, 0) is None
     assert known_barriers([Piece(Entropy(), (500,), slice(0, 500), 1.0, np.zeros(1))], 1000, 0) is not None
     numbers = [one.numbers for one in placed([made("singular values")[0], made("ball")[0]], 7)]
@@ -261,9 +262,11 @@ def test_large_saddles_with_few_entries_are_factorised_as_such(monkeypatch):
     kept = Saddle(n, None, [R])
     for k in (1.0, 2.0):
         doubled = W._replace(inverses=(along_diagonal(slice(0, 8), k * blocks),))
-        x, t = kept.factorise(W.diagonal, np.full(n, 0.1), None, doubled)[1](a, b)
+        rest = k * sp.eye_array(n, k=1) + k * sp.eye_array(n, k=-1) + 3 * k * sp.eye_array(n)
+        x, t = kept.factorise(W.diagonal, np.full(n, 0.1), rest, doubled)[1](a, b)
         left = (R @ x - doubled.divide(t) - b)[W.diagonal > 0]
         np.testing.assert_allclose(left, 0.0, atol=1e-10)
+        np.testing.assert_allclose(rest @ x + 0.1 * x + R.T @ t, a, atol=1e-10)
     assert len(patterns) == 1
     assert "_start" not in vars(kept)
 

@@ -85,16 +85,20 @@ class Barrier(Protocol):
         """⟨u, s⟩."""
 
 
-def known_barriers(pieces: Sequence[Piece], size: int, entries: int) -> list[Barrier] | None:
-    """Those of the pieces, in a form of so many rows and columns, with so many entries but for those of ψ; None where
-    one of them has none, or all is too large."""
+def known_barriers(
+    pieces: Sequence[Piece], size: int, entries: int, further: int = 0
+) -> list[Barrier] | None:
+    """Those of the pieces, in a form of so many rows and columns, with so many entries but for those of ψ, and with
+    `further` ones of groups and of what changes in ∇²f; None where one of them has none, or all is too large."""
     if not all(type(p.like) is np.ndarray and has_barrier(p.h, p.shape) for p in pieces):
         return None
     found = [_barrier(piece) for piece in pieces]
     if size <= LARGEST or all(isinstance(b, Loss) for b in found):
         return found
-    most = THIN * size**2 if size <= SPARSE else FEW * size
-    return found if size <= LONG and entries + sum(map(_entries, found)) <= most else None
+    entries += sum(map(_entries, found))
+    if size <= SPARSE:
+        return found if entries <= THIN * size**2 else None
+    return found if size <= LONG and entries + further <= FEW * size else None
 
 
 def _entries(barrier: Barrier) -> int:

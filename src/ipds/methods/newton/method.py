@@ -43,6 +43,7 @@ from .interior import Interior
 from .passage import Pair, point_of, state_of
 from .resting import at_rest
 from .returning import residuals
+from .saddle import entries_of
 
 ROUNDS = 2
 """Rounds of ADMM before Newton steps, at least."""
@@ -137,9 +138,10 @@ class NewtonALM(Method):
             weights = form.terms.weights(form.apply(v) + form.c, beta)
             has_jacobian = weights is not None
             W = W if weights is None else weights._replace(direction=W.direction)
-        barriers = known_barriers(form.terms.pieces, form.n + form.general, form.entries)
-        interior = None if barriers is None else Interior(form, barriers)
         rest = form.smooth.hessian(v)[1]
+        further = W.grouped + entries_of(rest)
+        barriers = known_barriers(form.terms.pieces, form.n + form.general, form.entries, further)
+        interior = None if barriers is None else Interior(form, barriers)
         system = System(form.smooth.Q, form.smooth.R, form.M, W, rest, bool(barriers))
         slope = form.smooth.gradient(v)
         is_flat = not (diagonal > 0).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,13 @@ from .weights import Weights
 
 THIN, SMALL = 0.05, 400
 """Share of entries other than 0 up to which a matrix is factorised as a sparse one, unless it is so small."""
+
+
+def entries_of(rest: Any) -> int:
+    """Of the part of ∇²f that changes from point to point, which may be none, or diagonal."""
+    if rest is None or len(rest.shape) == 1:
+        return 0
+    return int(rest.nnz) if scipy.sparse.issparse(rest) else math.prod(rest.shape)
 
 
 class Saddle:
@@ -35,10 +43,8 @@ class Saddle:
         n, off = self.n, w <= 0
         soft = 1 / np.where(off, 1.0, w)
         inverse = W._replace(diagonal=soft[len(w) - W.general :], along=1 / W.along)
-        if rest is None and self._is_thin(W):
-            solve = self._sparse(soft, diagonal, inverse, off)
-        else:
-            solve = self._dense(soft, diagonal, rest, inverse, off)
+        factorised = self._sparse if self._is_thin(rest, W) else self._dense
+        solve = factorised(soft, diagonal, rest, inverse, off)
 
         def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = solve(np.concatenate([a, np.where(off, 0.0, b)]))
@@ -46,12 +52,12 @@ class Saddle:
 
         return (lambda g: augmented(g, np.zeros(len(w)))[0]), augmented
 
-    def _is_thin(self, W: Weights) -> bool:
+    def _is_thin(self, rest: Any, W: Weights) -> bool:
         """Whether few entries are not 0."""
         if self.size <= SMALL:
             return False
-        blocks = sum(blocks.size for _, blocks in W.inverses) + int(np.sum(np.bincount(W.label) ** 2))
-        return self.size + 2 * self._still.nnz + blocks <= THIN * self.size**2
+        changing = sum(blocks.size for _, blocks in W.inverses) + W.grouped + entries_of(rest)
+        return self.size + 2 * self._still.nnz + changing <= THIN * self.size**2
 
     @cached_property
     def _still(self) -> Any:
@@ -96,7 +102,9 @@ class Saddle:
             raise np.linalg.LinAlgError("the saddle-point matrix is singular")
         return lambda right: scipy.linalg.lapack.dsytrs(factors, pivots, right, lower=1)[0]
 
-    def _sparse(self, soft: np.ndarray, diagonal: np.ndarray, inverse: Weights, off: np.ndarray) -> Solve:
+    def _sparse(
+        self, soft: np.ndarray, diagonal: np.ndarray, rest: Any, inverse: Weights, off: np.ndarray
+    ) -> Solve:
         first, couples = len(soft) - inverse.general, self._couples(inverse)
         coupled = inverse.coupled(soft, couples)
         on, pairs, values = -coupled[: len(soft)], [inverse.members[couples]], [-coupled[len(soft) :]]
@@ -111,8 +119,12 @@ class Saddle:
         if off.any():
             is_off = np.concatenate([np.zeros(self.n, bool), off])
             data[(is_off[gram.row] | is_off[gram.column]) & (gram.row != gram.column)] = 0.0
+        A = scipy.sparse.csc_matrix(gram.matrix(data))
+        if rest is not None:
+            beside = scipy.sparse.csc_matrix(rest, copy=True)
+            beside.resize(A.shape)
+            A = A + beside
         try:
-            A = scipy.sparse.csc_matrix(gram.matrix(data))
             return scipy.sparse.linalg.splu(A, panel_size=1, relax=1).solve  # short columns make no panels
         except RuntimeError as error:
             raise np.linalg.LinAlgError("the saddle-point matrix is singular") from error

@@ -36,6 +36,11 @@ class Weights(NamedTuple):
         """Whether groups or low ranks take from the diagonal."""
         return bool(self.members.size or self.low)
 
+    @property
+    def grouped(self) -> int:
+        """Entries of W on groups."""
+        return int(np.sum(np.bincount(self.label) ** 2))
+
     def without(self, count: int) -> Weights:
         """The same for general rows of which `count`, all after those of groups, are left out."""
         return self._replace(general=self.general - count)
