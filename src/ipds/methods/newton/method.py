@@ -56,7 +56,7 @@ CLOSE = 5e-5
 CENTRE = 0.01
 """First ε of the augmented Lagrangian, in units of the curvature of f."""
 PATIENCE = 12
-"""Interior-point steps without progress before the semismooth ones take over: residuals no less, the gap no tenth less."""
+"""Interior-point steps without progress (residuals no less, the gap no tenth less) before the semismooth ones."""
 
 STIFF = 1e-5
 """ε of steps on a face, in its units, where f is quadratic and the face is known, or such steps were not enough:
