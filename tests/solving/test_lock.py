@@ -39,7 +39,7 @@ def test_the_second_process_is_refused_with_the_first_one_s_number(other, tmp_pa
     with pytest.raises(
         CheckpointError, match=rf"run.ckpt is in use by another solve, in process {other.pid};"
     ):
-        solve(problems.sparse_pca(), checkpoint=tmp_path / "run.ckpt", max_iter=15)
+        solve(problems.sparse_pca(), checkpoint=tmp_path / "run.ckpt", max_iter=5)
     assert not (tmp_path / "run.ckpt").exists()
 
 
@@ -47,7 +47,7 @@ def test_what_a_killed_process_left_is_taken_over(other, tmp_path):
     os.kill(other.pid, signal.SIGKILL)
     other.wait()
     assert (tmp_path / "run.ckpt.lock").exists()
-    solve(problems.sparse_pca(), checkpoint=tmp_path / "run.ckpt", max_iter=15)
+    solve(problems.sparse_pca(), checkpoint=tmp_path / "run.ckpt", max_iter=5)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.ckpt", "run.ckpt.previous"]
 
 

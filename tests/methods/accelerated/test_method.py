@@ -406,12 +406,6 @@ def test_the_bend_of_a_quadratic_is_found_without_a_decomposition(unit, monkeypa
     assert solve(split, method="accelerated", presolve=False, max_iter=20).nit == 20
 
 
-def test_the_first_point_is_not_checked_before_it_is_due():
-    problem = Problem([Block(f=fit(), A=-1.0, shape=12), Block(h=L1(2.0), shape=12)])
-    assert solve(problem, method="accelerated", tol=1e-8).history["iteration"][0] == 10
-    assert solve(problem, method="accelerated", tol=1e-8, check_every=1).history["iteration"][0] == 1
-
-
 def recorded(function, owners):
     """The method, which notes on whom it is called."""
 

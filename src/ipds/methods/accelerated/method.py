@@ -175,7 +175,7 @@ class AcceleratedIPDS(Method):
     References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
 
-    presolves = announces = True
+    presolves = True
 
     def __init__(self, effort: str = "balanced", beta0: float | None = None, stretch: float = 1.0):
         if effort not in EFFORTS:
