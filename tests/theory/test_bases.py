@@ -17,6 +17,8 @@ def test_neither_basis_nor_units_matter():
     rows, basis = 10 ** g.uniform(-3, 3, 20), g.standard_normal((3, 3)) + 1e3
     other = leaning(rows[:, None] * A @ basis, z / rows, felt / rows)
     assert other == pytest.approx(leaning(A, z, felt), rel=1e-4)
+    for unit in (1e-200, 1e200):
+        assert leaning(A, unit * z, unit * felt) == pytest.approx(leaning(A, z, felt))
 
 
 def test_it_is_the_cosine_between_multiplier_and_range():

@@ -54,7 +54,7 @@ def leaning(columns: np.ndarray, z: np.ndarray, felt: np.ndarray) -> float:
     """‖P σ‖/max(1, ‖σ‖) for z and ẑ: a multiplier that no block feels leans nowhere."""
     weights = felt.ravel()
     upright = np.divide(z.ravel(), weights, out=np.zeros(z.size), where=weights > 0)
-    M = weights[:, None] * columns
+    M = (weights / (np.max(weights, initial=0.0) or 1.0))[:, None] * columns
     left, inner = M.T @ upright, M.T @ M
     length = np.sqrt(np.diag(inner))
     unit = np.where(length > 0, length, 1.0)
