@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from .._abstract import Abstract
@@ -105,9 +106,10 @@ def is_lipschitz(f: Smooth) -> bool:
 def bend_of(f: Smooth | None, x: Array, gradient: Array | None = None) -> float:
     """The curvature of f for first lengths and weights, which need no bound: that may take a decomposition.
 
-    Of a quadratic f about the largest, from below, by `POWERS` steps from its gradient; of others as `lipschitz_at`.
+    Of a convex quadratic f that does not state it, about the largest, from below, by `POWERS` steps from its gradient;
+    of others as `lipschitz_at`.
     """
-    if f is None or not f.is_quadratic:
+    if f is None or not (f.is_quadratic and f.is_convex) or not _computes_lipschitz(f):
         return lipschitz_at(f, x, gradient)[0]
     d = f.grad(x) if gradient is None else gradient
     d = d if norm(d) > 0 else x + 1.0
@@ -117,6 +119,10 @@ def bend_of(f: Smooth | None, x: Array, gradient: Array | None = None) -> float:
             break
         d = f.curvature(x, d * (1 / length))
     return norm(d)
+
+
+def _computes_lipschitz(f: Smooth) -> bool:
+    return isinstance(getattr(type(f), "lipschitz", None), property | cached_property)
 
 
 def gradient_of(f: Smooth | None, x: Array, *, with_value: bool) -> tuple[float, Array | None]:

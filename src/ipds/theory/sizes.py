@@ -72,6 +72,8 @@ ABSENT = 1e-8
 """A term of a block that is smaller than this share of the largest one is not there."""
 FIT = 1e-4
 """Share of the `spare` energy that counts."""
+EXACT = 1e-14
+"""Share of it that steps cannot tell from rounding."""
 NOISE = 1e-9
 """Share of the largest row below which a row is not trusted to have a size of its own. It times `VANISHING`⁻¹ is far
 from `ABSENT`, so that no row, however small, can make the forces of a block look absent."""
@@ -280,12 +282,12 @@ def verdict(
         ]
     blocks = tuple([_block(zero, found) for zero, found in zip(fixed.free, balances, strict=True)])
     moving = [found for found in balances if found.still > 1.0]
-    swallowed = sum([found.swallowed for found in moving])
+    swallowed, spare = sum([found.swallowed for found in moving]), (total - price) / FIT
     work = lost + sum([found.work for found in moving])
     least = max(smallest([found.price for found in balances]), ABSENT * held)
     gain = sum([found.hidden for found in balances])
-    seen = price + ABSENT / FIT * (total - price)
-    beyond = max(work - swallowed, gain) if fixed.convex else 0.0
+    seen = price + ABSENT * spare
+    beyond = max(work - max(swallowed, EXACT * spare), gain) if fixed.convex else 0.0
     left = max(ratio(max(work + swallowed, gain), total), ratio(beyond, seen)) if total > 0 else 0.0
     work = max(left, LEAST * ratio(lost, least), ratio(taken, seen), leant)
     gap = lost + sum([found.span for found in balances])
