@@ -159,14 +159,6 @@ def test_warm_start_begins_at_the_last_solution() -> None:
     assert again.n_iter_ <= max(20, first // 2)
 
 
-def test_a_chosen_alpha_is_not_solved_for_twice() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((120, 2)) @ rng.standard_normal((2, 40)) + rng.standard_normal((120, 40))
-    chosen = SparsePCA(4, random_state=0).fit(X)  # from components alone 2,000 iterations
-    assert chosen.result_.success
-    assert chosen.n_iter_ <= 200
-
-
 def test_constant_columns_get_no_loading() -> None:
     X = blocks()
     X[:, 7] = 3.0

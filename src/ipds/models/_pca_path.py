@@ -16,9 +16,9 @@ from ._few_features import Guess, on_few_features
 if TYPE_CHECKING:
     from .sparse_pca import SparsePCA
 
-SHARE, ALPHAS, TRIAL, LAST = 0.9, 10, 300, 10_000
+SHARE, ALPHAS, TRIAL, LAST = 0.9, 10, 300, 3000
 """Of what is chosen: the share of variance to explain, alphas tried, and iterations at most of trial solves, and of the
-one that shows where the last solve will end, which begins there."""
+one that shows where the last solve will end."""
 
 
 class SparsePCAPath(NamedTuple):
@@ -72,7 +72,7 @@ def chosen_alpha(model: SparsePCA, X: moments.Data, start: np.ndarray) -> tuple[
 def _by_variance(
     model: SparsePCA, X: moments.Data, start: np.ndarray, alphas: np.ndarray
 ) -> tuple[int, Guess]:
-    """The place of the alpha that the rules "auto" and "bic" prefer, and the guess for its solve."""
+    """The place of the alpha that the rules "auto" and "bic" prefer, and its solution."""
     best, held, found = moments.share_of_variance(X, start), [], []
     for guess in _upwards(model, X, start, alphas):
         found.append(guess)
@@ -84,7 +84,7 @@ def _by_variance(
         while place > 0:  # a trial may end where the last solve does not: that keeps to the rule, too
             end = _solved(model._aside(), X, start, found[place], alphas[place], trial=LAST, tol=1e-4)
             if moments.share_of_variance(X, end.V) >= SHARE * best or model._out_of_time:
-                return place, end
+                break
             place -= 1
     else:
         counts = np.array([np.count_nonzero(guess.V) for guess in found])
