@@ -20,6 +20,7 @@ from zoo_models_ordinary import (
     spline,
     vector,
 )
+from zoo_models_steps import STEPS
 
 from ipds import Variable, minimize
 from ipds.functions import (
@@ -327,6 +328,7 @@ def signs(d):
 
 
 MODELS = {
+    **STEPS,
     "LAD,": lad,
     "lasso, own h": own_penalty,
     "lasso,": lasso,
