@@ -43,11 +43,12 @@ def test_rows_that_hold_stay():
     assert without_rounding(COPY, state, 1e-6) is None
 
 
-def test_a_row_with_a_right_hand_side_is_none_of_zeros():
+@pytest.mark.parametrize("beside", [0.0, 0.5])
+def test_a_row_with_a_right_hand_side_is_none_of_zeros(beside):
     problem = Problem(
-        [Block(h=Box(-2.0, 2.0), shape=2), Block(h=L1(1.0), A=-1.0, shape=2)], b=np.array([0.5, 1e-12])
+        [Block(h=Box(-2.0, 2.0), shape=2), Block(h=L1(1.0), A=-1.0, shape=2)], b=np.array([beside, 1e-12])
     )
-    x, w = np.array([1.0, 1.001e-12]), np.array([0.5, 0.0])
+    x, w = np.array([1.0, 1.001e-12]), np.array([1.0 - beside, 0.0])
     state = State(1, (x, w), w, np.ones(2), 1.0, 0.0, (None, None), ((x, 1.0), (w + 1.0, 1.0)))
     assert abs(problem.residual(state.q)[1]) > 1e-6 * 1e-12
     assert without_rounding(problem, state, 1e-6) is None
