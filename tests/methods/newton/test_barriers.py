@@ -427,8 +427,8 @@ def test_huber_beside_bounds_in_raw_units():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_sweeps_end_on_faces_of_losses_that_are_quadratic_in_pieces(seed):
-    """A path with outliers: steps along graphs of Huber losses went to and fro between two faces, 50 to 160 of them."""
-    rng, n = np.random.default_rng(seed), 100
+    """A path with outliers: steps along graphs of Huber losses go to and fro between two faces."""
+    rng, n = np.random.default_rng(seed), 200
     y = np.cumsum(rng.standard_normal((n, 2)), axis=0) + rng.standard_normal((n, 2))
     y[::15] += 20
     X, V = Variable((n, 2), name="X"), Variable((n - 1, 2), name="V")
@@ -438,7 +438,7 @@ def test_sweeps_end_on_faces_of_losses_that_are_quadratic_in_pieces(seed):
     )
     assert plain.success
     assert speeds.success
-    assert max(plain.nit, speeds.nit) <= 12
+    assert max(plain.nit, speeds.nit) <= 5
     assert plain.fun == pytest.approx(speeds.fun, rel=1e-6)
 
 
