@@ -80,7 +80,7 @@ def test_checks_on_the_way_cost_no_pass_of_their_own():
     assert spent(10) <= spent(50)
     options = {"method": "accelerated", "seed": 0, "tol": 0.0, "max_iter": 45}
     here, there = (solve(pursuit(distributed), **options) for distributed in (False, True))
-    assert there.history["iteration"].tolist() == [10, 20, 30, 40, 45]
+    assert there.history["iteration"].tolist() == [1, 10, 20, 30, 40, 45]
     for name in ("objective", "feasibility", "stationarity", "relative", "beta"):
         np.testing.assert_allclose(there.history[name], here.history[name], rtol=1e-6, atol=1e-9)
 

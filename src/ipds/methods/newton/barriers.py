@@ -35,6 +35,7 @@ LARGEST, SPARSE, LONG = 400, 1500, 10_000
 """Rows and columns of a saddle-point matrix at most: its factors take a millisecond, and so do those of one that is
 `THIN`; with `FEW` entries in a row, they take less than the other steps even where these have no order."""
 FEW = 10
+"""Entries in a row of a long one."""
 
 
 class Scaling(Protocol):
