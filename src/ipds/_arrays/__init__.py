@@ -63,6 +63,7 @@ from .sparse import (
     by_rows,
     column_squares,
     diagonal_matrix,
+    entry_rows,
     multiple,
     of_arrays,
     picking,

@@ -61,6 +61,11 @@ def row_counts(matrix: Any) -> np.ndarray:
     return ends[1:] - ends[:-1]
 
 
+def entry_rows(matrix: Any) -> np.ndarray:
+    """The row of every entry that a sparse matrix holds, row by row."""
+    return np.repeat(np.arange(matrix.shape[0]), row_counts(matrix))
+
+
 def picking(columns: np.ndarray, size: int, values: Any = 1.0) -> Any:
     """The sparse matrix with one entry in every row: row k has values[k] in columns[k] of `size`.
 
@@ -167,8 +172,7 @@ def row_squares(matrix: Any) -> np.ndarray:
     """
     if scipy.sparse.issparse(matrix):
         rows = as_csr(matrix)
-        row = np.repeat(np.arange(rows.shape[0]), row_counts(rows))
-        return np.bincount(row, np.square(rows.data), rows.shape[0])
+        return np.bincount(entry_rows(rows), np.square(rows.data), rows.shape[0])
     in_one_piece = matrix.flags.c_contiguous and matrix.shape[1] > 1
     return np.asarray(np.vecdot(matrix, matrix) if in_one_piece else np.einsum("ij,ij->i", matrix, matrix))
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, as_csr, row_counts, to_numpy
+from .._arrays import Array, Shape, as_csr, entry_rows, row_counts, to_numpy
 from ..functions import Nonsmooth, Stacked
 from ..operators import FlatStack, Operator
 from ..problem import Problem
@@ -313,22 +313,17 @@ class Known:
         return scipy.sparse.linalg.splu(scipy.sparse.block_array(blocks, format="csc"))
 
 
-def _row_of(M: Any) -> np.ndarray:
-    """The row of every entry of a sparse matrix."""
-    return np.repeat(np.arange(M.shape[0]), row_counts(M))
-
-
 def _count(M: Any, free: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """How many entries the rows have in the columns that are free."""
     if scipy.sparse.issparse(M):
-        return np.bincount(_row_of(M), free[M.indices], M.shape[0])[rows]
+        return np.bincount(entry_rows(M), free[M.indices], M.shape[0])[rows]
     return np.count_nonzero(M[np.ix_(rows, free)], axis=1)
 
 
 def _products(M: Any, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """M x and |M||x| in these rows."""
     if scipy.sparse.issparse(M):
-        terms, row = M.data * x[M.indices], _row_of(M)
+        terms, row = M.data * x[M.indices], entry_rows(M)
         both = (np.bincount(row, weights, M.shape[0])[rows] for weights in (terms, np.abs(terms)))
         return next(both), next(both)
     known = np.flatnonzero(x)
@@ -341,7 +336,7 @@ def _only(M: Any, free: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.nd
     if scipy.sparse.issparse(M):
         chosen = np.zeros(M.shape[0], dtype=bool)
         chosen[rows] = True
-        at = np.flatnonzero(chosen[_row_of(M)] & free[M.indices])
+        at = np.flatnonzero(chosen[entry_rows(M)] & free[M.indices])
         return M.indices[at], M.data[at]
     columns = np.argmax((M[rows] != 0) & free, axis=1)
     return columns, M[rows, columns]
@@ -353,7 +348,7 @@ def _largest(matrices: list[Any], rows: np.ndarray) -> Array:
     for M in matrices:
         if scipy.sparse.issparse(M):
             own = np.zeros(M.shape[0])
-            np.maximum.at(own, _row_of(M), np.abs(M.data))
+            np.maximum.at(own, entry_rows(M), np.abs(M.data))
             found = np.maximum(found, own[rows])
         else:
             found = np.maximum(found, np.max(np.abs(M[rows]), axis=1, initial=0.0))

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from .._abstract import Abstract
-from .._arrays import Array, Shape, as_csr, by_rows, is_array, namespace, row_counts, scaled_matrix, sparse_of
+from .._arrays import Array, Shape, as_csr, by_rows, entry_rows, is_array, namespace, scaled_matrix, sparse_of
 from ..operators import (
     Compose,
     Diagonal,
@@ -158,7 +158,7 @@ def _placement(problem: Problem, i: int) -> Placement | None:
         return None
     A = by_rows(matrix) if scipy.sparse.issparse(matrix) else sparse_of(matrix)
     there = np.flatnonzero(A.data)
-    rows, columns = np.repeat(np.arange(A.shape[0]), row_counts(A))[there], A.indices[there]
+    rows, columns = entry_rows(A)[there], A.indices[there]
     if (np.bincount(columns, minlength=A.shape[1]) != 1).any() or (np.bincount(rows) > 1).any():
         return None
     order = columns.argsort()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from ..._arrays import Array
+from ..._arrays import Array, as_csr, row_counts
 from ...functions import Composed, Jumps, Smooth
 from ...functions.jumps import Increments, fewest_jumps_among, fewest_jumps_between
 from ...functions.kinks import Kinks
@@ -214,8 +214,8 @@ def _between_bounds(signal: Block, A: Operator, c: float, b: np.ndarray, kinks: 
     parabolas = None if rows is None else _parabolas(signal.f, n)
     if parabolas is None:
         return None
-    rows = scipy.sparse.csr_array(rows)
-    if np.any(np.diff(rows.indptr) != 1) or not np.all(rows.data):
+    rows = as_csr(rows)
+    if np.any(row_counts(rows) != 1) or not np.all(rows.data):
         return None
     ends = np.sort([(b - c * bound) / rows.data for bound in bounds], axis=0)
     lower, upper = np.full(n, -np.inf), np.full(n, np.inf)

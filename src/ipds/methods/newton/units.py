@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from ..._arrays import norm, products_with, row_counts, transposed
+from ..._arrays import entry_rows, norm, products_with, transposed
 
 PASSES = 10
 """Passes of Ruiz' scaling at most: each takes the square root of what is left to do."""
@@ -69,7 +69,7 @@ class _Squares:
         self.is_sparse = scipy.sparse.issparse(G)
         if self.is_sparse:
             self.shape, self.column = G.shape, G.indices
-            self.row = np.repeat(np.arange(G.shape[0]), row_counts(G))
+            self.row = entry_rows(G)
         self.values = np.square(G.data if self.is_sparse else G)
 
     def of_rows(self, C: np.ndarray) -> np.ndarray:
