@@ -39,7 +39,8 @@ def solvable(constraint: Constraint) -> Expression:
     empty = sum((_row_counts(matrix) for matrix in matrices), np.zeros(e.size, int)) == 0
     if (empty & nearly).any():
         inside = {"==": 0.0, "<=": -1.0, ">=": 1.0}[constraint.sense]
-        settled = np.where(empty & nearly, inside, constant).reshape(e.shape)
+        constant = np.where(empty & nearly, inside, constant)
+        settled = constant.reshape(e.shape)
         e = Expression(e.shape, e.maps, settled if e.shape else float(settled), e.text)
     if constraint.sense != "==" or not maps:
         return e
