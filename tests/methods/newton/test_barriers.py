@@ -257,8 +257,8 @@ def test_large_saddles_with_few_entries_are_factorised_as_such(monkeypatch):
         found.append(Saddle(n, None, [R]).factorise(W.diagonal, np.full(n, 0.1), None, W)[1](a, b))
     np.testing.assert_allclose(np.concatenate(found[0]), np.concatenate(found[1]), atol=1e-10)
     assert found[1][1][40] == 0.0
-    plain = saddle.Gram
-    monkeypatch.setattr(saddle, "Gram", lambda *given: patterns.append(1) or plain(*given))
+    plain = saddle.Pattern
+    monkeypatch.setattr(saddle, "Pattern", lambda *given: patterns.append(1) or plain(*given))
     kept = Saddle(n, None, [R])
     for k in (1.0, 2.0):
         doubled = W._replace(inverses=(along_diagonal(slice(0, 8), k * blocks),))

@@ -19,7 +19,7 @@ from ipds.functions import (
 from ipds.methods import AcceleratedIPDS, NewtonALM, candidates
 from ipds.methods.choosing import handover
 from ipds.methods.newton import Cost, cost, predicted
-from ipds.methods.newton.factors import Gram
+from ipds.methods.newton.gram import Gram
 from ipds.modelling import log_det, norm1, nuclear
 from ipds.presolve import presolve
 

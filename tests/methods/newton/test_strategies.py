@@ -10,9 +10,9 @@ from kinds import differences
 
 from ipds import Variable, minimize, solve
 from ipds.functions import smooth
-from ipds.methods.newton import sparse, strategies, units
+from ipds.methods.newton import patterns, strategies, units
 from ipds.methods.newton.algebra import Rows, System
-from ipds.methods.newton.factors import Gram, fills_in
+from ipds.methods.newton.gram import Gram
 from ipds.methods.newton.inside import Inside
 from ipds.methods.newton.smooth import Part, SmoothPart
 from ipds.methods.newton.sparse import Sparse, reordered
@@ -73,7 +73,8 @@ def test_groups_of_sparse_rows_have_a_known_pattern(monkeypatch, bandwidth):
     """Groups of one to four rows beside single ones and a matrix Q: the entries of K are one product with W."""
     monkeypatch.setattr(strategies, "SMALL", 0)
     monkeypatch.setattr(strategies, "FEW", 10.0)
-    monkeypatch.setattr(sparse, "BANDWIDTH", bandwidth)
+    monkeypatch.setattr(patterns, "BANDWIDTH", bandwidth)
+    monkeypatch.setattr(patterns, "FULL", 10.0)
     G = sp.csr_array(sp.random_array((50, N), density=0.04, rng=rng) + sp.eye_array(50, N))
     label = np.repeat(np.arange(12), [1, 2, 3, 4] * 3)
     direction = rng.standard_normal(30)
@@ -109,14 +110,14 @@ def test_a_table_is_raked_by_newton_steps():
 def test_rows_of_neighbours_keep_their_order():
     """No order has a narrower band than one in which the entries of the longest row are next to each other."""
     D = differences(50)
-    order, width = reordered(D, [])
+    order, width = reordered(D)
     assert width == 1
     assert np.array_equal(order, np.arange(50))
     mixed = np.random.default_rng(0).permutation(50)
-    order, width = reordered(D[:, mixed], [])
+    order, width = reordered(D[:, mixed])
     assert width == 1
     assert not np.array_equal(order, np.arange(50))
-    assert reordered(sp.csr_array((0, 3)), [])[1] == 0
+    assert reordered(sp.csr_array((0, 3)))[1] == 0
 
 
 def test_hessians_are_made_once_for_all_units():
@@ -186,9 +187,9 @@ def test_networks_without_an_order_have_dense_factors():
         place = np.concatenate([tail, head]), np.concatenate([arcs, arcs])
         return sp.csr_array((data, place), shape=(n, tail.size))
 
-    assert fills_in(Gram(network(300, True).T.tocsr()))
-    assert not fills_in(Gram(network(300, False).T.tocsr()))
-    assert not fills_in(Gram(network(3500, True).T.tocsr()))
+    assert Gram(network(300, True).T.tocsr()).is_full
+    assert not Gram(network(300, False).T.tocsr()).is_full
+    assert not Gram(network(3500, True).T.tocsr()).is_full
     A = network(60, True)
     cost, cap, right = rng.random(A.shape[1]), 1 + rng.random(A.shape[1]), A @ rng.random(A.shape[1])
     x = Variable(A.shape[1], name="x")

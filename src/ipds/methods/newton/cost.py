@@ -17,7 +17,7 @@ from ...theory.structure import is_interior
 from . import terms
 from .algebra import is_product
 from .barriers import LARGEST
-from .factors import Gram
+from .gram import Gram
 from .slack_columns import MANY, SHARE, counts_of
 from .smooth import EXPLICIT, describe
 from .sparse import PAIRS, reordered
@@ -241,7 +241,7 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
         wide.append(scipy.sparse.coo_array(triple, shape=(A.shape[0], columns)))
     M = scipy.sparse.vstack(wide, format="csr")
     M = M[row_counts(M) > 1]
-    width = reordered(M.T.tocsr() if is_flat else M, [])[1]
+    width = reordered(M.T.tocsr() if is_flat else M)[1]
     work = min(float(n) * width**2, 200.0 * width * n + 0.3 * width**3)
     return work + 100 * (pairs + n), min(float(n) * (width + 1), max(10 * n * math.log2(n + 2), width**2))
 

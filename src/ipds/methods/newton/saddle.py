@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import as_csr, picking
-from .factors import Gram, Solve
-from .strategies import Factorised, to_dense
+from ..._arrays import as_csr, to_dense
+from .factors import Solve
+from .patterns import Pattern
+from .strategies import Factorised
 from .weights import Weights
 
 THIN, SMALL = 0.05, 400
@@ -29,15 +30,15 @@ def entries_of(rest: Any) -> int:
 class Saddle:
     """The factors of [K - RᵀwR, Rᵀ; R, -w⁻¹]: W⁻¹ is used, and never inverted.
 
-    The symmetric ones of Bunch and Kaufman; where it is large and has few entries, as trajectories have, those of
-    SuperLU, and the pattern is kept from one matrix to the next.
+    The symmetric ones of Bunch and Kaufman; where it is large and has few entries, as trajectories have, those of its
+    `Pattern`, which is kept from one matrix to the next.
     """
 
     def __init__(self, n: int, Q: Any, rows: Sequence[Any]):
         self.n, self.Q, self.rows = n, Q, rows
         self.size = n + sum(A.shape[0] for A in rows)
         self._grouped: np.ndarray | None = None
-        self._kept: tuple[Gram, np.ndarray] | None = None
+        self._kept: tuple[Pattern, np.ndarray] | None = None
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         n, off = self.n, w <= 0
@@ -105,7 +106,7 @@ class Saddle:
     def _sparse(
         self, soft: np.ndarray, diagonal: np.ndarray, rest: Any, inverse: Weights, off: np.ndarray
     ) -> Solve:
-        first, couples = len(soft) - inverse.general, self._couples(inverse)
+        n, first, couples = self.n, len(soft) - inverse.general, self._couples(inverse)
         coupled = inverse.coupled(soft, couples)
         on, pairs, values = -coupled[: len(soft)], [inverse.members[couples]], [-coupled[len(soft) :]]
         for rows, blocks in inverse.inverses:
@@ -113,21 +114,18 @@ class Saddle:
             on[first + rows] = -blocks[:, each, each]
             pairs.append(rows[:, np.stack(below, axis=1)].reshape(-1, 2))
             values.append(-blocks[:, *below].ravel())
-        gram, place = self._pattern(self.n + first + np.concatenate(pairs))
-        data = gram.triangle(np.concatenate([diagonal, on]))
-        data[place] = np.concatenate(values)
-        if off.any():
-            is_off = np.concatenate([np.zeros(self.n, bool), off])
-            data[(is_off[gram.row] | is_off[gram.column]) & (gram.row != gram.column)] = 0.0
-        A = scipy.sparse.csc_matrix(gram.matrix(data))
+        further = n + first + np.concatenate(pairs)
         if rest is not None:
-            beside = scipy.sparse.csc_matrix(rest, copy=True)
-            beside.resize(A.shape)
-            A = A + beside
-        try:
-            return scipy.sparse.linalg.splu(A, panel_size=1, relax=1).solve  # short columns make no panels
-        except RuntimeError as error:
-            raise np.linalg.LinAlgError("the saddle-point matrix is singular") from error
+            lower = scipy.sparse.tril(rest, format="coo")
+            further = np.concatenate([further, np.stack(lower.coords, axis=1)])
+            values.append(lower.data)
+        pattern, place, still = self._pattern(further)
+        data = still + np.bincount(place, np.concatenate(values), len(still))
+        data[pattern.diagonal] += np.concatenate([diagonal, on])
+        if off.any():
+            is_off = np.concatenate([np.zeros(n, bool), off])
+            data[(is_off[pattern.row] | is_off[pattern.column]) & (pattern.row != pattern.column)] = 0.0
+        return pattern.indefinite(data)
 
     def _couples(self, inverse: Weights) -> np.ndarray:
         """Those of rows in groups, which stay the same."""
@@ -135,22 +133,18 @@ class Saddle:
             self._grouped = inverse.couples()
         return self._grouped
 
-    def _pattern(self, pairs: np.ndarray) -> tuple[Gram, np.ndarray]:
-        """A pattern with entries for these pairs of rows, and where they are: the one before, unless it lacks some."""
+    def _pattern(self, pairs: np.ndarray) -> tuple[Pattern, np.ndarray, np.ndarray]:
+        """A pattern with these pairs, where they are, and what stays: the one before, unless it lacks some."""
         size = self.size
         keys = pairs.max(axis=1) * size + pairs.min(axis=1)
-        known = np.empty(0, int)
+        known = np.arange(size) * (size + 1)
         if self._kept is not None:
-            gram, known = self._kept
+            known = self._kept[0].keys
             place = np.searchsorted(known, keys)
             if np.array_equal(known.take(place, mode="clip"), keys):
-                return gram, place
-        row, column = np.divmod(np.union1d(known, keys), size)
-        still = self._still
-        places = np.append(still.row, row), np.append(still.col, column)
-        entries = np.append(still.data, np.zeros(len(row)))
-        Q = scipy.sparse.coo_array((entries, places), shape=(size, size))
-        gram = Gram(picking(np.arange(size), size), (), Q)
-        known = gram.row * size + gram.column
-        self._kept = gram, known
-        return gram, np.searchsorted(known, keys)
+                return self._kept[0], place, self._kept[1]
+        own = self._still.row.astype(np.int64) * size + self._still.col
+        found = np.unique(np.concatenate([known, own, keys]))
+        still = np.bincount(np.searchsorted(found, own), self._still.data, len(found))
+        self._kept = Pattern(size, found), still
+        return self._kept[0], np.searchsorted(found, keys), still

@@ -3,7 +3,7 @@
     Diagonal   nothing but a diagonal
     Woodbury   no Q and fewer rows than columns: K⁻¹ through the small matrix 1/w + R diag⁻¹ Rᵀ
     Beside     the same, and rows with one entry, which only touch the diagonal
-    Sparse     banded Cholesky after reverse Cuthill-McKee where the band is narrow, else SuperLU
+    Sparse     by its pattern: banded Cholesky where some order has a narrow band, else SuperLU
     Bordered   sparse rows and a few dense ones: Woodbury's formula around a sparse factorisation
     Lowered    one of them, less a low rank
     Softened   one of them for fewer columns, where many are slack ones (`slack_columns`)
@@ -24,7 +24,8 @@ import numpy as np
 import scipy
 
 from ..._arrays import as_csr, products_with, row_counts, to_dense, transposed
-from .factors import Gram, Solve, dense_cholesky, fills_in, sparse_lu
+from .factors import Solve, dense_cholesky
+from .gram import Gram
 from .slack_columns import Softened, slacks_of
 from .sparse import PAIRS, Sparse
 from .weights import Weights
@@ -77,10 +78,7 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
         if 0 < np.count_nonzero(is_thin) < FEW * n and not is_thin[:grouped].any():
             every = scipy.sparse.vstack([as_csr(A) for A in rows], format="csr")
             bulk, beside = every[~is_thin], W.without(int(np.count_nonzero(is_thin)))
-            others += _meetings(bulk, beside)
-            return Bordered(
-                every[is_thin].toarray(), is_thin, Sparse(n, Q, others, bulk, beside, rest is None)
-            )
+            return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, bulk, beside, rest is None))
     if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
         R = _stacked(rows, n)
         others += _meetings(R, W)
@@ -146,7 +144,7 @@ def _sparse_choice(
         return None
     if is_full or (n <= SMALL and not only_rows):
         return Dense(n, Q, rows)
-    return Sparse(n, Q, others, R, W, is_constant)
+    return Sparse(n, Q, R, W, is_constant)
 
 
 class Diagonal:
@@ -227,8 +225,6 @@ class SparseWoodbury:
     def __init__(self, R: Any, gram: Gram):
         self.R, self.gram = R, gram
         self.products = products_with(R), products_with(transposed(R))
-        self.is_dense = R.shape[0] <= DENSE and len(gram.row) > 0.05 * R.shape[0] ** 2
-        self.is_dense = self.is_dense or fills_in(gram)
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         active, off = np.flatnonzero(w > 0), w <= 0
@@ -236,8 +232,7 @@ class SparseWoodbury:
         if off.any():  # rows that do not count become rows of the identity
             data = np.where(off[self.gram.row] | off[self.gram.column], 0.0, data)
             data[self.gram.diagonal[off]] = 1.0
-        gram = self.gram
-        whole = dense_cholesky(gram.dense(data)) if self.is_dense else sparse_lu(gram.matrix(data))
+        whole = self.gram.definite(data)
 
         def small(g: np.ndarray) -> np.ndarray:
             full = np.zeros(len(w))
