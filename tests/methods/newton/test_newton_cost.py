@@ -20,7 +20,7 @@ from ipds.methods import AcceleratedIPDS, NewtonALM, candidates
 from ipds.methods.choosing import handover
 from ipds.methods.newton import Cost, cost, predicted
 from ipds.methods.newton.gram import Gram
-from ipds.modelling import log_det, norm1, nuclear
+from ipds.modelling import log_det, norm1, nuclear, sum_squares
 from ipds.presolve import presolve
 
 
@@ -154,3 +154,27 @@ def test_second_differences_are_slanted_though_no_pivot_tells():
         assert cost.is_slanted(Problem([Block(f=f, shape=n - 4), Block(shape=n - 4)]))
     plain = LeastSquares(np.random.default_rng(0).standard_normal((3 * n, n)), np.ones(3 * n))
     assert not cost.is_slanted(Problem([Block(f=plain, shape=n), Block(shape=n)]))
+
+
+def steered(moments, apart):
+    """A system that is brought to rest, as one table of states or with a variable for every moment."""
+    rng = np.random.default_rng(0)
+    A, B, first = 0.9 * np.linalg.qr(rng.standard_normal((6, 6)))[0], rng.standard_normal((6, 2)), np.ones(6)
+    if apart:
+        x, u = [Variable(6) for _ in range(moments + 1)], [Variable(2) for _ in range(moments)]
+        moves = [x[t + 1] == A @ x[t] + B @ u[t] for t in range(moments)]
+        cost = sum(sum_squares(x[t + 1]) + sum_squares(u[t]) for t in range(moments))
+        return minimize(cost, [x[0] == first, *moves, *(own <= 0.3 for own in u)])
+    x, u = Variable((moments + 1, 6)), Variable((moments, 2))
+    moves = x[1:] == x[:-1] @ A.T + u @ B.T
+    return minimize(sum_squares(x[1:]) + sum_squares(u), [x[0] == first, moves, u <= 0.3])
+
+
+def test_variables_of_many_moments_have_sparse_equations():
+    """The map of each is an array: as many rows of them as there are variables were counted as full ones."""
+    table, apart = (steered(40, apart) for apart in (False, True))
+    costs = [predicted(presolve(one).problem).newton for one in (table, apart)]
+    assert costs[1] < 3 * costs[0]
+    results = [solve(one, tol=1e-6) for one in (table, apart)]
+    assert all(r.success and r.method.startswith("auto: NewtonALM") for r in results)
+    assert results[1].fun == pytest.approx(results[0].fun, rel=1e-6)

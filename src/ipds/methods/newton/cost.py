@@ -18,6 +18,7 @@ from . import terms
 from .algebra import is_product
 from .barriers import LARGEST
 from .gram import Gram
+from .matrices import is_sparse, side_by_side
 from .slack_columns import MANY, SHARE, counts_of
 from .smooth import EXPLICIT, describe
 from .sparse import PAIRS, reordered
@@ -83,13 +84,16 @@ def predicted(problem: Problem) -> Cost:
 def _predicted(problem: Problem) -> Cost:
     n, unknown, constant = 0, False, False
     maps: list[tuple[Any, int]] = []
+    operators: list[tuple[Any, int]] = []
     for block, op in zip(problem.blocks[:-1], problem.operators, strict=False):
         rows, full, further = _rows_of(block.f, block.shape)
         matrix = op.as_matrix(block.shape)
         large = math.prod(block.shape) > EXPLICIT
         unknown, constant = unknown or further or (matrix is None and large), constant or full
-        maps += [(A, n) for A in (matrix, *rows) if A is not None]
+        operators += [(matrix, n)] if matrix is not None else []
+        maps += [(A, n) for A in rows]
         n += math.prod(block.shape)
+    maps += _together([A for A, _ in operators], n) if len(operators) > 1 else operators
     entries = sum(A.nnz if scipy.sparse.issparse(A) else A.size for A, _ in maps) + constant * n * n
     spectral = [shape for block in problem.blocks for shape in _full_jacobians(block.h, block.shape)]
     if spectral and is_conic(problem) and not is_round(problem):
@@ -124,6 +128,12 @@ def _predicted(problem: Problem) -> Cost:
             return by_products
     seconds = STEPS * (work / DENSE_RATE + 10 * entries / PASS_RATE + STEP_SECONDS)
     return Cost(math.inf if held > MEMORY else seconds, iteration)
+
+
+def _together(matrices: list[Any], n: int) -> list[tuple[Any, int]]:
+    """Matrices of the same rows as one, of n columns: of an array the shape is all that counts."""
+    shape = matrices[0].shape[0], n
+    return [(side_by_side(matrices) if is_sparse(matrices) else np.broadcast_to(1.0, shape), 0)]
 
 
 def _without_slacks(n: int, maps: list[tuple[Any, int]]) -> tuple[int, list[tuple[Any, int]]]:

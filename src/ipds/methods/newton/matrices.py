@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import scipy
 
-from ..._arrays import Array, as_csr, asarray, multiple, picking, row_counts, to_numpy, without_zeros
+from ..._arrays import (
+    Array,
+    as_csr,
+    asarray,
+    entry_rows,
+    multiple,
+    picking,
+    row_counts,
+    sparse_of,
+    to_dense,
+    to_numpy,
+    without_zeros,
+)
 from ...problem import Problem
 from .smooth import written_out
 from .strategies import FULL
 
+SMALL, LARGE, THIN = 50_000, 10_000_000, 0.05
+"""Entries up to which a matrix is an array where a part of it is one, and beyond which it is not; share of those that
+are not 0 up to which one between is sparse, as that of the variables of many moments, each of which has an array."""
 FIRST = 16
 """Columns of a dense matrix that tell of most rows that they have more than one entry."""
 
@@ -27,13 +43,7 @@ def beside(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
         matrix = operator.as_matrix(block.shape)
         found.append(written_out(operator, block.shape, like) if matrix is None else matrix)
     if all(A is not None for A in found):
-        sparse = [scipy.sparse.issparse(A) for A in found]
-        if all(sparse) or (any(sparse) and rows * sum(A.shape[1] for A in found) > 10**7):
-            rows_of = [as_csr(A) for A in found]
-            M = rows_of[0] if len(found) == 1 else scipy.sparse.hstack(rows_of, format="csr")
-            return without_zeros(multiple(factor, M))
-        dense = [A.toarray() if scipy.sparse.issparse(A) else np.asarray(A, float) for A in found]
-        return factor * (dense[0] if len(dense) == 1 else np.hstack(dense))
+        return multiple(factor, side_by_side(found))
     shapes = [block.shape for block in problem.blocks[:-1]]
     ends = np.cumsum([0, *map(math.prod, shapes)])
 
@@ -51,6 +61,41 @@ def beside(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
     return scipy.sparse.linalg.LinearOperator(
         (rows, int(ends[-1])), matvec=apply, rmatvec=adjoint, dtype=float
     )
+
+
+def is_sparse(matrices: Sequence[Any]) -> bool:
+    """Whether [A_1 … A_k] is a sparse matrix: where all of them are, or it is large and has few entries for that."""
+    size = sum(math.prod(A.shape) for A in matrices)
+    some = [scipy.sparse.issparse(A) for A in matrices]
+    return (
+        all(some)
+        or (size > SMALL and sum(map(_entries, matrices)) <= THIN * size)
+        or (any(some) and size > LARGE)
+    )
+
+
+def side_by_side(matrices: Sequence[Any]) -> Any:
+    """[A_1 … A_k], as an array or a sparse matrix."""
+    if not is_sparse(matrices):
+        dense = [np.asarray(to_dense(A), float) for A in matrices]
+        return dense[0] if len(dense) == 1 else np.hstack(dense)
+    parts = [as_csr(A) if scipy.sparse.issparse(A) else sparse_of(A) for A in matrices]
+    if len(parts) == 1:
+        return without_zeros(parts[0])
+    begins = accumulate((A.shape[1] for A in parts), initial=0)
+    column = np.concatenate([A.indices + begin for A, begin in zip(parts, begins, strict=False)])
+    data = np.concatenate([A.data for A in parts])
+    row = np.concatenate([entry_rows(A) for A in parts])
+    shape = parts[0].shape[0], sum(A.shape[1] for A in parts)
+    return without_zeros(scipy.sparse.csr_array((data, (row, column)), shape=shape))
+
+
+def _entries(A: Any) -> int:
+    """How many are not 0: all of an array, where its first column is no sign that few are."""
+    if scipy.sparse.issparse(A):
+        return int(A.nnz)
+    is_thin = np.count_nonzero(A[:, :1]) <= THIN * A.shape[0]
+    return int(np.count_nonzero(A)) if is_thin else math.prod(A.shape)
 
 
 def picked(M: Any, blocks: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
