@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,28 +55,32 @@ class System:
         self.Q: Any = None if is_diagonal(Q) else Q
         self.diagonal = Q if is_diagonal(Q) else np.zeros(M.n)
         self.curved = 0 if R is None else R.shape[0]
-        self.strategy: Strategy | None = None
-        self.saddle: Saddle | None = None
-        self._choose(R, W, None if is_diagonal(rest) else rest, has_saddle)
-        self._again = partial(self._choose, R, W, has_saddle=has_saddle)
+        self._rest, self._sample = None if is_diagonal(rest) else rest, W
+        self._given = [A for A in (R, M.G) if A is not None]
+        self.saddle = Saddle(M.n, self.Q, self._given) if has_saddle and self._is_explicit else None
 
-    def _choose(self, R: Any, W: Weights, rest: Any, has_saddle: bool) -> None:
-        rows = [A for A in (R, self.M.G) if A is not None]
-        self.has_rest, self.strategy, self.saddle = rest is not None, None, None
-        if not any(map(is_product, (self.Q, rest, *rows))):
-            self.strategy = choose(self.M.n, self.Q, rows, W, rest)
-            self.saddle = Saddle(self.M.n, self.Q, rows) if has_saddle else None
+    @property
+    def _is_explicit(self) -> bool:
+        return not any(map(is_product, (self.Q, self._rest, *self._given)))
+
+    @cached_property
+    def strategy(self) -> Strategy | None:
+        """How K is factorised where W has no inverses; None where only its products are known."""
+        return choose(self.M.n, self.Q, self._given, self._sample, self._rest) if self._is_explicit else None
 
     def factor(self, D: np.ndarray, rest: Any, W: Weights, eps: float) -> Factor:
         """Factorise K at a point: D the weights of the rows R, `rest` of ∇²f there, W of the rows of M."""
         own = eps + self.diagonal
         if is_diagonal(rest):
             own, rest = own + rest, None
-        if rest is not None and not self.has_rest:  # entries are tied here that were not in the sample
-            self._again(rest)
+        if rest is not None and self._rest is None:  # entries are tied here that were not in the sample
+            self._rest = rest
+            self.saddle = self.saddle if self._is_explicit else None
+            vars(self).pop("strategy", None)
         diagonal = own + self.M.gather(W.diagonal[W.general :]) if self.M.index.size else own
         solve, augmented = None, None
-        strategy = self.saddle if W.inverses else self.strategy
+        is_saddle = bool(W.inverses) or (self.saddle is not None and self.saddle.serves(rest, W))
+        strategy = self.saddle if is_saddle else self.strategy
         if strategy is not None and not any(callable(block) for _, block in W.blocks):
             w = W.diagonal[: W.general]
             solve, augmented = strategy.factorise(np.concatenate([D, w]) if D.size else w, diagonal, rest, W)

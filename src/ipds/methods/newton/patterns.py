@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import of_arrays, with_data
+from ..._arrays import with_data
 from .factors import Solve, Vector, banded_cholesky, banded_lu, dense_cholesky, sparse_cholesky, sparse_lu
 
 BANDWIDTH, NARROW = 150, 0.25
@@ -165,11 +165,10 @@ class Pattern:
 
     def _sorted(self, place: np.ndarray) -> tuple[Any, np.ndarray]:
         """The whole matrix by columns with its rows and columns in these places, and where its entries come from."""
-        (row, column, source), n = self._whole, self.n
-        row, column = place[row], place[column]
-        sort = np.argsort(column * n + row)
-        ends = np.searchsorted(column[sort], np.arange(n + 1))
-        return of_arrays("csc_array", (n, n), np.zeros(len(sort)), row[sort], ends), source[sort]
+        row, column, source = self._whole
+        triple = source + 1.0, (place[row], place[column])
+        matrix = scipy.sparse.coo_array(triple, shape=(self.n, self.n)).tocsc()
+        return matrix, matrix.data.astype(int) - 1
 
 
 def _bands(places: np.ndarray, data: Vector, n: int, height: int) -> np.ndarray:

@@ -53,6 +53,10 @@ class Saddle:
 
         return (lambda g: augmented(g, np.zeros(len(w)))[0]), augmented
 
+    def serves(self, rest: Any, W: Weights) -> bool:
+        """Whether it takes little time where W is no matter of inverses, too."""
+        return not (W.low or W.blocks) and self._is_thin(rest, W)
+
     def _is_thin(self, rest: Any, W: Weights) -> bool:
         """Whether few entries are not 0."""
         if self.size <= SMALL:
