@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy
 
-from ..._arrays import Shape, as_csr, row_counts
+from ..._arrays import Shape, as_csr, of_arrays, row_counts, rows_of, stacked_rows
 from ...functions import LeastSquares, Nonsmooth, Smooth, Stacked
 from ...functions.jacobians import Jacobian
 from ...problem import Problem
@@ -234,13 +234,12 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
         return (full, float(n * n)) if n <= DENSE else (math.inf, math.inf)
     if full < LOOK or pairs > PAIRS:
         return _without_pattern(n, pairs)
-    wide = []
-    for A, begin in rows:
-        coo = scipy.sparse.coo_array(A)
-        triple = coo.data, (coo.row, coo.col + begin)
-        wide.append(scipy.sparse.coo_array(triple, shape=(A.shape[0], columns)))
-    M = scipy.sparse.vstack(wide, format="csr")
-    M = M[row_counts(M) > 1]
+    wide = [
+        of_arrays("csr_array", (A.shape[0], columns), A.data, A.indices + begin, A.indptr)
+        for A, begin in rows
+    ]
+    M = stacked_rows(wide)
+    M = rows_of(M, np.flatnonzero(row_counts(M) > 1))
     width = reordered(M.T.tocsr() if is_flat else M, [])[1]
     work = min(float(n) * width**2, 200.0 * width * n + 0.3 * width**3)
     return work + 100 * (pairs + n), min(float(n) * (width + 1), max(10 * n * math.log2(n + 2), width**2))

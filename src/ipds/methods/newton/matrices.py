@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import Array, as_csr, asarray, multiple, picking, row_counts, to_numpy, without_zeros
+from ..._arrays import (
+    Array,
+    as_csr,
+    asarray,
+    multiple,
+    picking,
+    row_counts,
+    rows_of,
+    stacked_rows,
+    to_numpy,
+    without_zeros,
+)
 from ...problem import Problem
 from .smooth import written_out
 from .strategies import FULL
@@ -29,8 +40,8 @@ def beside(problem: Problem, x0: Sequence[Array], factor: float) -> Any:
     if all(A is not None for A in found):
         sparse = [scipy.sparse.issparse(A) for A in found]
         if all(sparse) or (any(sparse) and rows * sum(A.shape[1] for A in found) > 10**7):
-            rows_of = [as_csr(A) for A in found]
-            M = rows_of[0] if len(found) == 1 else scipy.sparse.hstack(rows_of, format="csr")
+            own = [as_csr(A) for A in found]
+            M = own[0] if len(found) == 1 else scipy.sparse.hstack(own, format="csr")
             return without_zeros(multiple(factor, M))
         dense = [A.toarray() if scipy.sparse.issparse(A) else np.asarray(A, float) for A in found]
         return factor * (dense[0] if len(dense) == 1 else np.hstack(dense))
@@ -84,14 +95,14 @@ def general_rows(M: Any, general: np.ndarray, column: np.ndarray) -> Any:
     is_own = general >= size
     own = general[is_own]
     whole = len(general) == size and np.array_equal(general, np.arange(size))
-    rows = M if whole else M[general[~is_own]]
+    rows = M if whole else rows_of(M, general[~is_own])
     if not own.size:
         return _full(rows) if scipy.sparse.issparse(rows) else rows
     picks = picking(column[own], n)
-    both = scipy.sparse.vstack([as_csr(rows), picks], format="csr")
+    both = stacked_rows([rows, picks])
     order = np.empty(len(general), int)  # M's rows stand first in `both`, in the order they have in `general`
     order[np.argsort(is_own, kind="stable")] = np.arange(len(general))
-    both = both[order]
+    both = rows_of(both, order)
     return _full(both) if scipy.sparse.issparse(M) else both.toarray()
 
 
