@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -174,13 +175,14 @@ def _smallest_pivot(f: Smooth | None, shape: Shape) -> float:
     if unknown or not parts or any(is_product(A) or A.shape[0] < n or _is_many(A) for A in parts):
         return 1.0
     whole = [np.diag(Q) if Q.ndim == 1 else to_dense(Q) for Q in constant]
-    K = np.sum([*whole, *(to_dense(bend.R.T @ bend.R) for bend in bends)], axis=0)
+    K = reduce(np.add, [*whole, *(to_dense(bend.R.T @ bend.R) for bend in bends)])
     unit = 1 / np.sqrt(np.maximum(K.diagonal(), 1e-300))
     K = unit[:, None] * K * unit
     factor, info = scipy.linalg.lapack.dpotrf(K)
-    if info or scipy.linalg.lapack.dpocon(factor, float(np.abs(K).sum(axis=0).max()))[0] < CONDITION:
-        return 0.0
-    return float(np.min(factor.diagonal()))
+    least = 0.0 if info else float(factor.diagonal().min())
+    if least < SLANTED:
+        return least
+    return least if scipy.linalg.lapack.dpocon(factor, np.abs(K).sum(axis=0).max())[0] >= CONDITION else 0.0
 
 
 def _is_many(A: Any) -> bool:
