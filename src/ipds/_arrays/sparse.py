@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from copy import copy
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,6 +12,13 @@ import scipy
 
 SHORT = 10_000
 """Entries of a sparse matrix up to which its transpose is not sorted by rows: that takes as long as fifty products."""
+
+
+def _alike(matrix: Any) -> Any:
+    """A matrix of the same kind that shares all it holds."""
+    new = object.__new__(type(matrix))
+    new.__dict__.update(matrix.__dict__)
+    return new
 
 
 @lru_cache
@@ -26,7 +32,7 @@ def of_arrays(kind: str, shape: tuple[int, int], data: np.ndarray, indices: Any,
     >>> of_arrays("csr_array", (1, 2), np.array([3.0]), np.array([1]), np.array([0, 1])).toarray()
     array([[0., 3.]])
     """
-    new = copy(_empty(kind))
+    new = _alike(_empty(kind))
     index = np.int32 if max(*shape, len(data)) < 2**31 else np.int64
     new.data, new._shape = data, (int(shape[0]), int(shape[1]))
     new.indices, new.indptr = indices.astype(index, copy=False), ends.astype(index, copy=False)
@@ -35,7 +41,47 @@ def of_arrays(kind: str, shape: tuple[int, int], data: np.ndarray, indices: Any,
 
 def as_csr(matrix: Any) -> Any:
     """A matrix as SciPy's array by rows: itself where it is one, so that its entries are not to be changed."""
+    if type(matrix) is np.ndarray:
+        return sparse_of(matrix)
     return matrix if type(matrix) is scipy.sparse.csr_array else scipy.sparse.csr_array(matrix)
+
+
+def stacked_rows(matrices: Sequence[Any]) -> Any:
+    """Matrices one below another, as a sparse one by rows.
+
+    >>> stacked_rows([np.eye(2), np.array([[0.0, 3.0]])]).toarray()
+    array([[1., 0.],
+           [0., 1.],
+           [0., 3.]])
+    """
+    rows = [as_csr(matrix) for matrix in matrices]
+    if len(rows) == 1:
+        return rows[0]
+    counts, columns = np.concatenate([row_counts(A) for A in rows]), rows[0].shape[1]
+    data, indices = np.concatenate([A.data for A in rows]), np.concatenate([A.indices for A in rows])
+    return of_arrays("csr_array", (len(counts), columns), data, indices, _ends(counts))
+
+
+def rows_of(matrix: Any, rows: np.ndarray) -> Any:
+    """Rows of a matrix by their indices, dense or sparse as the matrix is.
+
+    >>> rows_of(picking(np.array([2, 0]), 3), np.array([1])).toarray()
+    array([[1., 0., 0.]])
+    """
+    if not scipy.sparse.issparse(matrix):
+        return matrix[rows]
+    A = as_csr(matrix)
+    counts = row_counts(A)[rows]
+    ends = _ends(counts)
+    there = np.arange(ends[-1]) + np.repeat(A.indptr[rows] - ends[:-1], counts)
+    return of_arrays("csr_array", (len(counts), A.shape[1]), A.data[there], A.indices[there], ends)
+
+
+def _ends(counts: np.ndarray) -> np.ndarray:
+    """Where rows of so many entries begin, and the last one ends."""
+    ends = np.zeros(len(counts) + 1, int)
+    counts.cumsum(out=ends[1:])
+    return ends
 
 
 def multiple(factor: float, matrix: Any) -> Any:
@@ -128,7 +174,7 @@ def scaled_matrix(left: Any, matrix: Any, right: Any) -> Any:
 
 def with_data(matrix: Any, data: np.ndarray) -> Any:
     """The sparse matrix of the same pattern with these entries: without the checks that SciPy makes of a new one."""
-    new = copy(matrix)
+    new = _alike(matrix)
     new.data = data
     return new
 

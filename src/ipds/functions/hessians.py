@@ -161,11 +161,7 @@ def semidefinite(Q: Operator) -> bool | None:
     if size > FACTORED:
         return None
     shift = 1e-12 * float(np.linalg.norm(matrix)) or 1.0
-    try:
-        scipy.linalg.cholesky(matrix + shift * np.eye(size), lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    return scipy.linalg.lapack.dpotrf(matrix + shift * np.eye(size), lower=1, clean=0)[1] == 0
 
 
 def _by_sparse_pivots(matrix: Any) -> bool | None:

@@ -15,15 +15,19 @@ from .._arrays import (
     Array,
     Shape,
     all_finite,
+    as_csr,
     asarray,
     by_rows,
     column_squares,
     diagonal_matrix,
+    entry_rows,
     is_array,
     namespace,
+    of_arrays,
     products_with,
     require_real,
     row_squares,
+    rows_of,
     to_numpy,
     transposed,
 )
@@ -244,10 +248,10 @@ def on_rows(matrix: Any, entries: int) -> Any:
     """The matrix of X ↦ matrix·X on flattened blocks X, whose rows have so many entries."""
     if entries == 1:
         return matrix
-    each = by_rows(matrix)[np.repeat(np.arange(matrix.shape[0]), entries)]
-    turn = np.repeat(np.arange(each.shape[0]) % entries, np.diff(each.indptr)).astype(each.indices.dtype)
+    each = rows_of(as_csr(matrix), np.repeat(np.arange(matrix.shape[0]), entries))
+    columns = each.indices * entries + entry_rows(each) % entries
     shape = each.shape[0], matrix.shape[1] * entries
-    return scipy.sparse.csr_array((each.data, each.indices * entries + turn, each.indptr), shape=shape)
+    return of_arrays("csr_array", shape, each.data, columns, each.indptr)
 
 
 def _along_first_axis(matrix: Any, x: Array) -> Array:

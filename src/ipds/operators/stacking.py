@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, as_csr, diagonal_matrix, namespace, picking, zeros
+from .._arrays import Array, Shape, diagonal_matrix, namespace, picking, stacked_rows, zeros
 from .base import Operator, as_shape, common_shape, made_once, tightened
 from .one_shape import OfOneShape
 from .wrapping import as_operator
@@ -255,5 +255,5 @@ def _stacked_matrix(matrices: Sequence[Any]) -> Any:
     if any(m is None for m in matrices):
         return None
     if any(scipy.sparse.issparse(m) for m in matrices):
-        return scipy.sparse.vstack([as_csr(m) for m in matrices], format="csr")
+        return stacked_rows(matrices)
     return np.concatenate(matrices, axis=0)

@@ -10,9 +10,8 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy
 
-from .._arrays import Array, Shape
+from .._arrays import Array, Shape, rows_of
 from ..functions import (
     Box,
     Composed,
@@ -124,8 +123,7 @@ def restricted_map(
     if a is not None and keep is not None and rows is not None and np.array_equal(keep, rows):
         return Identity(a)
     matrix = A.as_matrix(shape)
-    matrix = scipy.sparse.csr_array(matrix) if scipy.sparse.issparse(matrix) else matrix
-    matrix = matrix if rows is None else matrix[rows]
+    matrix = matrix if rows is None else rows_of(matrix, rows)
     made = as_map(matrix if keep is None else matrix[:, keep], inner)
     own = tuple(made.output_shape(inner))
     return made if own == tuple(outer) else Compose(Reshape(own, outer), made)

@@ -16,7 +16,17 @@ import numpy as np
 import scipy
 
 from .._abstract import Abstract
-from .._arrays import Array, Shape, as_csr, by_rows, entry_rows, is_array, namespace, scaled_matrix, sparse_of
+from .._arrays import (
+    Array,
+    Shape,
+    by_rows,
+    entry_rows,
+    is_array,
+    namespace,
+    rows_of,
+    scaled_matrix,
+    sparse_of,
+)
 from ..operators import (
     Compose,
     Diagonal,
@@ -209,7 +219,7 @@ def taken(
         if np.any(factors != 1.0):
             picked = Compose(Diagonal(np.broadcast_to(factors, rows.shape) + 0.0), picked)
     else:
-        part = as_csr(matrix)[rows] if scipy.sparse.issparse(matrix) else matrix[rows]
+        part = rows_of(matrix, rows)
         if np.any(factors != 1.0):
             part = scaled_matrix(np.broadcast_to(factors, rows.shape), part, None)
         picked = as_map(part, shape)

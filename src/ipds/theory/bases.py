@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._arrays import Array, to_dense
+from .._arrays import Array, norm, to_dense
 from ..functions import Zero
 from ..problem import Problem
 
@@ -54,10 +54,10 @@ def leaning(columns: np.ndarray, z: np.ndarray, felt: np.ndarray) -> float:
     """‖P σ‖/max(1, ‖σ‖) for z and ẑ: a multiplier that no block feels leans nowhere."""
     weights = felt.ravel()
     upright = np.divide(z.ravel(), weights, out=np.zeros(z.size), where=weights > 0)
-    M = (weights / (np.max(weights, initial=0.0) or 1.0))[:, None] * columns
+    M = (weights / (weights.max(initial=0.0) or 1.0))[:, None] * columns
     left, inner = M.T @ upright, M.T @ M
-    length = np.sqrt(np.diag(inner))
+    length = np.sqrt(inner.diagonal())
     unit = np.where(length > 0, length, 1.0)
-    left, inner = left / unit, inner / np.outer(unit, unit)
+    left, inner = left / unit, inner / (unit[:, None] * unit)
     share = float(left @ np.linalg.solve(inner + FLAT * np.eye(left.size), left))
-    return math.sqrt(max(share, 0.0)) / max(1.0, float(np.linalg.norm(upright)))
+    return math.sqrt(max(share, 0.0)) / max(1.0, norm(upright))

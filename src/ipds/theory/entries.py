@@ -225,7 +225,7 @@ def largest_force(forces: Forces, larger: Product) -> Any:
 
 def largest(x: Array) -> Any:
     """max x_i."""
-    return float(np.maximum.reduce(x, axis=None)) if type(x) is np.ndarray else scalar(namespace(x).max(x))
+    return float(x.item(x.argmax())) if type(x) is np.ndarray else scalar(namespace(x).max(x))
 
 
 def quadratic_form(forces: Forces) -> Any:
@@ -388,7 +388,7 @@ def over_large(number: Any, x: Array, floor: Any) -> Array:
     if type(x) is not np.ndarray:
         return namespace(x).where(x > floor, over(number, x), namespace(x).zeros_like(x))
     least = max(floor, _tiny(np, x.dtype))
-    if np.minimum.reduce(x, axis=None, initial=np.inf) > least:
+    if x.size and x.item(x.argmin()) > least:
         return number / x  # a quarter of the time of a division with `where`
     return np.divide(number, x, out=np.zeros(x.shape, x.dtype), where=x > least)
 

@@ -64,8 +64,8 @@ def uniform(value: Any, q: Array) -> Any:
     """One number where all entries are alike, else an array like q."""
     if type(value) is float:
         return value
-    if value.size and np.all(value == value.flat[0]):
-        return float(value.flat[0])
+    if value.size and (value == (first := value.item(0))).all():
+        return first
     return asarray(np.ascontiguousarray(np.broadcast_to(value, q.shape)), q)
 
 
@@ -74,8 +74,9 @@ def steepest(block: Block, q: Array) -> tuple[Any, bool]:
     found = _steepest(block.h, block.shape)
     if type(found) is float:
         return (found if found > 0 else None), not math.isnan(found)
-    known = np.where(np.isnan(found), 0.0, found)
-    return (uniform(known, q) if np.any(known) else None), not np.any(np.isnan(found))
+    unknown = np.isnan(found)
+    known = np.where(unknown, 0.0, found)
+    return (uniform(known, q) if known.any() else None), not unknown.any()
 
 
 def _steepest(h: Nonsmooth, shape: Shape) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy
 
-from ..._arrays import Shape, as_csr, row_counts
+from ..._arrays import Shape, as_csr, of_arrays, row_counts, rows_of, stacked_rows
 from ...functions import LeastSquares, Nonsmooth, Smooth, Stacked
 from ...functions.jacobians import Jacobian
 from ...problem import Problem
@@ -184,13 +185,14 @@ def _smallest_pivot(f: Smooth | None, shape: Shape) -> float:
     if unknown or not parts or any(is_product(A) or A.shape[0] < n or _is_many(A) for A in parts):
         return 1.0
     whole = [np.diag(Q) if Q.ndim == 1 else to_dense(Q) for Q in constant]
-    K = np.sum([*whole, *(to_dense(bend.R.T @ bend.R) for bend in bends)], axis=0)
+    K = reduce(np.add, [*whole, *(to_dense(bend.R.T @ bend.R) for bend in bends)])
     unit = 1 / np.sqrt(np.maximum(K.diagonal(), 1e-300))
     K = unit[:, None] * K * unit
     factor, info = scipy.linalg.lapack.dpotrf(K)
-    if info or scipy.linalg.lapack.dpocon(factor, float(np.abs(K).sum(axis=0).max()))[0] < CONDITION:
-        return 0.0
-    return float(np.min(factor.diagonal()))
+    least = 0.0 if info else float(factor.diagonal().min())
+    if least < SLANTED:
+        return least
+    return least if scipy.linalg.lapack.dpocon(factor, np.abs(K).sum(axis=0).max())[0] >= CONDITION else 0.0
 
 
 def _is_many(A: Any) -> bool:
@@ -244,13 +246,12 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
         return (full, float(n * n)) if n <= DENSE else (math.inf, math.inf)
     if full < LOOK or pairs > PAIRS:
         return _without_pattern(n, pairs)
-    wide = []
-    for A, begin in rows:
-        coo = scipy.sparse.coo_array(A)
-        triple = coo.data, (coo.row, coo.col + begin)
-        wide.append(scipy.sparse.coo_array(triple, shape=(A.shape[0], columns)))
-    M = scipy.sparse.vstack(wide, format="csr")
-    M = M[row_counts(M) > 1]
+    wide = [
+        of_arrays("csr_array", (A.shape[0], columns), A.data, A.indices + begin, A.indptr)
+        for A, begin in rows
+    ]
+    M = stacked_rows(wide)
+    M = rows_of(M, np.flatnonzero(row_counts(M) > 1))
     width = reordered(M.T.tocsr() if is_flat else M)[1]
     work = min(float(n) * width**2, 200.0 * width * n + 0.3 * width**3)
     return work + 100 * (pairs + n), min(float(n) * (width + 1), max(10 * n * math.log2(n + 2), width**2))

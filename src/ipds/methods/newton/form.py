@@ -99,7 +99,9 @@ class Form:
     @cached_property
     def picks(self) -> np.ndarray:
         """Of the rows that pick an entry of v, the first for each of these."""
-        return np.unique(self.M.index, return_index=True)[1]
+        first, rows = np.full(self.n, -1), np.arange(len(self.M.index))
+        first[self.M.index[::-1]] = rows[::-1]
+        return first[first >= 0]
 
     @cached_property
     def c_norm(self) -> float:
@@ -276,12 +278,12 @@ def _scaled(
         entries = np.concatenate([entries, free])
         fields = np.concatenate([fields, _filled(Kinks(), free.shape)], axis=1)
     is_picked = column[entries] >= 0
-    sort = np.argsort(is_picked, kind="stable")
-    entries, fields, is_picked = entries[sort], fields[:, sort], is_picked[sort]
+    sort, count = is_picked.argsort(kind="stable"), len(entries) - np.count_nonzero(is_picked)
+    entries, fields = entries[sort], fields[:, sort]
     members, label, radius = _groups(grouped)
-    general = np.concatenate([*(p.rows for p in others), members, entries[~is_picked]]).astype(int)
-    source = np.concatenate([general, entries[is_picked]])
-    index = column[entries[is_picked]]
+    general = np.concatenate([*(p.rows for p in others), members, entries[:count]])
+    source = np.concatenate([general, entries[count:]])
+    index, picks = column[entries[count:]], coefficient[entries[count:]]
     G = general_rows(M, general, column)
     together = [np.arange(offset, offset + len(p.rows)) for p, offset in _offsets(others) if len(p.rows)]
     if members.size:  # rows of one group have one unit, too
@@ -289,7 +291,6 @@ def _scaled(
     smooth = SmoothPart(parts, np.ones(n))
     curvature = smooth.curvature(start)
     E_general, C = equilibrated(G, n, curvature, together)
-    picks = coefficient[entries[is_picked]]
     if may_fall_apart(G):
         sizes = np.abs(c[source])
         sizes[len(source) - len(entries) :] = asked(fields, c[entries])
@@ -328,7 +329,7 @@ def _scaled(
     )
     smooth = smooth.rescaled(C) if mix is None else _mixed(smooth.rescaled(C), mix)
     c, bounds = E * c[source], terms.entries
-    equal = np.flatnonzero((bounds.lower == bounds.upper)[: len(general) - first])
+    equal = np.flatnonzero(bounds.lower[:count] == bounds.upper[:count])
     found = None
     if equal.size:
         c[first + equal] = _without_faint(c[first + equal], bounds.lower[equal])
@@ -340,7 +341,7 @@ def _scaled(
             c[rows] = place - right
     how = None if found is None else found[2]
     losses = [np.arange(offset, offset + len(p.rows)) for p, offset in _offsets(others) if p.h.is_entrywise]
-    rows = np.concatenate([np.empty(0, int), *losses])
+    rows = np.concatenate(losses) if losses else np.empty(0, int)
     rows = rows[column[source[rows]] >= 0]
     lone = rows, column[source[rows]], coefficient[source[rows]]
     return Form(smooth, terms, Rows(G, index, n), c, C, E, source, tuple(blocks), a, start, lone, mix, how)
@@ -363,7 +364,9 @@ def _mixed(smooth: SmoothPart, T: np.ndarray) -> SmoothPart:
 
 def _groups(grouped: list[_Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(sources, group, weights) of all groups, sorted by group."""
-    members, labels, radii, count = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0)], 0
+    if not grouped:
+        return np.empty(0, int), np.empty(0, int), np.empty(0)
+    members, labels, radii, count = [], [], [], 0
     for p in grouped:
         assert p.groups is not None
         order = np.argsort(p.groups.label, kind="stable")

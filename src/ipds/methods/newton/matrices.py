@@ -18,7 +18,9 @@ from ..._arrays import (
     multiple,
     picking,
     row_counts,
+    rows_of,
     sparse_of,
+    stacked_rows,
     to_dense,
     to_numpy,
     without_zeros,
@@ -129,14 +131,14 @@ def general_rows(M: Any, general: np.ndarray, column: np.ndarray) -> Any:
     is_own = general >= size
     own = general[is_own]
     whole = len(general) == size and np.array_equal(general, np.arange(size))
-    rows = M if whole else M[general[~is_own]]
+    rows = M if whole else rows_of(M, general[~is_own])
     if not own.size:
         return _full(rows) if scipy.sparse.issparse(rows) else rows
     picks = picking(column[own], n)
-    both = scipy.sparse.vstack([as_csr(rows), picks], format="csr")
+    both = stacked_rows([rows, picks])
     order = np.empty(len(general), int)  # M's rows stand first in `both`, in the order they have in `general`
     order[np.argsort(is_own, kind="stable")] = np.arange(len(general))
-    both = both[order]
+    both = rows_of(both, order)
     return _full(both) if scipy.sparse.issparse(M) else both.toarray()
 
 

@@ -17,9 +17,12 @@ from ..._arrays import (
     Shape,
     as_csr,
     asarray,
+    by_rows,
     column_squares,
+    of_arrays,
     row_counts,
     scaled_matrix,
+    stacked_rows,
     to_numpy,
     zeros,
 )
@@ -363,10 +366,11 @@ def widened(blocks: Sequence[tuple[slice, Any]], scale: np.ndarray) -> Any:
     if any(scipy.sparse.issparse(A) for _, A in blocks):
         wide = []
         for place, A in blocks:
-            coo = scipy.sparse.coo_array(A)
-            triple = (coo.data * scale[coo.col + place.start], (coo.row, coo.col + place.start))
-            wide.append(scipy.sparse.csr_array(triple, shape=(A.shape[0], n)))
-        return scipy.sparse.vstack(wide, format="csr")
+            rows = by_rows(A)
+            columns = rows.indices + place.start
+            triple = rows.data * scale[columns], columns, rows.indptr
+            wide.append(of_arrays("csr_array", (A.shape[0], n), *triple))
+        return stacked_rows(wide)
     total = np.zeros((sum(A.shape[0] for _, A in blocks), n))
     begin = 0
     for place, A in blocks:

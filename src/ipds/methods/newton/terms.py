@@ -93,6 +93,11 @@ class Entries:
         return not (np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
     @cached_property
+    def are_moved(self) -> bool:
+        """Whether some kink is not at 0."""
+        return bool(self.place.any())
+
+    @cached_property
     def have_kinks(self) -> np.ndarray:
         """Where there is one."""
         return self.left < self.right
@@ -108,12 +113,16 @@ class Entries:
             return clipped
         left, right = step * self.left, step * self.right
 
+        def shrunk(w: np.ndarray) -> np.ndarray:
+            return w - np.minimum(np.maximum(w, left), right)
+
         def shifted(w: np.ndarray) -> np.ndarray:
             off = w - place
             shift = np.minimum(np.maximum(off, left), right)
             return np.where(off == shift, place, w - shift)
 
-        return shifted if self.are_free else lambda w: clipped(shifted(w))
+        free = shifted if self.are_moved else shrunk
+        return free if self.are_free else lambda w: clipped(free(w))
 
     def held(self, w: np.ndarray, step: Any) -> np.ndarray:
         """Where the prox does not move with w: at the kink and at bounds."""
