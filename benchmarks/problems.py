@@ -138,7 +138,7 @@ def regression(m: int, n: int, s: int, outliers: float, seed: int, noise: float 
         return float(np.linalg.norm(v - truth)) / ideal
 
     def pose() -> tuple[Problem, None]:
-        return Problem([Block(h=Cardinality(s), A=-G, shape=n), Block(h=L1(1.0), shape=m)], b=-y), None
+        return Problem([Block(h=Cardinality(s), A=G, shape=n), Block(h=L1(1.0), shape=m)], b=y), None
 
     name = f"regression {m}x{n} s={s} {outliers:.0%} outliers"
     return Case(
@@ -188,10 +188,8 @@ def dual_pcp(
 
     def pose() -> tuple[Problem, list[Array]]:
         shape = (len(G), codimension)
-        return Problem([Block(h=Stiefel(), A=-G, shape=start.shape), Block(h=L21(1.0), shape=shape)]), [
-            start,
-            G @ start,
-        ]
+        V, U = Block(h=Stiefel(), A=G, shape=start.shape), Block(h=L21(1.0), shape=shape)
+        return Problem([V, U]), [start, -(G @ start)]
 
     name = f"dual PCP {dimension}/{codimension} {inliers}+{outliers}" + (" noisy" if noise else "")
     return Case(

@@ -108,7 +108,19 @@ def test_a_start_that_is_better_than_random_ones_is_not_smoothed_away():
     for start in (V, bottom):
         _, carry = ReweightedEigenvectors().init(pursuit(G, V), (start, G @ start), np.zeros((len(G), 2)))
         floors.append(carry.floor / np.linalg.norm(G @ start, axis=1).max())
-    assert floors == pytest.approx([0.5, 0.1])
+    assert floors == pytest.approx([0.5, 0.02])
+
+
+@pytest.mark.parametrize(("outliers", "most"), [(40, 4.1), (320, 14)])  # 4.5 and 15.25 by squares, from step 2 on
+def test_rows_that_vanish_are_told_ahead(outliers, most):
+    needed = []
+    for seed in range(6):
+        G, V = points(seed, outliers=outliers)
+        for start in (V, np.linalg.eigh(G.T @ G)[1][:, :2]):
+            found = states(pursuit(G, start), start, STEPS)
+            values = np.array([np.linalg.norm(G @ state.x[0], axis=1).sum() for state in found])
+            needed.append(np.flatnonzero(values <= values.min() * (1 + 1e-3))[0] + 1)
+    assert np.mean(needed) <= most
 
 
 def test_a_single_column_is_smoothed_for_longer():

@@ -6,11 +6,12 @@ With e_i = max(‖g_iᵀV‖, ε), the norms lie below ‖g_iᵀV'‖²/(2e_i) +
 bottom eigenvectors of Σ_i g_i g_iᵀ/e_i are the least of that over V', so that the objective falls but for ε:
 
     V ← bottom eigenvectors of Σ_i g_i g_iᵀ/e_i,   u_i = g_iᵀV,   p_i = ‖u_i‖/e_i
-    e_i ← max(‖u_i‖ min(1, p_i)², ε),   ε ← ε/5, at first ε/2 for a single column
+    e_i ← max(‖u_i‖ min(1, p_i)³, ε),   ε ← ε/5, at first ε/2 for a single column
 
-The square is there for rows that vanish: p_i is the factor by which they do, and would do again. Once nothing moves,
-the d_i = λu_i/e_i, which make V stationary, are slopes of the norms. At a check rows with p_i well below 1 are taken as
-0 with the slope d_i, others as they are with the slope λu_i/‖u_i‖.
+The cube is there for rows that vanish: p_i is the factor by which they do, and would do again; not after a first step
+from anywhere, when all weights are those of ε. Once nothing moves, the d_i = λu_i/e_i, which make V stationary, are slopes of the
+norms. At a check rows with p_i well below 1 are taken as 0 with the slope d_i, others as they are with the slope
+λu_i/‖u_i‖.
 Lerman & Maunu, Fast, robust and non-convex subspace recovery, Information and Inference 7 (2018).
 """
 
@@ -39,7 +40,7 @@ FLOOR, SHRINK, LOWEST = 0.5, 0.2, 1e-8
 SLOWLY, SLOW = 0.5, 6
 """Its factor for a single column, where many |u_i| are small by chance and would be held there, and steps with it."""
 BETTER = 0.75
-"""Where ‖G V0‖ is at most this part of what is usual for random ones, the first ε is the second."""
+"""Where ‖G V0‖ is at most this part of what is usual for random ones, the start is good: the first ε is the third."""
 VANISHES = 0.9
 """p_i up to which a row is taken as 0."""
 NEAR, NEARER = 1e-3, 1e-11
@@ -67,6 +68,8 @@ class Setup(NamedTuple):
     lam: float
     length: float
     """‖A‖."""
+    is_good: bool
+    """Whether the start tells already which rows may vanish."""
 
 
 class Carry(NamedTuple):
@@ -113,10 +116,11 @@ class ReweightedEigenvectors(Method):
             raise AssumptionError("ReweightedEigenvectors: all of U is 0")
         length = math.sqrt(float(np.add.reduce(A.row_squares)))
         usual = length / abs(c) * math.sqrt(V.shape[1] / V.shape[0])
-        floor = FLOOR * largest * (SHRINK if np.linalg.norm(sizes) <= BETTER * usual else 1.0)
+        is_good = bool(np.linalg.norm(sizes) <= BETTER * usual)
+        floor = FLOOR * largest * (SHRINK**2 if is_good else 1.0)
         e, value = np.maximum(sizes, floor), float(sizes.sum())
         carry = Carry(0, V, e, floor, LOWEST * largest, value, 0.0, NEAR)
-        return Setup(columns, c, problem.blocks[1].h.lam, length), carry  # type: ignore[attr-defined]
+        return Setup(columns, c, problem.blocks[1].h.lam, length, is_good), carry  # type: ignore[attr-defined]
 
     def step(self, setup: Setup, carry: Carry) -> tuple[Carry, State]:
         """One step."""
@@ -140,7 +144,7 @@ class ReweightedEigenvectors(Method):
             is_due = (2 if is_slow else 1) * left <= carry.due * value
             floor = max((SLOWLY if is_slow else SHRINK) * carry.floor, carry.lowest)
             due = NEARER * carry.due if is_due else carry.due
-            ahead = np.minimum(parts, 1.0) ** 2 if t > 1 else 1.0  # at first all weights are those of ε
+            ahead = np.minimum(parts, 1.0) ** 3 if t > 1 or setup.is_good else 1.0
             e = np.maximum(sizes * ahead, floor)
             carry = Carry(t, V, e, floor, carry.lowest, value, gain, due)
             if is_due or t >= until or late():
