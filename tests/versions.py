@@ -36,7 +36,8 @@ def main(which: str, *arguments: str) -> int:
         # scikit-learn 1.6 asks for SCIPY_ARRAY_API where array-api-compat is installed
         environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
         # old releases call what newer ones of their own dependencies deprecate
-        lenient = ["-W", "ignore::DeprecationWarning"] if which == "oldest" else []
+        passing = ("DeprecationWarning", "PendingDeprecationWarning")
+        lenient = [f"-Wignore::{warning}" for warning in passing] if which == "oldest" else []
         command = [
             python,
             "-m",
