@@ -45,9 +45,9 @@ class L0(ScalarPenalty):
         return [x]
 
     def face(self, x: Array) -> Support:
-        """The nonzeros, each at its price."""
+        """The nonzeros, each at its price, and what has none."""
         cost = np.broadcast_to(np.asarray(self.lam, float), x.shape)
-        return Support(x, exchange=np.zeros(x.shape, np.int8), cost=cost)
+        return Support(x, (x != 0) | (cost == 0), exchange=(cost == 0).astype(np.int8), cost=cost)
 
 
 def _beyond(

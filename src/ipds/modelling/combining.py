@@ -51,7 +51,8 @@ def rewritten(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
 
     (Jumps, x) for L0 of the differences of a variable x along its first axis: no equation is needed. The norms of the
     rows of a gradient for isotropic total variation, absolute differences for that of signals: these have a formula.
-    (x ↦ h(d·x), x) for an h that is not convex of the entries of x in units d > 0.
+    (x ↦ h(d·x), x) for an h that is not convex of the entries of x in units d > 0; L0 of some entries with weights 0 for
+    the others.
     """
     if type(h) is IsotropicTotalVariation and e.ndim == 2:
         return L21(h.lam), Gradient(e.shape) @ e
@@ -62,6 +63,10 @@ def rewritten(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
     ((x, map_),) = e.maps.items()
     if type(h) is L0 and plain(h.lam) and map_.is_difference:
         return Jumps(h.lam), x
+    if type(h) is L0 and (chosen := map_.chosen) is not None:
+        lam = np.zeros(x.size)
+        lam[chosen] = np.broadcast_to(h.lam, e.shape).reshape(-1)
+        return L0(lam.reshape(x.shape)), x
     units = map_.weights
     own = None if units is None or np.any(units < 0) else h.rescaled(units)
     return (h, e) if own is None else (own, x)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -38,6 +39,7 @@ from .combining import joint, parts_of, precomposed, rewritten, rows_set, zero_s
 from .consistency import solvable
 from .constants import block_constant, block_shape
 from .constraints import Constraint
+from .defining import definitions
 from .expressions import Expression, Variable
 from .faces import as_smooth_of, is_smooth
 from .parts import Compiled, Holding, Place, Row
@@ -49,24 +51,22 @@ ON_GRAPH = 100_000
 
 def compile_model(objective: Objective, constraints: Sequence[Constraint]) -> Compiled:
     """The canonical form of a model."""
-    constraints = tuple(dict.fromkeys(constraints))  # one that is listed twice counts once
-    draft = _Draft(objective, constraints)
-    draft.place_terms(objective.terms)
-    draft.place_affine(objective.affine)
-    draft.place_constraints(constraints)
+    given = tuple(dict.fromkeys(constraints))  # one that is listed twice counts once
+    found = definitions(objective, given)
+    draft = _Draft(found.objective, found.constraints)
+    draft.place_terms(found.objective.terms)
+    draft.place_affine(found.objective.affine)
+    draft.place_constraints(found.constraints)
     draft.place_bounds()
     draft.require_rows()
-    return draft.finished()
+    return replace(draft.finished(), definitions=found)
 
 
 class _Draft:
     """The canonical form while it is being filled."""
 
     def __init__(self, objective: Objective, constraints: Sequence[Constraint]):
-        expressions = [term.expression for term in objective.terms]
-        expressions += [] if objective.affine is None else [objective.affine]
-        expressions += [constraint.difference for constraint in constraints]
-        self.holdings = {v: Holding() for e in expressions for v in e.variables}
+        self.holdings = {v: Holding() for v in variables_of(objective, constraints)}
         if not self.holdings:
             raise ValueError("minimize: there is no variable in the objective or the constraints")
         _require_distinct_names(list(self.holdings))
@@ -280,6 +280,14 @@ class _Draft:
         """The objective's constant, for the first variable with a smooth term, or the first of all."""
         owner = next((v for v, holding in self.holdings.items() if holding.smooth), self.variables[0])
         return self.constant if variable is owner else 0.0
+
+
+def variables_of(objective: Objective, constraints: Sequence[Constraint]) -> tuple[Variable, ...]:
+    """The variables of a model, in the order of their appearance."""
+    expressions = [term.expression for term in objective.terms]
+    expressions += [] if objective.affine is None else [objective.affine]
+    expressions += [constraint.difference for constraint in constraints]
+    return tuple(dict.fromkeys(v for e in expressions for v in e.variables))
 
 
 def _is_convex(term: Term) -> bool:

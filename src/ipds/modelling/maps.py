@@ -73,6 +73,30 @@ class Map:
         return factor != 0 and abs(self.body - factor * plain).max() == 0
 
     @property
+    def is_zero(self) -> bool:
+        """Whether the body is a sparse matrix without entries."""
+        return scipy.sparse.issparse(self.body) and not self.body.count_nonzero()
+
+    @property
+    def plain(self) -> Map:
+        """The same with a number for a sparse multiple of the identity."""
+        size = math.prod(self.inputs)
+        if not scipy.sparse.issparse(self.body) or self.body.shape != (size, size) or self.body.nnz != size:
+            return self
+        d = self.body.diagonal()
+        return Map(self.inputs, self.outputs, float(d[0])) if d[0] and np.all(d == d[0]) else self
+
+    @property
+    def chosen(self) -> np.ndarray | None:
+        """Which entries of the flattened x the map takes, where it takes some of them, each once, and no others."""
+        M = self.body
+        if not scipy.sparse.issparse(M) or not M.shape[0] == M.nnz < M.shape[1]:
+            return None
+        M = M.tocsr()
+        plain = np.all(np.diff(M.indptr) == 1) and np.all(M.data == 1.0)
+        return M.indices if plain and np.unique(M.indices).size == M.nnz else None
+
+    @property
     def matrix(self) -> Any:
         """An explicit body as a matrix on flattened arrays."""
         if isinstance(self.body, float):

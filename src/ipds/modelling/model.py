@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import Array, to_numpy
+from .._arrays import Array, Shape, to_numpy
 from ..functions import Nonsmooth
 from ..problem import Problem
 from ..solving.solve import solve
 from . import refusals
 from .bounds import bound_of
-from .compiling import compile_model
+from .compiling import compile_model, variables_of
 from .constants import block_shape
 from .constraints import Constraint
 from .expressions import Variable, as_expression
@@ -32,7 +32,8 @@ class Model(Problem):
 
     Attributes
     ----------
-    variables : those of the model, in the order of their appearance; the blocks begin with them.
+    variables : those of the model, in the order of their appearance; the blocks begin with them, but for those that
+        equations define where something is not convex (`splitting` says which).
     constraints : as given.
     splitting : which term became which block, and why; print it.
     """
@@ -53,7 +54,7 @@ class Model(Problem):
                 raise TypeError(refusals.no_constraint(constraint))
         self._objective = given
         self._compiled = compile_model(given, self.constraints)
-        self.variables: tuple[Variable, ...] = self._compiled.variables
+        self.variables: tuple[Variable, ...] = variables_of(given, self.constraints)
         super().__init__(self._compiled.blocks, self._compiled.b)
 
     @property
@@ -70,7 +71,7 @@ class Model(Problem):
             if v not in values or np.size(values[v]) != v.size:
                 raise ValueError(refusals.no_point(v, values.get(v)))
         known = {v: np.reshape(to_numpy(values[v]), v.shape).astype(float) for v in self.variables}
-        for w, expression in self._compiled.auxiliary.items():
+        for w, expression in (self._compiled.definitions.parts | self._compiled.auxiliary).items():
             known[w] = expression.at(known)
         blocks = [known[v].reshape(block_shape(v.shape)) for v in self._compiled.holdings]
         rows = [row.expression for row in self._compiled.rows]
@@ -91,13 +92,12 @@ class Model(Problem):
         return solve(self, **options)
 
     def _start(self, result: Result) -> tuple[tuple[Array, ...], Array | None]:
-        before = _model_of(result)
-        blocks = {v.name: np.asarray(x) for v, x in zip(before.variables, result.x, strict=False)}
+        blocks = {name: np.asarray(x) for name, (_, x) in _model_of(result)._known(result.x).items()}
         for v in self.variables:
             if v.name not in blocks or blocks[v.name].size != v.size:
                 raise ValueError(
                     f"warm_start: that result has no value for {v.name!r} of shape {v.shape}; it has "
-                    f"{[(w.name, w.shape) for w in before.variables]}"
+                    f"{[(name, x.shape) for name, x in blocks.items()]}"
                 )
         x0 = self.point({v: blocks[v.name] for v in self.variables})
         return x0, result.z if tuple(result.z.shape) == self.shape else None
@@ -110,7 +110,7 @@ class Model(Problem):
         """
         result.problem = self
         if result.success:
-            known = {v: np.asarray(x) for v, x in zip(self.variables, result.x, strict=False)}
+            known = {v: np.asarray(x) for v, x in zip(self._compiled.variables, result.x, strict=False)}
             for w, e in self._compiled.auxiliary.items():
                 h, notes = self._compiled.holdings[w].h, self._compiled.holdings[w].h_notes
                 point = np.atleast_1d(e.at(known)) if h is not None and h.is_set else np.zeros(1)
@@ -134,7 +134,7 @@ class Model(Problem):
         e = as_expression(expression)
         if e is None:
             return self._value_of_terms(expression, x)
-        blocks = {v.name: (v.shape, block) for v, block in zip(self.variables, x, strict=False)}
+        blocks = self._known(x)
         for v in e.variables:  # by name: a result that was saved knows copies of the variables
             if v.name not in blocks or blocks[v.name][0] != v.shape:
                 raise ValueError(
@@ -142,6 +142,12 @@ class Model(Problem):
                     f"{[(w.name, w.shape) for w in self.variables]}"
                 )
         return e.at({v: blocks[v.name][1] for v in e.variables})
+
+    def _known(self, x: tuple[Array, ...]) -> dict[str, tuple[Shape, Array]]:
+        """The shapes and values of the variables by name, at the blocks x."""
+        own = dict(zip(self._compiled.variables, x, strict=False))
+        own |= {v: e.at(own) for v, e in self._compiled.definitions.defined.items()}
+        return {v.name: (v.shape, own[v]) for v in self.variables}
 
     def _value_of_terms(self, terms: Any, x: tuple[Array, ...]) -> float:
         objective = as_objective(terms)
@@ -162,9 +168,15 @@ class Model(Problem):
 
         Signs are those of CVXPY: λ ≥ 0 for >= as well, where L = … - ⟨λ, left - right⟩.
         """
-        place = self._compiled.places.get(constraint) if isinstance(constraint, Constraint) else None
-        if place is None:
+        if not isinstance(constraint, Constraint) or constraint not in self.constraints:
             raise ValueError(refusals.no_dual(constraint, self.constraints))
+        stated = self._compiled.definitions.rewritten[constraint]
+        if stated is None:
+            raise ValueError(
+                f"`{constraint}` has no multiplier: it defines a variable, beside a function that is not convex; see "
+                "problem.splitting"
+            )
+        place = self._compiled.places[stated]
         e = constraint.difference
         sign = -1.0 if constraint.sense == ">=" else 1.0
         if place.kind == "rows":
@@ -183,14 +195,16 @@ class Model(Problem):
             force = force + block.f.grad(x)
         # ∇f + Aᵀz + λ_high - λ_low = 0, of which at most one is not 0
         bounds = self._compiled.holdings[place.variable].bounds
-        k, own = bounds.index(constraint), bound_of(constraint)
+        k, own = bounds.index(stated), bound_of(stated)
         pushed = np.maximum(-force if own.upper else force, 0.0) / abs(own.factor)
         decides = own.decides([*map(bound_of, bounds[:k])], [*map(bound_of, bounds[k + 1 :])], block.shape)
         return np.reshape(np.where(decides, pushed, 0.0), e.shape)
 
     def has_dual(self, constraint: Constraint) -> bool:
-        """Whether `dual` has an answer: not where a constraint was merged with a set that is not convex."""
-        return self._compiled.places[constraint].kind != "merged"
+        """Whether `dual` has an answer: not where a constraint defines a variable, or was merged with a set that is not
+        convex."""
+        own = self._compiled.definitions.rewritten[constraint]
+        return own is not None and self._compiled.places[own].kind != "merged"
 
     def __repr__(self) -> str:
         names = ", ".join(f"{v.name} {v.shape}" for v in self.variables)

@@ -8,7 +8,9 @@ from typing import Any, Literal
 from ..functions import Nonsmooth, Smooth
 from ..problem import Block
 from .constraints import Constraint
+from .defining import Definitions
 from .expressions import Expression, Variable
+from .terms import Objective
 
 
 @dataclass
@@ -52,3 +54,4 @@ class Compiled:
     holdings: dict[Variable, Holding]
     rows: list[Row]
     places: dict[Constraint, Place]
+    definitions: Definitions = Definitions(Objective(()), {})

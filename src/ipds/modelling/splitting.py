@@ -13,14 +13,20 @@ if TYPE_CHECKING:
 class Splitting:
     """The canonical form of a model; print it.
 
-    `blocks` says of every block what it holds, and why; `rows` of every part of the last block where it comes from.
+    `blocks` says of every block what it holds, and why; `rows` of every part of the last block where it comes from;
+    `defined` what stands for variables that have no block.
     """
 
     blocks: tuple[tuple[str, str], ...]
     rows: tuple[tuple[str, str], ...]
     eliminated: str
+    defined: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
+        made = [f"  {name} is {text}" for name, text in self.defined]
+        return "\n".join([self._of_blocks(), *(["without a block of its own:"] if made else []), *made])
+
+    def _of_blocks(self) -> str:
         width = max(len(name) for name, _ in (*self.blocks, *self.rows))
         blocks, rows = (
             [f"  {name:<{width}}  {text}" for name, text in part] for part in (self.blocks, self.rows)
@@ -37,6 +43,8 @@ class Splitting:
 def splitting_of(compiled: Compiled) -> Splitting:
     """The report on a compiled model."""
     blocks = []
+    made = {v.name: " and ".join(w.name for w in e.variables) for v, e in compiled.definitions.defined.items()}
+    defined = tuple((name, f"an expression of {text}") for name, text in made.items())
     for (variable, holding), block in zip(compiled.holdings.items(), compiled.blocks, strict=False):
         smooth = " + ".join(holding.smooth_notes) or "nothing"
         kept = ""
@@ -47,7 +55,7 @@ def splitting_of(compiled: Compiled) -> Splitting:
         blocks.append((f"{variable.name} {block.shape}", f"f: {smooth}{kept}{made}"))
     if not compiled.rows:
         own = tuple((w.name, str(e)) for w, e in compiled.auxiliary.items())
-        return Splitting(tuple(blocks), own, "")
+        return Splitting(tuple(blocks), own, "", defined)
     last = compiled.blocks[-1]
     blocks.append(
         (f"{last.name} {last.shape}", "H: all other convex terms, the equations and the inequalities")
@@ -60,4 +68,4 @@ def splitting_of(compiled: Compiled) -> Splitting:
     eliminated = (
         f"{last.name} is eliminated: its coefficient is the identity and H is convex, so a prox minimises it."
     )
-    return Splitting(tuple(blocks), tuple(rows), eliminated)
+    return Splitting(tuple(blocks), tuple(rows), eliminated, defined)
