@@ -111,7 +111,9 @@ def test_a_start_that_is_better_than_random_ones_is_not_smoothed_away():
     assert floors == pytest.approx([0.5, 0.02])
 
 
-@pytest.mark.parametrize(("outliers", "most"), [(40, 4.1), (320, 14)])  # 4.5 and 15.25 by squares, from step 2 on
+@pytest.mark.parametrize(
+    ("outliers", "most"), [(40, 4.1), (320, 14)]
+)  # 4.5 and 15.25 by squares, from step 2 on
 def test_rows_that_vanish_are_told_ahead(outliers, most):
     needed = []
     for seed in range(6):

@@ -16,14 +16,15 @@ from .namespaces import Array, namespace
 def dot(x: Array, y: Array) -> Any:
     """Inner product ⟨x, y⟩ of two real arrays of one shape, over all entries."""
     if type(x) is np.ndarray:
-        return float(x.dot(y) if x.ndim == 1 else np.vdot(x, y))  # a third of the time of `vdot`, and the same sum
+        return float(np.vdot(x, y))  # unlike np.dot, silent where a diverging run overflows
     return array_api_compat.array_namespace(x).sum(x * y)
 
 
 def magnitude(x: Array) -> Any:
     """Euclidean (Frobenius) norm over all entries, safe from overflow and underflow."""
     if type(x) is np.ndarray:
-        return norm(x)
+        square = float(np.vdot(x, x))
+        return math.sqrt(square) if 1e-280 < square < 1e280 else _extreme(x, square)
     if type(x) is Rows:  # each chunk by itself, so that one pass will do
         return x.reduce(magnitude, np.hypot)
     xp = array_api_compat.array_namespace(x)
@@ -48,8 +49,8 @@ def _extreme(x: np.ndarray, square: float) -> float:
 
 def norm(x: Array) -> float:
     """The `magnitude` as a float, fetched at once."""
-    if type(x) is np.ndarray:
-        square = float(x.dot(x) if x.ndim == 1 else np.vdot(x, x))
+    if type(x) is np.ndarray:  # a call less
+        square = float(np.vdot(x, x))
         return math.sqrt(square) if 1e-280 < square < 1e280 else _extreme(x, square)
     return float(magnitude(x))
 

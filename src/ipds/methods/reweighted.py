@@ -9,9 +9,9 @@ bottom eigenvectors of Σ_i g_i g_iᵀ/e_i are the least of that over V', so tha
     e_i ← max(‖u_i‖ min(1, p_i)³, ε),   ε ← ε/5, at first ε/2 for a single column
 
 The cube is there for rows that vanish: p_i is the factor by which they do, and would do again; not after a first step
-from anywhere, when all weights are those of ε. Once nothing moves, the d_i = λu_i/e_i, which make V stationary, are slopes of the
-norms. At a check rows with p_i well below 1 are taken as 0 with the slope d_i, others as they are with the slope
-λu_i/‖u_i‖.
+from anywhere, when all weights are those of ε. Once nothing moves, the d_i = λu_i/e_i, which make V stationary, are
+slopes of the norms. At a check rows with p_i well below 1 are taken as 0 with the slope d_i, others as they are with
+the slope λu_i/‖u_i‖.
 Lerman & Maunu, Fast, robust and non-convex subspace recovery, Information and Inference 7 (2018).
 """
 

@@ -51,8 +51,8 @@ def rewritten(h: Nonsmooth, e: Expression) -> tuple[Nonsmooth, Expression]:
 
     (Jumps, x) for L0 of the differences of a variable x along its first axis: no equation is needed. The norms of the
     rows of a gradient for isotropic total variation, absolute differences for that of signals: these have a formula.
-    (x ↦ h(d·x), x) for an h that is not convex of the entries of x in units d > 0; L0 of some entries with weights 0 for
-    the others.
+    (x ↦ h(d·x), x) for an h that is not convex of the entries of x in units d > 0; L0 of some entries with weights 0
+    for the others.
     """
     if type(h) is IsotropicTotalVariation and e.ndim == 2:
         return L21(h.lam), Gradient(e.shape) @ e

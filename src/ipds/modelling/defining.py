@@ -10,7 +10,6 @@ So a block holds all that is said of it, and no equation keeps apart what h and 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -50,7 +49,9 @@ class Definitions:
         return replace(
             self,
             objective=_objective(self.objective, w, by),
-            rewritten={c: None if own is None else _constraint(own, w, by) for c, own in self.rewritten.items()},
+            rewritten={
+                c: None if own is None else _constraint(own, w, by) for c, own in self.rewritten.items()
+            },
             defined={v: substituted(e, w, by) for v, e in self.defined.items()} | {w: by},
         )
 
@@ -74,7 +75,9 @@ def substituted(e: Expression, w: Variable, by: Expression) -> Expression:
         return e
     others = Expression(e.shape, {v: m for v, m in e.maps.items() if v is not w}, e.constant, e.text)
     own = by._then(e.maps[w].body, e.shape, e.text)
-    own = Expression(e.shape, {v: m.plain for v, m in own.maps.items() if not m.is_zero}, own.constant, e.text)
+    own = Expression(
+        e.shape, {v: m.plain for v, m in own.maps.items() if not m.is_zero}, own.constant, e.text
+    )
     return (others._add(own, "+") if others.maps or np.any(e.constant) else own)._named(e.text)
 
 
@@ -110,7 +113,9 @@ def _cuts(found: Definitions) -> Iterator[tuple[Variable, np.ndarray]]:
     whole |= {x for c in found.constraints for x in _alone(c.difference)}
     whole |= {x for t in terms if _keeps_together(t) for x in t.expression.variables}
     for term in _bent(terms):
-        if len(term.expression.maps) == 1 and type(term.function) is not L0:  # that of some entries is one of all
+        if (
+            len(term.expression.maps) == 1 and type(term.function) is not L0
+        ):  # that of some entries is one of all
             ((w, map_),) = term.expression.maps.items()
             if map_.chosen is not None and w not in whole:
                 yield w, map_.chosen

@@ -54,4 +54,4 @@ class Compiled:
     holdings: dict[Variable, Holding]
     rows: list[Row]
     places: dict[Constraint, Place]
-    definitions: Definitions = Definitions(Objective(()), {})
+    definitions: Definitions = field(default_factory=lambda: Definitions(Objective(()), {}))

@@ -43,8 +43,10 @@ class Splitting:
 def splitting_of(compiled: Compiled) -> Splitting:
     """The report on a compiled model."""
     blocks = []
-    made = {v.name: " and ".join(w.name for w in e.variables) for v, e in compiled.definitions.defined.items()}
-    defined = tuple((name, f"an expression of {text}") for name, text in made.items())
+    named = {
+        v.name: " and ".join(w.name for w in e.variables) for v, e in compiled.definitions.defined.items()
+    }
+    defined = tuple((name, f"an expression of {text}") for name, text in named.items())
     for (variable, holding), block in zip(compiled.holdings.items(), compiled.blocks, strict=False):
         smooth = " + ".join(holding.smooth_notes) or "nothing"
         kept = ""
