@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.linalg import block_diag
+from scipy.sparse.linalg import LinearOperator
 
 from ipds import Block, Problem, Variable, minimize, solve
 from ipds.functions import (
@@ -23,6 +24,7 @@ from ipds.functions import (
     Scaled,
     SecondOrderCone,
     SumSquares,
+    smooth,
 )
 from ipds.methods import NewtonALM
 from ipds.methods.newton import returning, saddle
@@ -42,6 +44,7 @@ from ipds.modelling import (
     nuclear,
     sum_squares,
 )
+from ipds.presolve import presolve
 from ipds.theory.structure import has_barrier
 
 SHIFT = np.array([[0.3, 0.1], [0.1, -0.2]])
@@ -517,3 +520,43 @@ def test_sweeps_predict_faces_where_they_are_near(monkeypatch, name, tried):
     monkeypatch.setattr(NewtonALM, "_warm", swept)
     assert solve(problem, method="newton").success
     assert after_sweeps[0] == tried
+
+
+def test_cones_beside_products_are_left_to_other_steps():
+    """The saddle-point matrix of cones needs all entries of K: those of maps and of unknown Hessians are not there."""
+    r, n = np.random.default_rng(0), 450
+    A, c, B = r.standard_normal((8, n)), 0.01 * r.standard_normal(n), r.standard_normal((3, n))
+
+    def value(v):
+        top = float(v.max())
+        return float(np.log(np.exp(v - top).sum()) + top + 0.5 * np.sum((B @ v) ** 2) + 0.01 * v @ v + c @ v)
+
+    def gradient(v):
+        e = np.exp(v - v.max())
+        return e / e.sum() + B.T @ (B @ v) + 0.02 * v + c
+
+    x = Variable(n, name="x")
+    near = L2Ball(0.1)(x[:6] + 1) + L2Ball(0.2)(x[6:16] - 1)
+    op = LinearOperator(
+        A.shape, matvec=lambda v: A @ v.ravel(), rmatvec=lambda y: A.T @ y.ravel(), dtype=float
+    )
+    maps = minimize(sum_squares(op @ x - 1) + 0.01 * sum_squares(x) + L2Ball(0.1)(op @ x) + near)
+    rows = minimize(sum_squares(A @ x - 1) + 0.01 * sum_squares(x) + L2Ball(0.1)(A @ x) + near)
+    for problem in (minimize(smooth(value, gradient, convex=True)(x) + near), maps):
+        given = presolve(problem).problem
+        x0 = tuple(np.zeros(block.shape) for block in given.blocks)
+        setup, _ = NewtonALM().init(given, x0, np.zeros(given.shape))
+        assert setup.interior is None
+        none = np.empty(0, int)
+        W = Weights(
+            np.ones(3),
+            3,
+            none,
+            none,
+            np.empty(0),
+            np.empty(0),
+            inverses=(along_diagonal(slice(0, 3), np.eye(3)),),
+        )
+        with pytest.raises(np.linalg.LinAlgError, match="entries of K"):
+            setup.system.factor(np.zeros(0), None, W, 1.0)
+    assert solve(maps, tol=1e-6).fun == pytest.approx(solve(rows, tol=1e-6).fun, rel=1e-5)

@@ -69,7 +69,10 @@ class System:
         return choose(self.M.n, self.Q, self._given, self._sample, self._rest) if self._is_explicit else None
 
     def factor(self, D: np.ndarray, rest: Any, W: Weights, eps: float) -> Factor:
-        """Factorise K at a point: D the weights of the rows R, `rest` of ∇²f there, W of the rows of M."""
+        """Factorise K at a point: D the weights of the rows R, `rest` of ∇²f there, W of the rows of M.
+
+        Raises LinAlgError where W has inverses, and some of K is known by its products only.
+        """
         own = eps + self.diagonal
         if is_diagonal(rest):
             own, rest = own + rest, None
@@ -80,6 +83,8 @@ class System:
         diagonal = own + self.M.gather(W.diagonal[W.general :]) if self.M.index.size else own
         solve, augmented = None, None
         is_saddle = bool(W.inverses) or (self.saddle is not None and self.saddle.serves(rest, W))
+        if W.inverses and self.saddle is None:
+            raise np.linalg.LinAlgError("rows with inverse weights need the entries of K")
         strategy = self.saddle if is_saddle else self.strategy
         if strategy is not None and not any(callable(block) for _, block in W.blocks):
             w = W.diagonal[: W.general]

@@ -87,10 +87,13 @@ class Barrier(Protocol):
 
 
 def known_barriers(
-    pieces: Sequence[Piece], size: int, entries: int, further: int = 0
+    pieces: Sequence[Piece], size: int, entries: float, further: float = 0
 ) -> list[Barrier] | None:
-    """Those of the pieces, in a form of so many rows and columns, with so many entries but for those of ψ, and with
-    `further` ones of groups and of what changes in ∇²f; None where one of them has none, or all is too large."""
+    """The barriers of the pieces; None where one of them has none, or the saddle-point matrix would be too large.
+
+    It has `size` rows and columns, `entries` but for those of ψ, and `further` ones of groups and of what changes in
+    ∇²f: ∞ where that is known by its products, and there is no such matrix.
+    """
     if not all(type(p.like) is np.ndarray and has_barrier(p.h, p.shape) for p in pieces):
         return None
     found = [_barrier(piece) for piece in pieces]
@@ -98,7 +101,7 @@ def known_barriers(
         return found
     entries += sum(map(_entries, found))
     if size <= SPARSE:
-        return found if entries <= THIN * size**2 else None
+        return found if entries <= THIN * size**2 and math.isfinite(further) else None
     return found if size <= LONG and entries + further <= FEW * size else None
 
 

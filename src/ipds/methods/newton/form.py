@@ -32,6 +32,7 @@ from .algebra import Rows
 from .gauges import asked, gauges, may_fall_apart
 from .inside import Inside, inside
 from .matrices import beside, general_rows, picked
+from .saddle import entries_of
 from .smooth import Part, SmoothPart, describe
 from .terms import Entries, Piece, Terms
 from .units import Turned, equilibrated, orthonormal, powers_of_two, rough_norm, turned
@@ -129,10 +130,9 @@ class Form:
         return self.M.general
 
     @property
-    def entries(self) -> int:
+    def entries(self) -> float:
         """Of the general rows, and of ∇²f as far as it does not change."""
-        matrices = [A for A in (self.M.G, self.smooth.Q, self.smooth.R) if A is not None]
-        return sum(A.nnz if scipy.sparse.issparse(A) else math.prod(A.shape) for A in matrices)
+        return sum(map(entries_of, (self.M.G, self.smooth.Q, self.smooth.R)))
 
     def apply(self, v: np.ndarray) -> np.ndarray:
         """M v."""

@@ -20,11 +20,13 @@ THIN, SMALL = 0.05, 400
 """Share of entries other than 0 up to which a matrix is factorised as a sparse one, unless it is so small."""
 
 
-def entries_of(rest: Any) -> int:
-    """Of the part of ∇²f that changes from point to point, which may be none, or diagonal."""
-    if rest is None or len(rest.shape) == 1:
+def entries_of(A: Any) -> float:
+    """Those that a matrix has: 0 for none or a diagonal, ∞ for one that is known by its products."""
+    if A is None or len(A.shape) == 1:
         return 0
-    return int(rest.nnz) if scipy.sparse.issparse(rest) else math.prod(rest.shape)
+    if scipy.sparse.issparse(A):
+        return int(A.nnz)
+    return math.prod(A.shape) if isinstance(A, np.ndarray) else math.inf
 
 
 class Saddle:
