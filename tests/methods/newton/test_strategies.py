@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy
@@ -16,9 +18,9 @@ from ipds.methods.newton.gram import Gram
 from ipds.methods.newton.inside import Inside
 from ipds.methods.newton.smooth import Part, SmoothPart
 from ipds.methods.newton.sparse import Sparse, reordered
-from ipds.methods.newton.strategies import Beside, Bordered, Dense
+from ipds.methods.newton.strategies import Beside, Bordered, Dense, Lowered
 from ipds.methods.newton.weights import Weights
-from ipds.modelling import kl_div
+from ipds.modelling import kl_div, norm1, norm2
 
 N = 60
 EPS = 1e-2
@@ -68,6 +70,50 @@ def test_dense_rows_beside_groups_are_bordered(monkeypatch):
     np.testing.assert_allclose((dense(G, W) + Q.toarray()) @ x, g, atol=1e-9)
 
 
+@pytest.mark.parametrize("groups", [2, 20])
+def test_low_ranks_and_groups_of_many_rows_leave_the_band_as_it_is(monkeypatch, groups):
+    """As matrices, norms of many differences are full: those of pairs stay in the pattern."""
+    monkeypatch.setattr(strategies, "SMALL", 0)
+    r = np.random.default_rng(0)
+    D, label = differences(N), np.repeat(np.arange(groups), 40 // groups)
+    direction = r.standard_normal(40)
+    direction /= np.sqrt(np.bincount(label, direction**2))[label]
+    across, along = r.uniform(1.0, 2.0, groups), r.uniform(0.1, 0.5, groups)
+    W = Weights(np.r_[across[label], np.full(19, 3.0)], N - 1, np.arange(40), label, direction, along)
+    V = np.linalg.qr(r.standard_normal((19, 2)))[0]
+    W = W._replace(low=((slice(40, 59), V, np.array([1.0, 2.0])),))
+    unknown = W._replace(
+        low=((slice(40, 59), V[:, :0], np.zeros(0)),), direction=np.full(40, (groups / 40) ** 0.5)
+    )
+    system, g = System(np.ones(N), None, Rows(D, none, N), unknown), r.standard_normal(N)
+    assert isinstance(system.strategy, Lowered)
+    assert system.strategy.has_groups == (groups == 2)
+    for own in (unknown, W):
+        x = system.factor(np.empty(0), None, own, EPS).solve(g)
+        np.testing.assert_allclose((dense(D, own) + np.eye(N)) @ x, g, atol=1e-9)
+
+
+def test_a_norm_of_many_differences_is_no_full_matrix():
+    """36 million entries of a full one, which would take 300 MB: at the answer the forces of both terms cancel."""
+    c, x, D = (
+        np.cumsum(np.random.default_rng(0).standard_normal(6000)),
+        Variable(6000, name="x"),
+        differences(6000),
+    )
+    tracemalloc.start()
+    result = solve(minimize(norm1(x - c) + 50.0 * norm2(D @ x)), tol=1e-6)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.success
+    assert most < 1e8
+    jumps, off = D @ result.value(x), result.value(x) - c
+    force = 50.0 * (D.T @ jumps) / np.linalg.norm(jumps)
+    assert np.all(np.abs(force) <= 1 + 1e-3)
+    moved = np.abs(off) > 1e-4
+    assert moved.any()
+    np.testing.assert_allclose(force[moved], -np.sign(off[moved]), atol=1e-2)
+
+
 @pytest.mark.parametrize("bandwidth", [150, 0])
 def test_groups_of_sparse_rows_have_a_known_pattern(monkeypatch, bandwidth):
     """Groups of one to four rows beside single ones and a matrix Q: the entries of K are one product with W."""
@@ -75,7 +121,7 @@ def test_groups_of_sparse_rows_have_a_known_pattern(monkeypatch, bandwidth):
     monkeypatch.setattr(strategies, "FEW", 10.0)
     monkeypatch.setattr(patterns, "BANDWIDTH", bandwidth)
     monkeypatch.setattr(patterns, "FULL", 10.0)
-    G = sp.csr_array(sp.random_array((50, N), density=0.04, rng=rng) + sp.eye_array(50, N))
+    G = sp.csr_array(sp.random_array((50, N), density=0.03, rng=rng) + sp.eye_array(50, N))
     label = np.repeat(np.arange(12), [1, 2, 3, 4] * 3)
     direction = rng.standard_normal(30)
     direction /= np.sqrt(np.bincount(label, direction**2))[label]

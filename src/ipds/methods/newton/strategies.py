@@ -5,7 +5,7 @@
     Beside     the same, and rows with one entry, which only touch the diagonal
     Sparse     by its pattern: banded Cholesky where some order has a narrow band, else SuperLU
     Bordered   sparse rows and a few dense ones: Woodbury's formula around a sparse factorisation
-    Lowered    one of them, less a low rank
+    Lowered    one of them, less a low rank: that of a prox, or of groups of many rows
     Softened   one of them for fewer columns, where many are slack ones (`slack_columns`)
     Dense      Cholesky
 
@@ -59,9 +59,13 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
         return Diagonal()
     if W.blocks and n > DENSE:
         return None
-    if W.low and not W.members.size and not W.blocks:
-        base = choose(n, Q, rows, W._replace(low=()), rest)
-        return base if base is None or isinstance(base, Dense) else Lowered(base, rows[-1])
+    if W.is_lowered and not W.blocks:
+        has_wide = n > SMALL and _meetings(rows[-1], W) > n * len(
+            W.along
+        )  # more than a row for each group has
+        if W.low or has_wide:
+            base = choose(n, Q, rows, (W.ungrouped if has_wide else W)._replace(low=()), rest)
+            return base if base is None or isinstance(base, Dense) else Lowered(base, rows[-1], has_wide)
     if rest is None and not W.is_lowered and not W.blocks:
         slacks = slacks_of(n, Q, rows)
         if slacks is not None:
@@ -80,9 +84,8 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
             bulk, beside = every[~is_thin], W.without(int(np.count_nonzero(is_thin)))
             return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, bulk, beside, rest is None))
     if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
-        R = _stacked(rows, n)
-        others += _meetings(R, W)
-        return _sparse_choice(n, Q, rows, R, others, W, rest is None)
+        further = sum(A.nnz for A in others) + (_meetings(rows[-1], W) if W.members.size else 0)
+        return _sparse_choice(n, Q, rows, _stacked(rows, n), further, W, rest is None)
     work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
     if only_rows and count < n and count**2 * n + count**3 / 3 < work:
         return Woodbury(np.vstack([to_dense(A) for A in rows]))
@@ -102,12 +105,9 @@ def _of_columns(A: Any, kept: np.ndarray) -> Any:
     return part.toarray() if scipy.sparse.issparse(part) and part.nnz > FULL * math.prod(part.shape) else part
 
 
-def _meetings(R: Any, W: Weights) -> list[Any]:
-    """The pattern of what groups take from RᵀWR, whose rows meet; none where there are no groups."""
-    if not W.members.size:
-        return []
-    P = abs(W.lowered(R[R.shape[0] - W.general :])[0])
-    return [P.T @ P]
+def _meetings(G: Any, W: Weights) -> int:
+    """At most so many entries are in what groups take from GᵀWG; rows of a group may cancel for some directions."""
+    return int(np.sum(row_counts(W.sums(abs(G))).astype(float) ** 2)) if scipy.sparse.issparse(G) else 0
 
 
 def _are_thin(A: Any) -> np.ndarray:
@@ -119,14 +119,14 @@ def _are_thin(A: Any) -> np.ndarray:
 
 
 def _sparse_choice(
-    n: int, Q: Any, rows: Sequence[Any], R: Any, others: Sequence[Any], W: Weights, is_constant: bool
+    n: int, Q: Any, rows: Sequence[Any], R: Any, further: int, W: Weights, is_constant: bool
 ) -> Strategy | None:
     only_rows = is_constant and Q is None and not W.is_lowered
     is_single = row_counts(R) == 1
     if only_rows and np.count_nonzero(~is_single) < FLAT * n <= R.shape[0]:
         others_only = R[~is_single]
         inner = (
-            _sparse_choice(n, None, [others_only], others_only, [], W, True)
+            _sparse_choice(n, None, [others_only], others_only, 0, W, True)
             if others_only.shape[0]
             else Diagonal()
         )
@@ -139,7 +139,7 @@ def _sparse_choice(
             gram = Gram(transposed)
             if 2 * len(gram.row) < work + n:  # fewer entries than RᵀR has
                 return SparseWoodbury(R, gram)
-    is_full = work + sum(A.nnz for A in others) > FEW * n * n
+    is_full = work + further > FEW * n * n
     if is_full and n > DENSE:
         return None
     if is_full or (n <= SMALL and not only_rows):
@@ -268,16 +268,20 @@ class Beside:
 
 
 class Lowered:
-    """K less a low rank, PᵀdP: (K - PᵀdP)⁻¹ = K⁻¹ + K⁻¹Pᵀ (1 - d P K⁻¹Pᵀ)⁻¹ d P K⁻¹."""
+    """K less a low rank, PᵀdP, that of groups included or not: with K the matrix without it,
 
-    def __init__(self, base: Strategy, G: Any):
-        self.base, self.G = base, G
+    (K - PᵀdP)⁻¹ = K⁻¹ + K⁻¹Pᵀ (1 - d P K⁻¹Pᵀ)⁻¹ d P K⁻¹.
+    """
+
+    def __init__(self, base: Strategy, G: Any, has_groups: bool):
+        self.base, self.G, self.has_groups = base, G, has_groups
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        P, d = W.lowered(self.G)
+        taken, left = (W, W.ungrouped) if self.has_groups else (W.ungrouped, W)
+        P, d = taken.lowered(self.G)
+        base, _ = self.base.factorise(w, diagonal, rest, left._replace(low=()))
         if not len(d):  # weights of a first step, before any Jacobian is known
-            return self.base.factorise(w, diagonal, rest, W)
-        base, _ = self.base.factorise(w, diagonal, rest, W._replace(low=()))
+            return base, None
         P = to_dense(P)
         KP = np.stack([base(row) for row in P], axis=1)
         small = np.eye(len(d)) - d[:, None] * (P @ KP)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from ..._arrays import to_dense
+
 
 class Weights(NamedTuple):
     """a on single rows, a(I - e eᵀ) + b e eᵀ on groups, less a low rank on some rows, and matrices on blocks."""
@@ -41,6 +43,12 @@ class Weights(NamedTuple):
         """Entries of W on groups."""
         return int(np.sum(np.bincount(self.label) ** 2))
 
+    @property
+    def ungrouped(self) -> Weights:
+        """The same without groups, a on their rows."""
+        none = np.empty(0, int)
+        return self._replace(members=none, label=none, direction=np.empty(0), along=np.empty(0))
+
     def without(self, count: int) -> Weights:
         """The same for general rows of which `count`, all after those of groups, are left out."""
         return self._replace(general=self.general - count)
@@ -71,14 +79,9 @@ class Weights(NamedTuple):
         """(P, d) with GᵀWG = Gᵀ diag(a) G - Pᵀ diag(d) P for the general rows G, blocks apart."""
         parts, drops = [V.T @ G[rows] for rows, V, _ in self.low], [c for _, _, c in self.low]
         if self.members.size or not parts:
-            parts.append(self._sums(G))
+            parts.append(self.sums(G))
             drops.append(self.across() - self.along)
-        if len(parts) == 1:
-            return parts[0], drops[0]
-        if all(map(scipy.sparse.issparse, parts)):
-            return scipy.sparse.vstack(parts, format="csr"), np.concatenate(drops)
-        dense = [P.toarray() if scipy.sparse.issparse(P) else P for P in parts]
-        return np.vstack(dense), np.concatenate(drops)
+        return (parts[0] if len(parts) == 1 else np.vstack(list(map(to_dense, parts)))), np.concatenate(drops)
 
     def couples(self) -> np.ndarray:
         """Pairs of members of the same group, each once; they are sorted by group."""
@@ -99,7 +102,7 @@ class Weights(NamedTuple):
         first, second = couples.T
         return np.append(own, -drop[self.label[first]] * self.direction[first] * self.direction[second])
 
-    def _sums(self, G: Any) -> Any:
+    def sums(self, G: Any) -> Any:
         """Σ e_k G_k over the members k of every group; they are sorted by group."""
         if isinstance(G, np.ndarray) and self.members.size:
             used, starts = np.unique(self.label, return_index=True)
