@@ -22,7 +22,7 @@ from ipds.functions import (
     Simplex,
 )
 from ipds.methods import IPDS, AcceleratedIPDS
-from ipds.modelling import norm1
+from ipds.modelling import norm1, sum_squares
 from ipds.theory.proofs import falls, separates
 
 g = np.random.default_rng(11)
@@ -166,3 +166,32 @@ def test_entries_that_no_row_holds_fall_without_end():
         assert result.status is Status.UNBOUNDED
         assert result.nit <= 100
         assert result.proof.margin > 0.1
+
+
+def revealed(seed):
+    """Choices at prices that no increasing utility explains (Afriat): two baskets, each dearer where it was taken."""
+    rng = np.random.default_rng(seed)
+    P, Q = rng.uniform(0.5, 2, (6, 3)), rng.uniform(0.5, 2, (6, 3))
+    Q[:2], P[:2] = [[2, 1, 1], [1, 2, 1]], [[2, 1, 1], [1, 2, 1]]
+    u, slopes = Variable(6), Variable(6)
+    rows = [
+        u[i] <= u[j] + slopes[j] * float(P[j] @ (Q[i] - Q[j])) for i in range(6) for j in range(6) if i != j
+    ]
+    return minimize(sum_squares(u), [*rows, slopes >= 1])
+
+
+def too_little(seed):
+    """Plants that cannot meet the demand of one hour of 24."""
+    most = np.random.default_rng(seed).uniform(50, 100, 5)
+    demand = np.full(24, 0.8 * most.sum())
+    demand[12] = 1.05 * most.sum()
+    p = Variable((24, 5))
+    return minimize(sum_squares(p), [p >= 0, p <= most, p.sum(axis=1) == demand])
+
+
+@pytest.mark.parametrize("problem", [revealed, too_little])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_proof_is_looked_for_where_nothing_balances(problem, seed):
+    result = solve(problem(seed))
+    assert result.status is Status.INFEASIBLE
+    assert result.nit <= 20  # at the next of the regular tries multipliers have overgrown all digits

@@ -89,6 +89,14 @@ class Composed(Smooth):
         return None if A is None else Composed(self.f, A, self.shift)
 
 
+def of_fewer(f: Smooth, x: Array) -> tuple[Composed, Any] | None:
+    """(f, A) with the matrix A, dense or sparse, where f is g(A x + shift) with fewer entries than x; else None."""
+    if not isinstance(f, Composed) or math.prod(f.A.output_shape(x.shape)) >= math.prod(x.shape):
+        return None
+    A = f.A.as_matrix(x.shape)
+    return None if A is None else (f, A)
+
+
 class SmoothSum(Smooth):
     """f(x) = Σ_k f_k(x), ∇f = Σ ∇f_k, Lipschitz with Σ L_k."""
 

@@ -57,13 +57,13 @@ def has_many_minima(problem: Problem, first: Result) -> bool:
     long = first.success and first.nit > QUICK
     if long or entries(problem) > ROWS or type(prototype(problem)) is not np.ndarray:
         return False
-    curved = [
-        x.size
-        for block, x in zip(problem.blocks, first.x, strict=True)
-        if not block.h.is_convex or (block.f is not None and _may_bend(block.f, block.h, x, first.nit))
-    ]
-    few = entries(problem) <= FEW or sum(curved) <= CURVED
-    return bool(curved) and few
+    few, curved = entries(problem) <= FEW, 0
+    for block, x in sorted(zip(problem.blocks, first.x, strict=True), key=lambda pair: pair[1].size):
+        if x.size > CURVED and not (few or curved):  # and so are those that follow
+            return False
+        if not block.h.is_convex or (block.f is not None and _may_bend(block.f, block.h, x, first.nit)):
+            curved += x.size
+    return curved > 0 and (few or curved <= CURVED)
 
 
 def _may_bend(f: Smooth, h: Nonsmooth, x: np.ndarray, nit: int) -> bool:

@@ -25,6 +25,9 @@ FINAL = (Status.DIVERGED, Status.STALLED, Status.STALLED_FEASIBLE, Status.PENALT
 """Ends that higher limits would not change."""
 PROOFS = 5
 """Checks between two tries to prove that there is no solution; the last check tries as well."""
+ADRIFT = 1.0
+"""Relative certificate from which on every check tries: what is left of the forces is as large as these are, as where
+multipliers or blocks grow without end."""
 PROVED = {"infeasible": Status.INFEASIBLE, "unbounded": Status.UNBOUNDED}
 
 
@@ -121,7 +124,7 @@ class Run:
         lost = state.exhausted or out_of_reach(self.history, certificate.rows)
         if lost and self.status in (None, Status.STALLED):
             self.status = Status.PENALTY_CEILING
-        due = check.t % (PROOFS * options.check_every) == 0
+        due = check.t % (PROOFS * options.check_every) == 0 or certificate.relative >= ADRIFT
         if due or self.status is not None:
             self.proof = no_solution(problem, state, certificate, options.tol)
             if self.proof is not None:

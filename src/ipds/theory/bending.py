@@ -14,9 +14,12 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy
 
+from .._arrays import to_dense
 from ..deadline import late, raise_if_late
 from ..functions import Nonsmooth, Smooth, SmoothSum
+from ..functions.composed import of_fewer
 from ..functions.hessians import by_differences, of_entries
 from ..problem import Block, Problem
 
@@ -140,7 +143,16 @@ def _derivatives(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """(∇²f, ∇f) at v by differences in `units`, on the flattened block; None where they are not finite, or late.
 
-    The diagonal of ∇²f where it has nothing else."""
+    The diagonal of ∇²f where it has nothing else. Of g(A x + shift) with fewer entries those of g are moved."""
+    fewer = of_fewer(f, v)
+    if fewer is not None:
+        own, A = fewer[0], np.asarray(to_dense(fewer[1]), float)
+        y = own.inner(v)
+        inner = _derivatives(own.f, y, _plain(y), both_sides)
+        if inner is None:
+            return None
+        H, slope = inner
+        return A.T @ (H[:, None] * A if H.ndim == 1 else H @ A), A.T @ slope
     steps = STEPS[int(both_sides)] * units.ravel()
 
     def grad(point: np.ndarray) -> np.ndarray:
@@ -158,7 +170,10 @@ def _derivatives(
 
 
 def _has_negative(H: np.ndarray, slope: np.ndarray, units: np.ndarray) -> bool:
-    """Whether H has an eigenvalue that is negative beyond rounding, in units in which its diagonal is one."""
+    """Whether H has an eigenvalue that is negative beyond rounding, in units in which its diagonal is one.
+
+    None is where H + `NEGATIVE` I has a Cholesky factor.
+    """
     u = units.ravel()
     steepest = float(np.max(u * np.abs(slope)))
     H = H * u**2 if H.ndim == 1 else u[:, None] * H * u
@@ -167,10 +182,11 @@ def _has_negative(H: np.ndarray, slope: np.ndarray, units: np.ndarray) -> bool:
         return False
     floor = max(NOISE / NEGATIVE * steepest, 1e-12 * largest)
     s = 1 / np.sqrt(np.maximum(diagonal, floor) / largest)
-    least = (
-        np.min(H / largest * s**2) if H.ndim == 1 else np.linalg.eigvalsh(s[:, None] * (H / largest) * s)[0]
-    )
-    return bool(least < -NEGATIVE)
+    if H.ndim == 1:
+        return bool(np.min(H / largest * s**2) < -NEGATIVE)
+    shifted = s[:, None] * (H / largest) * s
+    shifted.flat[:: len(shifted) + 1] += NEGATIVE
+    return scipy.linalg.lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)[1] != 0
 
 
 def _diagonal(H: np.ndarray) -> np.ndarray:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 
 from ..._arrays import Array, to_numpy
-from ...functions import Smooth
+from ...functions import Composed, Smooth
+from ...functions.composed import of_fewer
 from ...functions.hessians import by_differences, of_entries, step_size
 from ...problem import Block
 
@@ -22,12 +24,14 @@ MARGIN = 1e-9
 
 SHARE = 0.05
 """Part of the way to a bound that a difference may go: its relative error is the square, for logarithms."""
-EXPLICIT = 400
+EXPLICIT = 1000
 """Entries up to which a Hessian is made by differences of its own."""
 
 
 def by_gradients(f: Smooth, x: Array) -> bool:
     """Whether ∇²f(x) is made of differences of gradients: nothing else is known of f."""
+    if isinstance(f, Composed):
+        return by_gradients(f.f, x)
     known = type(f).curvature is not Smooth.curvature or type(f).hessian is not Smooth.hessian
     return type(x) is np.ndarray and not known
 
@@ -35,8 +39,16 @@ def by_gradients(f: Smooth, x: Array) -> bool:
 def differences(f: Smooth, x: np.ndarray, steps: np.ndarray, here: Array | None, is_tied: bool) -> Any:
     """∇²f(x) of such an f: its diagonal, unless entries are known to be tied; a matrix, or products where x is long.
 
-    To one side where ∇f(x) is given `here`, and a matrix is made.
+    To one side where ∇f(x) is given `here`, and a matrix is made. Of g(A x + shift) with fewer entries those of g are
+    moved: Aᵀ∇²g A.
     """
+    fewer = of_fewer(f, x)
+    if fewer is not None:
+        own, A = fewer
+        y, moves = own.inner(x), np.asarray(abs(A) @ steps)
+        H = differences(own.f, y, moves, None if here is None else own.f.grad(y), False)
+        if isinstance(H, np.ndarray):
+            return A.T @ ((scipy.sparse.diags_array(H) if H.ndim == 1 else H) @ A)
     found = None if is_tied else of_entries(f.grad, x, steps)
     if found is not None:
         return found
