@@ -517,3 +517,14 @@ def test_sweeps_predict_faces_where_they_are_near(monkeypatch, name, tried):
     monkeypatch.setattr(NewtonALM, "_warm", swept)
     assert solve(problem, method="newton").success
     assert after_sweeps[0] == tried
+
+
+def test_plans_with_entropy_are_factorised_by_their_few_sums(monkeypatch):
+    """W of losses is a diagonal: a saddle of all 900 entries beside their 60 sums would fill in for nothing."""
+    rng, n, made = np.random.default_rng(0), 30, []
+    monkeypatch.setattr(Saddle, "factorise", lambda *given: made.append(1))
+    cost, a, b = rng.random((n, n)), rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(n))
+    P = Variable((n, n))
+    sums = [P.sum(axis=1) == a, P.sum(axis=0) == b]
+    assert solve(minimize((cost * P).sum() - 0.01 * entropy(P), sums), tol=1e-6).success
+    assert not made
