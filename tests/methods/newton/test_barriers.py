@@ -560,3 +560,14 @@ def test_cones_beside_products_are_left_to_other_steps():
         with pytest.raises(np.linalg.LinAlgError, match="entries of K"):
             setup.system.factor(np.zeros(0), None, W, 1.0)
     assert solve(maps, tol=1e-6).fun == pytest.approx(solve(rows, tol=1e-6).fun, rel=1e-5)
+
+
+def test_plans_with_entropy_are_factorised_by_their_few_sums(monkeypatch):
+    """W of losses is a diagonal: a saddle of all 900 entries beside their 60 sums would fill in for nothing."""
+    rng, n, made = np.random.default_rng(0), 30, []
+    monkeypatch.setattr(Saddle, "factorise", lambda *given: made.append(1))
+    cost, a, b = rng.random((n, n)), rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(n))
+    P = Variable((n, n))
+    sums = [P.sum(axis=1) == a, P.sum(axis=0) == b]
+    assert solve(minimize((cost * P).sum() - 0.01 * entropy(P), sums), tol=1e-6).success
+    assert not made

@@ -39,6 +39,7 @@ from .barriers import known_barriers
 from .carry import INTERIOR, RETURNING, SEMISMOOTH, WARM, Carry, Setup, first_carry
 from .cost import Cost
 from .form import Form, read
+from .graphs import Loss
 from .interior import Interior
 from .passage import Pair, point_of, state_of
 from .resting import at_rest
@@ -142,7 +143,8 @@ class NewtonALM(Method):
         further = W.grouped + entries_of(rest)
         barriers = known_barriers(form.terms.pieces, form.n + form.general, form.entries, further)
         interior = None if barriers is None else Interior(form, barriers)
-        system = System(form.smooth.Q, form.smooth.R, form.M, W, rest, bool(barriers))
+        has_matrices = not all(isinstance(barrier, Loss) for barrier in barriers or ())
+        system = System(form.smooth.Q, form.smooth.R, form.M, W, rest, has_matrices)
         slope = form.smooth.gradient(v)
         is_flat = not (diagonal > 0).all()
         setup = Setup(problem, form, system, interior, curvature, is_flat, slope, has_jacobian, (*x0, z0))
