@@ -50,7 +50,7 @@ class Carry(NamedTuple):
     trusted: float
     """Gap from which on the face that interior points predict is tried next."""
     shown: float
-    """Residual and gap of the last interior point that was worth a check."""
+    """Residual and gap of the last interior point that was worth a check, at first the residual of the rounds."""
 
 
 @dataclass(frozen=True, eq=False)

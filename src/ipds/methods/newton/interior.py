@@ -20,6 +20,7 @@ import numpy as np
 from .algebra import Factor, System
 from .barriers import Placed, Scaling
 from .layout import SIGN, Layout, Point
+from .rounds import uniform
 from .weights import Weights, along_diagonal
 
 REGULAR, CAP = 1e8, 1e10
@@ -99,10 +100,24 @@ class Interior(Layout):
             at_curves[c.numbers], own_curves[c.forces] = found
         return Point(x, force, free, stretch, at_curves, own_curves)
 
+    def met(
+        self, system: System, v: np.ndarray, u: np.ndarray, y: np.ndarray, weight: float, curvature: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(v, y) after a sweep in which the equations hold: the Newton step with W = βI on all other rows."""
+        form, held = self.form, self.row[self.is_equation]
+        W, goal = uniform(form, weight), u.copy()
+        W.diagonal[held] = CAP * weight * self.firmness
+        goal[held] = self.place[self.is_equation]
+        factor = system.factor(*form.smooth.hessian(v), W, (curvature or weight) / REGULAR)
+        left = -(form.smooth.gradient(v) + form.adjoint(y))
+        dv, dy = factor.saddle(left, goal - form.apply(v) - form.c, 1e-8, 2)
+        return v + dv, y + dy
+
     def step(
         self, system: System, v: np.ndarray, p: Point, weight: float, curvature: float, rough: bool = False
-    ) -> tuple[np.ndarray, Point, float]:
-        """(v, p) after one step, and its length; `weight` and `curvature` are the units of W and of ∇²f.
+    ) -> tuple[np.ndarray, Point, float, float]:
+        """(v, p) after one step, its length and that of its predictor; `weight` and `curvature` are the units of W and
+        of ∇²f.
 
         Far from a solution a `rough` ∇²f will do.
         """
@@ -161,7 +176,7 @@ class Interior(Layout):
         dv, d, share, inner = direction(-force, 0.0, 0, 0.0, None)  # the predictor: all products to 0
         # forces change by -1 - share of themselves, and so products by -share(1 + share) to second order
         worst = max(-_least(share), 1 + _largest(share))
-        length = min(1.0, self._length(p, d, worst, slack, scalings))
+        length = reach = min(1.0, self._length(p, d, worst, slack, scalings))
         second = share * (1 + share)
         left = (1 - length) * pairs - length**2 * float(np.vdot(products, second))
         if self.label.size or scalings:
@@ -180,7 +195,7 @@ class Interior(Layout):
         end = plus_step(p, length, d)
         for c, scaling in scalings:
             end.u[c.numbers], end.y[c.forces] = scaling.moved(*c.of(d), length)
-        return there, end, length
+        return there, end, length, reach
 
     def _ridge(self, W: Weights, weight: float, curvature: float) -> Any:
         """ε, of the size of K over `REGULAR`: of f, or of the rows that a block is seen by, where that is less."""

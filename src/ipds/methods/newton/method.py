@@ -80,7 +80,9 @@ WORTH = 1e-5
 CURVED = 1e-8
 """The same of points with barriers, whose faces lead to the solution before."""
 NEWER = 0.03
-"""What the larger of both falls by before another one is, in a linear program where anything falls at all."""
+"""What the larger of both falls by before another one is, where anything falls at all: checks cost as much as steps."""
+QUIET = 19
+"""Steps in which only points that are worth it are checked: most runs end in them."""
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
@@ -101,8 +103,8 @@ MIXED = 0.1
 VANISHING = 1e-6
 """Gap at which it may be any face."""
 SHORT = 0.1
-"""A first interior-point step shorter than this, under equations, starts anew where all of it would end, and they hold:
-rooms were small beside what equations ask for."""
+"""A first predictor shorter than this, under equations, starts anew after a sweep in which they hold: rooms were small
+beside what equations ask for."""
 SHORTEST = 1e-8
 """Interior-point steps shorter than this lead nowhere."""
 
@@ -112,6 +114,7 @@ class NewtonALM(Method):
 
     name = "NewtonALM"
     presolves = announces = True
+    quiet = QUIET
     cost: Cost | None = None
     """What the steps on the problem at hand were predicted to cost, where "auto" has asked."""
 
@@ -230,7 +233,7 @@ class NewtonALM(Method):
                 break
         if setup.interior is None:
             return self._to_semismooth(setup, carry._replace(left=left))
-        return carry._replace(phase=INTERIOR)
+        return carry._replace(phase=INTERIOR, shown=left)
 
     def _balanced(self, setup: Setup, carry: Carry, pair: Pair) -> tuple[Carry, float]:
         """After a round that ends at a pair, with the next β; and the larger of the relative residuals."""
@@ -254,15 +257,14 @@ class NewtonALM(Method):
             return self._to_semismooth(setup, carry) if carry.stalled > WAITS else carry
         try:
             units, rough = (carry.beta, setup.curvature), carry.gap > SETTLED
-            v, point, length = interior.step(setup.system, carry.v, carry.point, *units, rough)
+            v, point, length, reach = interior.step(setup.system, carry.v, carry.point, *units, rough)
         except np.linalg.LinAlgError:  # at the end of the digits
             return self._to_semismooth(setup, carry)
-        u, y, gradient, rd, room = interior.residuals(v, point)
         is_first = math.isinf(carry.gap) and not carry.stalled
-        if is_first and SHORTEST <= length < SHORT and interior.equations and setup.form.smooth.is_quadratic:
-            before = interior.residuals(carry.v, carry.point).y
-            there = carry.v + (v - carry.v) / length, before + (y - before) / length
-            return self._interior(setup, carry._replace(v=there[0], y=there[1], stalled=1))
+        if is_first and reach < SHORT and interior.equations and setup.form.smooth.is_quadratic:
+            v, y = interior.met(setup.system, carry.v, carry.u, carry.y, *units)
+            return self._interior(setup, carry._replace(v=v, y=y, stalled=1))
+        u, y, gradient, rd, room = interior.residuals(v, point)
         left = norm(rd) / (max(norm(gradient), norm(y)) or 1.0)
         gap = interior.products(point, room) / _energy(setup.slope, gradient, v, u, y)
         if setup.has_barriers:  # they need not leave any product
@@ -344,14 +346,12 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
         return True
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
-    # after rounds on norms
-    if math.isinf(carry.gap) and setup.form.terms.label.size:
-        return True
+    if math.isinf(carry.gap):  # after rounds
+        return carry.shown <= CLOSE and setup.form.terms.label.size > 0
     left = max(carry.left, carry.gap)
     if left > (CURVED if setup.has_barriers else WORTH):
         return False
-    is_linear_program = not (setup.curvature > 0 or setup.has_barriers or setup.form.terms.label.size)
-    return not is_linear_program or carry.stalled > 0 or left <= NEWER * carry.shown
+    return carry.stalled > 0 or left <= NEWER * carry.shown
 
 
 def _is_finite(x: np.ndarray) -> bool:

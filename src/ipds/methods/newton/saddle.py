@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class Saddle:
         self.size = n + sum(A.shape[0] for A in rows)
         self._grouped: np.ndarray | None = None
         self._kept: tuple[Pattern, np.ndarray] | None = None
+        self._found = np.empty((0, 2), int), np.empty(0, int)
+        """The pairs before, and where they are."""
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         n, off = self.n, w <= 0
@@ -64,7 +66,7 @@ class Saddle:
         if self.size <= SMALL:
             return False
         changing = sum(blocks.size for _, blocks in W.inverses) + W.grouped + entries_of(rest)
-        return self.size + 2 * self._still.nnz + changing <= THIN * self.size**2
+        return self.size + 2 * len(self._still.data) + changing <= THIN * self.size**2
 
     @cached_property
     def _still(self) -> Any:
@@ -116,10 +118,10 @@ class Saddle:
         coupled = inverse.coupled(soft, couples)
         on, pairs, values = -coupled[: len(soft)], [inverse.members[couples]], [-coupled[len(soft) :]]
         for rows, blocks in inverse.inverses:
-            each, below = np.arange(rows.shape[1]), np.tril_indices(rows.shape[1], -1)
-            on[first + rows] = -blocks[:, each, each]
-            pairs.append(rows[:, np.stack(below, axis=1)].reshape(-1, 2))
-            values.append(-blocks[:, *below].ravel())
+            below = _below(rows.shape[1])
+            on[first + rows] = -blocks.diagonal(axis1=1, axis2=2)
+            pairs.append(rows[:, below].reshape(-1, 2))
+            values.append(-blocks[:, below[:, 0], below[:, 1]].ravel())
         further = n + first + np.concatenate(pairs)
         if rest is not None:
             lower = scipy.sparse.tril(rest, format="coo")
@@ -141,16 +143,25 @@ class Saddle:
 
     def _pattern(self, pairs: np.ndarray) -> tuple[Pattern, np.ndarray, np.ndarray]:
         """A pattern with these pairs, where they are, and what stays: the one before, unless it lacks some."""
-        size = self.size
+        size, (before, place) = self.size, self._found
+        if self._kept is not None and np.array_equal(pairs, before):
+            return self._kept[0], place, self._kept[1]
         keys = pairs.max(axis=1) * size + pairs.min(axis=1)
         known = np.arange(size) * (size + 1)
         if self._kept is not None:
             known = self._kept[0].keys
             place = np.searchsorted(known, keys)
             if np.array_equal(known.take(place, mode="clip"), keys):
+                self._found = pairs, place
                 return self._kept[0], place, self._kept[1]
         own = self._still.row.astype(np.int64) * size + self._still.col
         found = np.unique(np.concatenate([known, own, keys]))
         still = np.bincount(np.searchsorted(found, own), self._still.data, len(found))
-        self._kept = Pattern(size, found), still
-        return self._kept[0], np.searchsorted(found, keys), still
+        self._kept, self._found = (Pattern(size, found), still), (pairs, np.searchsorted(found, keys))
+        return self._kept[0], self._found[1], still
+
+
+@lru_cache
+def _below(count: int) -> np.ndarray:
+    """The (rows, columns) below the diagonal of a matrix of so many, one after the other."""
+    return np.stack(np.tril_indices(count, -1), axis=1)
