@@ -187,7 +187,7 @@ def test_what_forbids_units_keeps_its_own():
     assert Piece(L1(1.0), (3, 2)).units == (3, 2)
     assert Piece(L21(1.0), (3, 2)).units == (3, 1)
     assert Piece(Nuclear(1.0), (3, 2)).units in ((), None)
-    assert Piece(Rank(1), (3, 2)).units == (3, 1)  # which change no rank
+    assert Piece(Rank(1), (3, 2)).units == (3, 2)  # products of those of rows and columns change no rank
     assert Piece(Stiefel(), (3, 2)).units is None
     assert Piece(LogDet(), (3, 3)).two_sided
     assert not Piece(L1(1.0), (3, 3)).two_sided
@@ -399,3 +399,20 @@ def test_objectives_of_ones_own_are_in_any_unit(price):
     plain = solve(Problem([Block(A=A, shape=6), Block(h=h, A=-1.0, shape=36)]), seed=0)
     assert result.success
     assert h(A @ result.x[0]) == pytest.approx(h(A @ plain.x[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["values", "errors", "inside"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rank_in_the_units_of_rows_and_columns(seed, form):
+    rng = np.random.default_rng(seed)
+    T = rng.standard_normal((12, 9))
+    W = np.outer(10 ** rng.uniform(-1, 1, 12), 10 ** rng.uniform(-2, 2, 9))
+    X, E = Variable((12, 9)), Variable((12, 9))
+    problem = {
+        "values": lambda: minimize(sum_squares(W * X - T) + Rank(2)(X)),
+        "errors": lambda: minimize(sum_squares(W * E) + Rank(2)(X), [X + E == T / W]),
+        "inside": lambda: minimize(sum_squares(W * X - T) + Rank(2)(W * X)),
+    }[form]()
+    result = solve(problem)
+    assert result.success
+    assert result.fun == pytest.approx(np.sum(np.linalg.svd(T, compute_uv=False)[2:] ** 2), rel=1e-6)

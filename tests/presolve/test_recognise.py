@@ -79,3 +79,28 @@ def test_of_stacked_functions_the_users_own_alone_are_replaced():
 
 def test_without_presolve_it_is_taken_as_it_is():
     assert "recognised" not in solve(deviations(Absolute(1.0)), presolve=False, max_iter=20).presolve
+
+
+class Outside:
+    """Rows at least 1/4 long: away from 0 its prox is that of nothing at all."""
+
+    is_convex = False
+
+    def __call__(self, X):
+        return 0.0 if np.linalg.norm(X, axis=1).min() >= 0.25 - 1e-9 else np.inf
+
+    def prox(self, V, step):
+        size = np.linalg.norm(V, axis=1, keepdims=True)
+        way = np.where(size > 0, V / np.where(size > 0, size, 1.0), np.eye(V.shape[1])[0])
+        return np.where(size >= 0.25, V, 0.25 * way)
+
+
+def test_what_says_that_it_is_not_convex_is_believed():
+    place = np.array([0.5, 0.02])
+    X, D = Variable((12, 2), name="X"), np.diff(np.eye(14), axis=0)
+    ends = np.outer(np.eye(13)[12], [1.0, 0.0])
+    result = solve(minimize(sum_squares(D[:, 1:-1] @ X + ends) + term(Outside(), X - place)))
+    assert "recognised" not in result.presolve
+    assert result.success
+    assert np.linalg.norm(result.value(X) - place, axis=1).min() >= 0.25 - 1e-6
+    assert known(UserNonsmooth(Outside()), (12, 2)) is None

@@ -275,9 +275,10 @@ def test_other_functions_are_moved_one_by_one():
     for problem, x in (
         (rows, (np.ones(4), np.ones(9))),
         (Problem([Block(f=wave, h=Box(-1.0, 1.0), shape=4)]), (np.ones(4),)),
-        (Problem([Block(f=LeastSquares(G, y), h=Integers(), shape=4)]), (np.ones(4),)),
     ):
         assert _bowl(Merit(problem, None if problem.unconstrained else 1), x, 0) is None
+    whole = Problem([Block(f=LeastSquares(G, y), h=Integers(), shape=4)])  # a set, though it does not say so
+    assert _bowl(Merit(whole, None), (np.ones(4),), 0) is not None
 
 
 class Whole:

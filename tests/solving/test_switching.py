@@ -7,8 +7,9 @@ import pytest
 import scipy.optimize
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L0, Box, Cardinality, NonNegative, Quadratic, RowCardinality, Sum
-from ipds.modelling import sum_squares
+from ipds.functions import L0, Binary, Box, Cardinality, NonNegative, Quadratic, RowCardinality, Sum
+from ipds.modelling import norm1, sum_squares, term
+from ipds.solving.pieces import ends_of, is_entrywise_set, pieces_of
 from ipds.solving.switching import switches_of
 
 
@@ -110,7 +111,7 @@ def test_bounds_are_those_that_rows_leave():
     assert found is None  # the last two may grow together
     found = few(Sum(L0(1.0), Box(0.0, np.array([np.inf, np.inf, 3.0, np.inf]))), rows, [4.0, 1.0])
     np.testing.assert_allclose(found.program.problem.blocks[0].h.hi, [4.0, 2.0, 3.0, 8.0])
-    assert np.isinf(found.bounds[0].upper[0])  # what is solved for has its own bounds alone
+    assert np.isinf(found.left[0].upper[1, 0])  # what is solved for has its own bounds alone
 
 
 def test_there_are_no_switches_without_bounds_or_where_an_entry_cannot_be_0():
@@ -154,3 +155,136 @@ def test_an_entry_that_rows_keep_from_0_is_on():
     assert result.success
     assert result.fun == 4.0
     assert "nothing is lower" in result.message
+
+
+class Range:
+    """0 or between two numbers, known by its prox alone."""
+
+    def __init__(self, lo, hi):
+        self.lo, self.hi = lo, hi
+
+    def __call__(self, x):
+        apart = np.minimum(np.abs(x), np.abs(x - np.clip(x, self.lo, self.hi)))
+        return 0.0 if np.max(apart) < 1e-9 else np.inf
+
+    def prox(self, v, step):
+        near = np.clip(v, self.lo, self.hi)
+        return np.where(np.abs(v) <= np.abs(v - near), 0.0, near)
+
+
+class Whole:
+    """Whole numbers."""
+
+    def __call__(self, x):
+        return 0.0 if np.max(np.abs(x - np.round(x))) < 1e-9 else np.inf
+
+    def prox(self, v, step):
+        return np.round(v)
+
+
+class Shrunk:
+    """Σ √|x|, by a grid: no set."""
+
+    def __call__(self, x):
+        return float(np.sqrt(np.abs(x)).sum())
+
+    def prox(self, v, step):
+        points = np.linspace(0, 1, 2001).reshape(-1, *(1 for _ in v.shape)) * v
+        best = np.argmin(np.sqrt(np.abs(points)) + (points - v) ** 2 / (2 * step), axis=0)
+        return np.take_along_axis(points, best[None], axis=0)[0]
+
+
+def diet(seed, n=10):
+    rng = np.random.default_rng(seed)
+    A = rng.uniform(0, 5, (4, n))
+    return A, 0.4 * A.sum(axis=1), rng.uniform(1, 5, n)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e3])
+@pytest.mark.parametrize("seed", range(3))
+def test_amounts_of_none_or_a_range_are_those_of_branch_and_bound(seed, unit):
+    A, need, price = diet(seed)
+    x = Variable(10)
+    problem = minimize(price @ x + term(Range(0.5 * unit, 2.0 * unit), x), [A @ x >= unit * need])
+    result = solve(problem)
+    eye, rows = np.eye(10), scipy.optimize.LinearConstraint
+    best = scipy.optimize.milp(
+        np.r_[price, np.zeros(10)],
+        constraints=[
+            rows(np.c_[A, 0 * A], need, np.inf),
+            rows(np.c_[eye, -2 * eye], -np.inf, 0),
+            rows(np.c_[eye, -0.5 * eye], 0, np.inf),
+        ],
+        integrality=np.r_[np.zeros(10), np.ones(10)],
+        bounds=scipy.optimize.Bounds(0, np.r_[np.full(10, np.inf), np.ones(10)]),
+    ).fun
+    assert result.success
+    assert result.fun == pytest.approx(unit * best, rel=1e-5)
+    assert "nothing is lower" in result.message
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("curved", [False, True])
+def test_whole_numbers_under_rows(seed, curved):
+    rng = np.random.default_rng(seed)
+    G, a = rng.standard_normal((8, 4)), rng.uniform(1, 3, 4)
+    y = G @ rng.integers(0, 5, 4) + rng.standard_normal(8)
+    x = Variable(4)
+    fit = sum_squares if curved else norm1
+    result = solve(minimize(fit(G @ x - y) + term(Whole(), x), [a @ x <= 12, x >= 0]))
+    points = np.array(list(itertools.product(range(13), repeat=4)), float)
+    points = points[points @ a <= 12]
+    apart = np.abs(points @ G.T - y)
+    best = np.min(np.sum(apart**2 if curved else apart, axis=1))
+    assert result.success
+    assert result.fun == pytest.approx(best, rel=1e-4)
+
+
+def test_shares_of_none_or_a_range_with_a_curved_cost():
+    rng = np.random.default_rng(4)
+    F, gain = rng.standard_normal((20, 7)), rng.uniform(0, 1, 7)
+    x = Variable(7)
+    result = solve(minimize(sum_squares(F @ x) / 20 - gain @ x + term(Range(0.2, 0.5), x), [x.sum() == 1]))
+    best = np.inf
+    for s in (list(s) for k in (2, 3, 4, 5) for s in itertools.combinations(range(7), k)):
+        found = scipy.optimize.minimize(
+            lambda z, s=s: np.sum((F[:, s] @ z) ** 2) / 20 - gain[s] @ z,
+            np.full(len(s), 1 / len(s)),
+            bounds=[(0.2, 0.5)] * len(s),
+            constraints=[{"type": "eq", "fun": lambda z: z.sum() - 1}],
+            options={"ftol": 1e-12},
+        )
+        best = min(best, found.fun) if found.success else best
+    assert result.success
+    assert result.fun == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("h", "lower", "upper"),
+    [
+        (Range(0.5, 2.0), [0.0, 0.5], [0.0, 2.0]),
+        (Range(1e-3, 1.0), [0.0, 1e-3], [0.0, 1.0]),
+        (Binary(-1.0, 3.0), [-1.0, 3.0], [-1.0, 3.0]),
+        (Box(-1.0, 3.0), [-1.0], [3.0]),
+    ],
+)
+def test_pieces_are_found_by_the_prox(h, lower, upper):
+    found = pieces_of(h, *ends_of(h, (3, 2)))
+    assert np.allclose(found.lower[..., 1, 1], lower, atol=1e-12)
+    assert np.allclose(found.upper[..., 1, 1], upper, atol=1e-12)
+
+
+def test_pieces_between_ends_that_rows_leave():
+    low, high = np.array([-2.5, 0.0]), np.array([1.2, 7.0])
+    assert np.isinf(ends_of(Whole(), (2,))).all()
+    found = pieces_of(Whole(), low, high)
+    assert np.array_equal(np.unique(found.lower[:, 0]), [-2, -1, 0, 1])
+    assert np.array_equal(np.unique(found.lower[:, 1]), np.arange(8))
+    assert pieces_of(Whole(), 100 * low, 100 * high) is None  # too many
+
+
+def test_what_is_a_set_of_entries_apart():
+    zero = np.zeros((3,))
+    assert is_entrywise_set(Problem([Block(h=Range(0.5, 2.0), shape=3)]).blocks[0].h, zero)
+    assert not is_entrywise_set(Problem([Block(h=Shrunk(), shape=3)]).blocks[0].h, zero)
+    assert not is_entrywise_set(Cardinality(1), zero)

@@ -10,6 +10,7 @@ gives the numbers, and the formula has to give the prox at other points as well,
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -307,6 +308,16 @@ def is_flat(h: Any, shape: Shape) -> bool:
             return all(_value(h, v) == _value(h, (1 + NEAR) * v) for v in points)
     except Exception:  # solves will tell where it fails
         return False
+
+
+def is_said_not_convex(h: Any) -> bool:
+    """Whether a user's own function, or the one that it wraps, says that it is not convex: not by a default."""
+    while isinstance(getattr(h, "h", None), Nonsmooth):
+        h = h.h
+    own = getattr(h, "function", h)
+    classes = itertools.takewhile(lambda c: c is not Nonsmooth, type(own).__mro__)
+    said = [named["is_convex"] for named in (vars(own), *map(vars, classes)) if "is_convex" in named]
+    return bool(said) and not said[0]
 
 
 def own_of_user(h: Any) -> bool:

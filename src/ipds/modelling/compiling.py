@@ -39,7 +39,8 @@ from .combining import joint, parts_of, precomposed, rewritten, rows_set, zero_s
 from .consistency import solvable
 from .constants import block_constant, block_shape
 from .constraints import Constraint
-from .defining import definitions
+from .counting import without_counts
+from .defining import definitions, variables_of
 from .expressions import Expression, Variable
 from .faces import as_smooth_of, is_smooth
 from .parts import Compiled, Holding, Place, Row
@@ -54,7 +55,7 @@ def compile_model(objective: Objective, constraints: Sequence[Constraint]) -> Co
     given = tuple(dict.fromkeys(constraints))  # one that is listed twice counts once
     found = definitions(objective, given)
     draft = _Draft(found.objective, found.constraints)
-    draft.place_terms(found.objective.terms)
+    draft.place_terms(without_counts(found.objective.terms))
     draft.place_affine(found.objective.affine)
     draft.place_constraints(found.constraints)
     draft.place_bounds()
@@ -280,14 +281,6 @@ class _Draft:
         """The objective's constant, for the first variable with a smooth term, or the first of all."""
         owner = next((v for v, holding in self.holdings.items() if holding.smooth), self.variables[0])
         return self.constant if variable is owner else 0.0
-
-
-def variables_of(objective: Objective, constraints: Sequence[Constraint]) -> tuple[Variable, ...]:
-    """The variables of a model, in the order of their appearance."""
-    expressions = [term.expression for term in objective.terms]
-    expressions += [] if objective.affine is None else [objective.affine]
-    expressions += [constraint.difference for constraint in constraints]
-    return tuple(dict.fromkeys(v for e in expressions for v in e.variables))
 
 
 def _is_convex(term: Term) -> bool:

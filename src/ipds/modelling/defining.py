@@ -10,6 +10,7 @@ So a block holds all that is said of it, and no equation keeps apart what h and 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -44,6 +45,11 @@ class Definitions:
         """Those that are left."""
         return tuple([c for c in self.rewritten.values() if c is not None])
 
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Those that are left and those that are defined."""
+        return variables_of(self.objective, self.constraints) + tuple(self.defined)
+
     def without(self, w: Variable, by: Expression) -> Definitions:
         """The same with `by` in the place of w."""
         return replace(
@@ -59,14 +65,22 @@ class Definitions:
 def definitions(objective: Objective, constraints: Sequence[Constraint]) -> Definitions:
     """The model without what its equations define, and with a variable for each part that has its own function."""
     found = Definitions(objective, dict(zip(constraints, constraints, strict=True)))
+    if not _bent(objective.terms):
+        return found
     while (cut := next(_cuts(found), None)) is not None:
         found = _apart(found, *cut)
-    for equation in constraints:
-        own = found.rewritten[equation]
-        defined = None if own is None or own.sense != "==" else _defined(found, own.difference)
-        if defined is not None:
-            found = replace(found, rewritten=found.rewritten | {equation: None}).without(*defined)
+    while (equation := next(_equations(found), None)) is not None:
+        stated, w, by = equation
+        found = replace(found, rewritten=found.rewritten | {stated: None}).without(w, by)
     return found
+
+
+def variables_of(objective: Objective, constraints: Sequence[Constraint]) -> tuple[Variable, ...]:
+    """The variables of a model, in the order of their appearance."""
+    expressions = [term.expression for term in objective.terms]
+    expressions += [] if objective.affine is None else [objective.affine]
+    expressions += [constraint.difference for constraint in constraints]
+    return tuple(dict.fromkeys(v for e in expressions for v in e.variables))
 
 
 def substituted(e: Expression, w: Variable, by: Expression) -> Expression:
@@ -107,7 +121,8 @@ def _constraint(c: Constraint, w: Variable, by: Expression) -> Constraint:
 
 
 def _cuts(found: Definitions) -> Iterator[tuple[Variable, np.ndarray]]:
-    """Variables with a function that is not convex of some of their entries, and nothing of all: where these are."""
+    """Variables with a function that is not convex of some of their entries, and nothing of all: where these are, in
+    the shape of its argument."""
     terms = found.objective.terms
     whole = {x for t in terms if isinstance(t.function, Nonsmooth) for x in _alone(t.expression)}
     whole |= {x for c in found.constraints for x in _alone(c.difference)}
@@ -118,7 +133,7 @@ def _cuts(found: Definitions) -> Iterator[tuple[Variable, np.ndarray]]:
         ):  # that of some entries is one of all
             ((w, map_),) = term.expression.maps.items()
             if map_.chosen is not None and w not in whole:
-                yield w, map_.chosen
+                yield w, map_.chosen.reshape(map_.outputs)
 
 
 def _keeps_together(term: Term) -> bool:
@@ -130,18 +145,25 @@ def _keeps_together(term: Term) -> bool:
 def _apart(found: Definitions, w: Variable, chosen: np.ndarray) -> Definitions:
     """With those entries of w as a variable, and the others as another."""
     places = chosen, np.setdiff1d(np.arange(w.size), chosen)
-    parts = [Variable(p.size, name=f"{w.name}{'ab'[k]}") for k, p in enumerate(places)]
-    pieces = [v._then(placement(p, w.size), w.shape, w.text) for v, p in zip(parts, places, strict=True)]
+    taken = {v.name for v in found.variables}
+    names = (name for k in itertools.count(1) if (name := f"{w.name}{k}") not in taken)
+    parts = {Variable(p.shape, name=name): p for p, name in zip(places, names, strict=False)}
+    pieces = [v._then(placement(p, w.size), w.shape, w.text) for v, p in parts.items()]
     cut = found.without(w, pieces[0]._add(pieces[1], "+")._named(w.text))
-    read = {
-        v: w._then(choice(p, w.size), (p.size,), Text(v.name, WHOLE))
-        for v, p in zip(parts, places, strict=True)
-    }
+    read = {v: w._then(choice(p, w.size), p.shape, Text(v.name, WHOLE)) for v, p in parts.items()}
     known = {p: substituted(e, w, found.parts[w]) if w in found.parts else e for p, e in read.items()}
     return replace(cut, parts=cut.parts | known)
 
 
 # ---------------------------------------------------------------- equations
+
+
+def _equations(found: Definitions) -> Iterator[tuple[Constraint, Variable, Expression]]:
+    """Those that define a variable: which, and what it is."""
+    for stated, own in found.rewritten.items():
+        defined = None if own is None or own.sense != "==" else _defined(found, own.difference)
+        if defined is not None:
+            yield stated, *defined
 
 
 def _defined(found: Definitions, e: Expression) -> tuple[Variable, Expression] | None:

@@ -13,9 +13,10 @@ from ..problem import Problem
 from ..solving.solve import solve
 from . import refusals
 from .bounds import bound_of
-from .compiling import compile_model, variables_of
+from .compiling import compile_model
 from .constants import block_shape
 from .constraints import Constraint
+from .defining import variables_of
 from .expressions import Variable, as_expression
 from .splitting import Splitting, splitting_of
 from .terms import Objective, Term, as_objective

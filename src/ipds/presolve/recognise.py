@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .._arrays import Array, Shape
 from ..functions import Nonsmooth, Stacked
-from ..functions.recognising import own_of_user, recognised, sloped
+from ..functions.recognising import is_said_not_convex, own_of_user, recognised, sloped
 from ..problem import Block, Problem
 from ..theory.state import State, prox_step
 
@@ -66,12 +66,20 @@ class Recognised:
 
 
 def known(h: Nonsmooth, shape: Shape) -> Nonsmooth | None:
-    """What h is by its prox, piece by piece where it is stacked; None where that says nothing new."""
+    """What h is by its prox, piece by piece where it is stacked; None where that says nothing new.
+
+    A few points show that a function is not convex, never that it is: what its author says counts more.
+    """
     if isinstance(h, Stacked):
         parts = [(known(part, own), part, own) for part, own in h.parts]
         if all(found is None for found, _, _ in parts):
             return None
         return Stacked([(part if found is None else found, own) for found, part, own in parts])
-    if not own_of_user(h) or h.kinks(shape) is not None or h.groups(shape) is not None:
+    if (
+        not own_of_user(h)
+        or is_said_not_convex(h)
+        or h.kinks(shape) is not None
+        or h.groups(shape) is not None
+    ):
         return None
     return recognised(h, shape) or sloped(h, shape)

@@ -24,6 +24,9 @@ SPREAD = 16.0
 """Units are left alone where the largest is no more than this many times the smallest, of columns and of rows, and of
 rows and 1 where U is a set."""
 
+SAME, OWN = "a_i a_j", "a_i b_j"
+"""Units of a matrix that are products: of those of the rows for both, or with units of its own for the columns."""
+
 
 class Piece:
     """A variable, or a part of U, with a function that allows units of a certain shape, found when asked for."""
@@ -43,23 +46,23 @@ class Piece:
         """Whether D_ij = a_i a_j: the units of the rows are those of the columns."""
         if len(self.shape) != 2 or self.shape[0] != self.shape[1]:
             return False
-        return self._finest[1] or (self.units == self.shape and any(p.two_sided for p in self.copies))
+        return self._finest[1] is SAME or (self.units == self.shape and any(p.two_sided for p in self.copies))
 
     @cached_property
-    def _finest(self) -> tuple[Shape | None, bool]:
-        """The finest units that h allows, and whether they are two-sided."""
+    def _finest(self) -> tuple[Shape | None, str]:
+        """The finest units that h allows, and whether they are products of those of rows and of columns."""
         h, shape = self.h, self.shape
+        if rescaled(h, _trial(shape)) is not None:
+            return shape, ""
+        rows, columns = (_trial(shape[k : k + 1]) for k in (0, 1))
+        if len(shape) == 2 and rescaled(h, np.outer(rows, columns**2)) is not None:
+            return shape, OWN
         by_row = shape[:1] + (1,) * (len(shape) - 1)
-        for units in dict.fromkeys((shape, by_row)):
-            if rescaled(h, _trial(units)) is not None:
-                return units, False
-        if (
-            len(shape) == 2
-            and shape[0] == shape[1]
-            and rescaled(h, np.outer(*[_trial(shape[:1])] * 2)) is not None
-        ):
-            return shape, True
-        return () if rescaled(h, 2.0) is not None else None, False
+        if rescaled(h, _trial(by_row)) is not None:
+            return by_row, ""
+        if len(shape) == 2 and shape[0] == shape[1] and rescaled(h, np.outer(rows, rows)) is not None:
+            return shape, SAME
+        return () if rescaled(h, 2.0) is not None else None, ""
 
     def shared(self, size: Array) -> Array:
         """Positive numbers for every entry as such units: their geometric mean over what shares one."""
@@ -67,6 +70,8 @@ class Piece:
             return np.ones(())
         if self.two_sided:
             return _outer_sum(np.log(size), np.exp)
+        if self._finest[1] is OWN:
+            return _sum_of_both(np.log(size), np.exp)
         if self.units == self.shape:
             return size
         axes = tuple(
@@ -77,7 +82,8 @@ class Piece:
     def rounded(self, units: Array, dtype: Any) -> Array:
         """Such units as powers of two."""
         logs = np.log2(units)
-        powers = _outer_sum(logs, np.exp2, np.round) if self.two_sided else np.exp2(np.round(logs))
+        of_sides = _outer_sum if self.two_sided else _sum_of_both if self._finest[1] is OWN else None
+        powers = np.exp2(np.round(logs)) if of_sides is None else of_sides(logs, np.exp2, np.round)
         return powers.astype(dtype)
 
 
@@ -85,6 +91,11 @@ def _outer_sum(logs: Array, exp: Any, through: Any = lambda a: a) -> Array:
     """exp(a_i + a_j) with the a that are nearest in the mean of squares: a_i = mean_j logs_ij - mean logs/2."""
     a = through(0.5 * (logs.mean(axis=0) + logs.mean(axis=1) - logs.mean()))
     return exp(a[:, None] + a)
+
+
+def _sum_of_both(logs: Array, exp: Any, through: Any = lambda a: a) -> Array:
+    """exp(a_i + b_j) with the a and b that are nearest in the mean of squares: means of rows; of columns, less all."""
+    return exp(through(logs.mean(axis=1))[:, None] + through(logs.mean(axis=0) - logs.mean()))
 
 
 def _trial(units: Shape) -> Any:

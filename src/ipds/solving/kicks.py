@@ -27,6 +27,7 @@ from ..problem import Block, Problem
 from ..theory.bending import bends_down
 from .flips import LOWER, Arrays, Merit, follower, lower_than
 from .inventing import NEAR
+from .pieces import is_entrywise_set
 
 ENTRIES, PAIRED = 100, 30
 """Entries of a block up to which each is moved, and pairs of them are, unless one gradient tells of all."""
@@ -39,8 +40,6 @@ SEVERAL = 0.3
 """The share of entries that are moved and held together in trials with several of them."""
 MOVES = 50
 """Moves at most."""
-ASKED = 5
-"""Points at which a set is asked whether it takes one entry at a time."""
 SHORT = 1e-7
 """What is a short way, in units of the largest entry."""
 
@@ -271,23 +270,10 @@ class Bowl(NamedTuple):
         return np.add.reduce([M.T @ np.ravel(f.grad(x[k])) for f, k, M in self.terms])
 
 
-def _is_entrywise_set(h: Nonsmooth, x: np.ndarray) -> bool:
-    """Whether h is a set that says of each entry alone where it may be, or does so wherever it was asked."""
-    if not h.is_set or h.is_entrywise:
-        return h.is_set
-    rng, size = np.random.default_rng(0), 2 * (float(np.max(np.abs(x), initial=0.0)) or 1.0)
-    for _ in range(ASKED):
-        v, w = size * rng.standard_normal((2, *x.shape))
-        some = rng.random(x.shape) < 0.5
-        if np.any(h.prox(np.where(some, v, w), 1.0) != np.where(some, h.prox(v, 1.0), h.prox(w, 1.0))):
-            return False
-    return True
-
-
 def _bowl(merit: Merit, x: Arrays, i: int) -> Bowl | None:
     """None where F is not quadratic, or the h of block i neither a sum over entries nor a sphere."""
     problem, block, k = merit.problem, merit.problem.blocks[i], merit.follower
-    if not (isinstance(block.h, ScalarPenalty | Sphere) or _is_entrywise_set(block.h, x[i])):
+    if not (isinstance(block.h, ScalarPenalty | Sphere) or is_entrywise_set(block.h, x[i])):
         return None
     terms = [] if block.f is None else [(block.f, i, np.eye(x[i].size))]
     if k is not None:

@@ -6,6 +6,7 @@
                   what is convex, by branch and bound with tangents (`programs`) and by cuts (`cuts`)
     from_convex   what failed under an equation: from the answer of a convex problem alone
     at_corner     objectives that are concave between places: the lowest corner (`corners`)
+    at_fit        losses of many residuals in few unknowns: descents from fits of few rows (`exact_fits`)
     by_program    discrete blocks where all else is piecewise linear: branch and bound (`programs`) in the place of a
                   first run; what it does not prove is where `best_of` begins
 
@@ -31,6 +32,7 @@ from ..theory.fixed import is_convex
 from ..theory.objective import size_of
 from .corners import ground_of, lowest_corner
 from .cuts import is_mixed, search_by_cuts
+from .exact_fits import Loss, exact_fits
 from .flips import Merit, exchanged, follower
 from .inventing import NEAR, drawn, may_have_minima, prototype
 from .kicks import kicked
@@ -56,6 +58,8 @@ ALL, ENOUGH = 3, 1500
 """The same for all further starts together."""
 AGREEING = 3
 """Starts that end at the lowest value after which no other is tried."""
+FITTED = 6
+"""Fits of few rows from which descents begin."""
 REWEIGHTED = 4
 """Convex problems, each with weights from the answer to the last, before a start under an equation."""
 KICKS = 3
@@ -120,6 +124,23 @@ def _at_corner(search: Search, tol: float, seed: Any) -> tuple[Result, bool]:
         search.found.append(held)
     best = search.answer()
     return best, best.success and best.fun <= most and corner.is_sure
+
+
+def at_fit(
+    loss: Loss, first: Result, again: Again, tol: float, limit: float | None, seed: Any
+) -> tuple[Result, bool]:
+    """The best of `first` and of descents from fits of few rows, and whether that is the answer: all fits were seen."""
+    search = Search(loss.problem, [first], again, Stopwatch(first.seconds, limit))
+    if first.status in STOPPED or search.over():
+        return first, False
+    try:
+        for point in exact_fits(loss, FITTED, search.late):
+            held = certified_at(search, copy.copy(first), point, tol)
+            search.found += [] if held is None else [held]
+    except (ValueError, ArithmeticError):  # an answer is not lost to a search for a better one
+        return first, False
+    best = search.answer()
+    return best, best.success and loss.has_few_fits
 
 
 def lowest_of(

@@ -23,6 +23,7 @@ from ..status import Status
 from ..theory.fixed import is_convex
 from .call import Call
 from .checkpoint import Checkpoint, Journal
+from .exact_fits import loss_of
 from .fingerprint import identity
 from .lock import locked
 from .minima import CHEAP, STARTS, has_many_minima, starts_for
@@ -36,7 +37,7 @@ from .options import (
     convention,
     require_known,
 )
-from .restarts import LONG, SOON, at_corner, best_of, by_program, from_convex, has_corners, lowest_of
+from .restarts import LONG, SOON, at_corner, at_fit, best_of, by_program, from_convex, has_corners, lowest_of
 from .starting import Start, require_room, starting_point
 from .stopping import Stopwatch
 from .switching import search_by_switches, switches_of
@@ -170,7 +171,7 @@ def _of_minima(call: Call, start: Start, near: Result | None) -> Result:
     limits = again, options.tol, options.time_limit, call.seed
     soon = near is None and not watched and options.max_iter > SOON
     switches = switches_of(problem) if soon else None
-    if switches is not None and switches.is_linear:
+    if switches is not None and switches.come_first:
         used = call.begun.seconds()
         near, proved = search_by_switches(
             problem, switches, None, again, options.tol, used, options.time_limit
@@ -185,6 +186,12 @@ def _of_minima(call: Call, start: Start, near: Result | None) -> Result:
             return early
         near = early if early.success else None  # or else once more, for as long as it takes
         walked = near is not None
+    loss = loss_of(problem) if soon and near is None and not walked else None
+    if loss is not None:
+        early, lowest = at_fit(loss, call.run(start, replace(options, max_iter=SOON)), *limits)
+        if lowest:
+            return early
+        near = early if early.success else None
     result = near or call.run(start)
     if result.status is Status.TIME_LIMIT:
         return result
@@ -194,7 +201,7 @@ def _of_minima(call: Call, start: Start, near: Result | None) -> Result:
             result, lowest = at_corner(problem, result, *limits)
             if lowest:
                 return result
-        if switches is not None and not switches.is_linear:
+        if switches is not None and not switches.come_first:
             used, limit = result.seconds, options.time_limit
             best, proved = search_by_switches(problem, switches, result, again, options.tol, used, limit)
             if best is not None and proved:

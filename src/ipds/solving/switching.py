@@ -6,6 +6,13 @@ For every entry of an h that counts nonzeros (`L0`), or allows few of them (`Car
 
 The bounds are those of h and what the rows of the equation leave: x ≥ 0 with Σ x = 1 is at most 1. Where an entry has
 none, there is no such program. Its first blocks are those of the problem, so that tangents and answers serve both.
+
+A caller's set that says of each entry in which of some intervals it is (`pieces`: whole numbers, 0 or a range) has a
+switch for each of them,
+
+    Σ_p lower_p·y_p ≤ x ≤ Σ_p upper_p·y_p,   Σ_p y_p = 1,
+
+where something else has bounds too: without any, moves of single entries find as much.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ from .._arrays import to_dense
 from ..functions import L0, Binary, Box, Cardinality, Linear, NonNegative, Nonsmooth, RowCardinality, Sum
 from ..functions.hessians import constant_hessian
 from ..functions.kinks import Kinks
+from ..functions.recognising import own_of_user
 from ..presolve.slack import as_map
 from ..problem import Block, Problem
 from ..status import Status
@@ -28,6 +36,7 @@ from ..theory.certificate import subgradients
 from ..theory.objective import size_of
 from ..theory.state import State
 from .inventing import prototype
+from .pieces import Pieces, ends_of, is_entrywise_set, pieces_of
 from .programs import NODES, Program, program_of, search_by_program
 from .relaxing import hull, relaxed
 from .starts import AGREED, Again, Point, Search, certified_at
@@ -36,8 +45,8 @@ from .stopping import Stopwatch
 if TYPE_CHECKING:
     from ..result import Result
 
-SWITCHES, ENTRIES = 60, 500
-"""Switches at most, and entries of all blocks."""
+SWITCHES, PIECES, ENTRIES = 60, 300, 500
+"""Entries that are switched at most, intervals of such, and entries of all blocks."""
 ROUNDED, WEAK = 1e-9, 0.1
 """What is rounding, of an eigenvalue of a matrix of diagonal 1, and what bounds too little for its many columns."""
 FEWER, IDLE = 60, 4
@@ -53,13 +62,21 @@ class Switches(NamedTuple):
     program: Program
     of: dict[int, int]
     """The blocks of switches, by the blocks of the problem that they switch."""
-    bounds: dict[int, Kinks]
-    """What is left of the h of these blocks."""
+    left: dict[int, Pieces]
+    """What is left of the h of these blocks where switches are off, and where they are on."""
+
+    placed: bool = False
+    """Whether a set is of pieces, between which short steps do not lead."""
 
     @property
     def is_linear(self) -> bool:
-        """Whether branch and bound needs no tangents, and so no answer before it."""
+        """Whether branch and bound needs no tangents."""
         return not self.program.curved
+
+    @property
+    def come_first(self) -> bool:
+        """Whether branch and bound needs no answer before it, or hardly gets one."""
+        return self.is_linear or self.placed
 
 
 def switches_of(problem: Problem) -> Switches | None:
@@ -73,26 +90,48 @@ def switches_of(problem: Problem) -> Switches | None:
     blocks, shapes = problem.blocks, [block.shape for block in problem.blocks]
     found = ((i, _count(block.h)) for i, block in enumerate(blocks))
     counts = {i: count for i, count in found if count is not None}
-    many = sum(math.prod(shapes[i]) for i in counts) > SWITCHES or sum(map(math.prod, shapes)) > ENTRIES
-    if problem.unconstrained or not counts or many or type(prototype(problem)) is not np.ndarray:
+    others = [i for i, block in enumerate(blocks) if i not in counts and _may_be_pieces(block.h)]
+    linear = all(block.f is None or block.f.lipschitz == 0.0 for block in blocks)
+    own = others if linear or problem.restorable is None else []
+    many = (
+        sum(math.prod(shapes[i]) for i in (*counts, *own)) > SWITCHES or sum(map(math.prod, shapes)) > ENTRIES
+    )
+    if problem.unconstrained or not (counts or own) or many or type(prototype(problem)) is not np.ndarray:
         return None
-    given = [_bounds(block.h, block.shape) for block in blocks]
+    if not all(is_entrywise_set(blocks[i].h, np.zeros(shapes[i])) for i in own):
+        return None
+    given = [_ends(b.h, b.shape) if i in own else _bounds(b.h, b.shape) for i, b in enumerate(blocks)]
     matrices = [op.as_matrix(shape) for op, shape in zip(problem.operators, shapes, strict=True)]
     known = [to_dense(M) for M in matrices if M is not None]
-    if any(given[i] is None for i in counts) or len(known) < len(blocks):
+    if any(given[i] is None for i in (*counts, *own)) or len(known) < len(blocks):
         return None
     A, b = np.hstack(known), np.broadcast_to(np.asarray(problem.b, float), problem.shape).ravel()
     within = _left_by_rows(A, b, [own or Kinks() for own in given], shapes)
-    if not all(np.isfinite([within[i].lower, within[i].upper]).all() for i in counts):
+    if not all(np.isfinite([within[i].lower, within[i].upper]).all() for i in (*counts, *own)):
+        return None
+    found_in = [pieces_of(blocks[i].h, np.asarray(within[i].lower), np.asarray(within[i].upper)) for i in own]
+    pieces = {i: found for i, found in zip(own, found_in, strict=True) if found is not None}
+    if len(pieces) < len(own) or sum(found.lower.size for found in pieces.values()) > PIECES:
         return None
     draft = _Draft(problem, known, b)
-    of = {i: draft.switched(i, counts[i], within[i]) for i in counts}
+    of = {
+        i: draft.switched(i, np.minimum(within[i].lower, 0.0), np.maximum(within[i].upper, 0.0), counts[i])
+        for i in counts
+    }
+    of |= {i: draft.switched(i, p.lower[1], p.upper[1]) for i, p in pieces.items() if p.are_switches}
+    bowls = [(i, k, _bowl(blocks[i])) for i, k in of.items()]
+    of |= {i: draft.placed(i, p) for i, p in pieces.items() if not p.are_switches}
     program = program_of(draft.problem())
     if program is None:
         return None
-    bowls = [(i, k, _bowl(blocks[i])) for i, k in of.items() if i in program.curved]
-    left = {i: own for i, own in enumerate(given) if i in counts and own is not None}
-    return Switches(program.with_bowls([bowl for bowl in bowls if bowl[2].any()]), of, left)
+    zeros = {i: np.zeros(shapes[i]) for i in counts}
+    left = {
+        i: Pieces(*(np.array([zeros[i], side]) for side in (kinks.lower, kinks.upper)))
+        for i, kinks in enumerate(given)
+        if i in counts and kinks is not None
+    }
+    curved = [bowl for bowl in bowls if bowl[0] in program.curved and bowl[2].any()]
+    return Switches(program.with_bowls(curved), of, left | pieces, bool(pieces))
 
 
 class _Draft:
@@ -116,11 +155,18 @@ class _Draft:
             nothing = scipy.sparse.csr_array((right.size, math.prod(block.shape)))
             column.append(pieces.get(i, nothing))
 
-    def switched(self, i: int, count: L0 | Cardinality | RowCardinality, within: Kinks) -> int:
-        """Where the switches of block i are, which have the place of what counts its nonzeros."""
-        block, lower, upper = self.blocks[i], np.minimum(within.lower, 0.0), np.maximum(within.upper, 0.0)
+    def switched(
+        self,
+        i: int,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        count: L0 | Cardinality | RowCardinality | None = None,
+    ) -> int:
+        """Where the switches of block i are: its entries are 0, or within these bounds, and counted."""
+        block = self.blocks[i]
         size, one = math.prod(block.shape), scipy.sparse.eye_array(math.prod(block.shape), format="csr")
-        self.blocks[i] = Block(f=block.f, h=Box(lower, upper), shape=block.shape)
+        held = Box(np.minimum(lower, 0.0), np.maximum(upper, 0.0))
+        self.blocks[i] = Block(f=block.f, h=held, shape=block.shape)
         price = np.broadcast_to(count.lam, block.shape).ravel() if isinstance(count, L0) else np.zeros(size)
         y = self.block(Binary(), size, Linear(price))
         for sign, side in ((1.0, upper), (-1.0, lower)):
@@ -128,11 +174,26 @@ class _Draft:
                 end = scipy.sparse.diags_array(-sign * np.ravel(side)).tocsr()
                 rest = self.block(NonNegative(), size)
                 self.rows({i: sign * one, y: end, rest: one}, np.zeros(size))
-        if not isinstance(count, L0):
+        if isinstance(count, Cardinality | RowCardinality):
             n = block.shape[0] if isinstance(count, RowCardinality) else 1
             sums = scipy.sparse.kron(scipy.sparse.eye_array(n), np.ones((1, size // n))).tocsr()
             rest = self.block(NonNegative(), n)
             self.rows({y: sums, rest: scipy.sparse.eye_array(n, format="csr")}, np.full(n, float(count.s)))
+        return y
+
+    def placed(self, i: int, pieces: Pieces) -> int:
+        """Where the switches of the intervals of block i are, which have the place of its set."""
+        block, (count, *_) = self.blocks[i], pieces.lower.shape
+        size = math.prod(block.shape)
+        one = scipy.sparse.eye_array(size, format="csr")
+        held = Box(pieces.lower.min(axis=0), pieces.upper.max(axis=0))
+        self.blocks[i] = Block(f=block.f, h=held, shape=block.shape)
+        y = self.block(Binary(), count * size)
+        self.rows({y: scipy.sparse.kron(np.ones((1, count)), one).tocsr()}, np.ones(size))
+        for sign, side in ((1.0, pieces.upper), (-1.0, pieces.lower)):
+            ends = scipy.sparse.hstack([scipy.sparse.diags_array(-sign * np.ravel(end)) for end in side])
+            rest = self.block(NonNegative(), size)
+            self.rows({i: sign * one, y: ends.tocsr(), rest: one}, np.zeros(size))
         return y
 
     def problem(self) -> Problem:
@@ -187,9 +248,9 @@ def _held_at(search: Search, switches: Switches, x: Sequence[np.ndarray], tol: f
     problem, pairs = search.problem, zip(search.problem.blocks, search.problem.operators, strict=True)
     blocks = [Block(f=block.f, h=block.h, A=A, shape=block.shape) for block, A in pairs]
     for i, k in switches.of.items():
-        block, left = blocks[i], switches.bounds[i]
-        on = (x[k] > 0.5).reshape(block.shape)
-        held = Box(np.where(on, left.lower, 0.0), np.where(on, left.upper, 0.0))
+        block, y = blocks[i], x[k].reshape(-1, *blocks[i].shape)
+        chosen = np.argmax(y, axis=0) if len(y) > 1 else (y[0] > 0.5).astype(int)
+        held = Box(*switches.left[i].at(chosen))
         blocks[i] = Block(f=block.f, h=held, A=block.A, shape=block.shape)
     part = Problem(blocks, problem.b)
     result = search.answer_of(part)
@@ -222,6 +283,17 @@ def _count(h: Nonsmooth) -> L0 | Cardinality | RowCardinality | None:
     """What counts nonzeros."""
     h = h.penalty if isinstance(h, Sum) else h
     return h if isinstance(h, L0 | Cardinality | RowCardinality) else None
+
+
+def _may_be_pieces(h: Nonsmooth) -> bool:
+    """Whether nothing but its prox says what h is."""
+    return not (h.is_convex or h.is_manifold) and own_of_user(h)
+
+
+def _ends(h: Nonsmooth, shape: tuple[int, ...]) -> Kinks:
+    """The bounds of the pieces."""
+    low, high = ends_of(h, shape)
+    return Kinks(lower=low, upper=high).filled(shape)
 
 
 def _bounds(h: Nonsmooth, shape: tuple[int, ...]) -> Kinks | None:
