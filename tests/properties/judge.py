@@ -26,7 +26,7 @@ import numpy as np
 
 from ipds import AssumptionError, DivergenceError, Status, solve
 from ipds.theory.entries import has_price
-from properties import blocks, curved, programs, tables
+from properties import blocks, curved, far, programs, tables
 from properties.convex import Case, draw, solved
 from properties.known import contradictory, known
 from properties.parts import parts
@@ -100,6 +100,7 @@ STATED: dict[str, Callable[[int], Stated]] = {
     "simplex": programs.simplex_program,
     "regression": tables.regression,
     "far": tables.far,
+    "far-blocks": far.fits,
     "weighted": tables.weighted,
     "pair": tables.pair,
     "operators": blocks.operators,

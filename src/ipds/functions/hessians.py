@@ -130,6 +130,8 @@ def between(A: Operator, H: Any, shape: Shape) -> Any:
 
     Else an operator, which takes less room and time.
     """
+    if isinstance(A, Identity):
+        return H if A.scale == 1.0 else A.scale**2 * H
     matrix = A.as_matrix(shape) if len(shape) == 1 and not isinstance(H, Operator) else None
     if matrix is None or (not scipy.sparse.issparse(matrix) and matrix.shape[0] < matrix.shape[1]):
         return A.T @ as_map(H, A.output_shape(shape)) @ A

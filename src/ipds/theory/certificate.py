@@ -34,6 +34,7 @@ from .fixed import Fixed, fixed_of
 from .rows import residuals_of_rows, sizes_of_rows
 from .sizes import (
     BALANCE,
+    EXACT,
     Balance,
     balance_of,
     energy_of,
@@ -246,7 +247,7 @@ def _numbers(
     forces: Callable[[int], Forces],
     known: Sequence[Array | None],
 ) -> list[Any]:
-    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, the `toll` of r, `leaning` of z, and the `Balance` of every block.
+    """‖r‖, rms(r/R), |z|ᵀ|r|, |z|ᵀR, the `toll` of r, `leaning`, and the `Balance` of every block.
 
     `known` are the A_i q_i at hand, None where they are not.
     """
@@ -255,21 +256,28 @@ def _numbers(
     errors = [rounding_of(found) for found in acting]  # first, while there is room for prox points
     energies = [energy_of(*given) for given in zip(acting, fixed.constants, fixed.alone, strict=True)]
     least = smallest([energy.whole for energy in energies], [e for energy in energies for e in energy.terms])
-    rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
-    products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
-    numbers = [*residuals_of_rows(problem.b, products, rows, z), taken]
-    z_felt = felt_multiplier(z, rows, least)
-    del rows, products
+    sizes: Any = None
+    if all(fixed.free) and problem.b_norm == 0:  # no equation
+        numbers, z_felt = [0.0] * 4, abs(z)
+    else:
+        rows = sizes_of_rows(problem, fixed, acting, energies, least, known)
+        products = [forward_product(*given) for given in zip(problem.operators, q, known, strict=True)]
+        numbers = residuals_of_rows(problem.b, products, rows, z)
+        sizes = None if fixed.core is None else rows.copy()  # `rows` is given away
+        z_felt = felt_multiplier(z, rows, least)
+        del rows, products
+    numbers = [*numbers, taken]
     balances = []
     for i, energy in enumerate(energies):
         larger = adjoint_product(fixed.absolute[i], z_felt)
         if not fixed.exact[i]:
             larger = Product(maximum_in_place(larger.array, abs(acting[i].pull.array)))
         balances.append(balance_of(_at_rest(acting[i]), larger, energy, errors[i]))
-    columns = fixed.columns
-    if columns is not None and any(found.error >= NEAR for found in balances):
-        columns = None
-    numbers.append(0.0 if columns is None else leaning(columns, z, z_felt))
+    leant = 0.0
+    if fixed.core is not None and all(found.error < NEAR for found in balances):
+        own = [(energy.price, EXACT * energy.spare) for energy in energies]
+        leant = leaning(fixed.core, acting, fixed.slopes, own, sizes, z_felt)
+    numbers.append(leant)
     return [*numbers, *itertools.chain(*balances)]
 
 

@@ -15,7 +15,7 @@ from ..functions.composed import constant_in
 from ..operators import Identity, Matrix, Operator, ZeroMap
 from ..operators.absolute import SMALL, absolute, is_exact
 from ..problem import Block, Problem
-from .bases import free_columns
+from .bases import Core, core
 from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
 from .summands import computed_with, summands
@@ -64,8 +64,8 @@ class Fixed(NamedTuple):
     """Whether the problem is known to be convex."""
     widths: tuple[Any, ...]
     """w_i of the domains that are bounded in every entry: numbers or arrays; None for others."""
-    columns: np.ndarray | None
-    """Of the entries on which nothing acts but the equation (`bases`)."""
+    core: Core | None
+    """The blocks whose forces are looked at in any basis (`bases`)."""
     taker: int | None
     """The block that the residual of the equation is left to (`taking`)."""
     room: Array | None
@@ -96,6 +96,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             isinstance(op, Identity) and is_priced(b) for op, b in zip(sizes, problem.blocks, strict=True)
         )
         faint = None if slack else faint_part(problem.b, sizes, q)
+        priced = tuple(map(is_priced, problem.blocks))
         known[key] = Fixed(
             sizes,
             tuple([constant_in(block.f) for block in problem.blocks]),
@@ -110,11 +111,11 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             alone(problem, q),
             _homogeneous(problem.b if faint is None else problem.b - faint),
             free,
-            tuple(map(is_priced, problem.blocks)),
+            priced,
             tuple([_is_loose(*pair) for pair in zip(problem.blocks, widths, strict=True)]),
             is_convex(problem),
             tuple([_finite(w, qi) for w, qi in zip(widths, q, strict=True)]),
-            free_columns(problem, q),
+            core(problem, q, slopes, priced),
             taker(problem),
             _room(problem, sizes, widths, q),
         )
@@ -255,8 +256,8 @@ def _room(
     problem: Problem, sizes: Sequence[Operator], widths: Sequence[Any], q: Sequence[Array]
 ) -> Array | None:
     """How far apart the two sides of every row can be while all blocks stay in their sets."""
-    pairs = zip(sizes, widths, strict=True)
-    if any(_every(width == math.inf) and not isinstance(op, ZeroMap) for op, width in pairs):
+    acting = [width for op, width in zip(sizes, widths, strict=True) if not isinstance(op, ZeroMap)]
+    if not acting or any(_every(width == math.inf) for width in acting):
         return None
     total: Any = 0.0
     for block, op, width, qi in zip(problem.blocks, sizes, widths, q, strict=True):
