@@ -26,7 +26,7 @@ from ipds.functions import (
 )
 from ipds.methods import NewtonALM
 from ipds.methods.newton.carry import INTERIOR
-from ipds.modelling import huber, logistic, norm1, norm2, norm_inf, sum_squares
+from ipds.modelling import huber, logistic, norm1, norm2, norm21, norm_inf, sum_squares
 from ipds.operators import Matrix, Reshape
 
 
@@ -356,6 +356,15 @@ def test_steps_are_checked_where_that_is_worth_it(seed):
     assert result.success
     assert result.nit > 10
     assert result.history["iteration"][0] > 10
+
+
+def test_rounds_that_end_where_all_norms_are_nothing_are_checked():
+    """What is left of residuals there is all of them: points that all become one, with too many pairs for faces."""
+    y, x, pairs = np.random.default_rng(0).standard_normal((16, 2)), Variable((16, 2)), np.triu_indices(16, 1)
+    D = np.eye(16)[pairs[0]] - np.eye(16)[pairs[1]]
+    result = solve(minimize(0.5 * sum_squares(x - y) + norm21(D @ x)), method=NewtonALM())
+    assert result.success
+    assert result.nit == 1
 
 
 def test_rounds_on_norms_are_checked_where_they_are_near():

@@ -249,7 +249,7 @@ def test_one_unit_for_all_rows_takes_no_pass(monkeypatch):
     """Passes take square roots of what is left: they are for the differences between rows and columns."""
     monkeypatch.setattr(units, "PASSES", 1)
     G = 1e6 * np.where(np.random.default_rng(3).random((12, 5)) < 0.5, -1.0, 1.0)
-    E, C = units.equilibrated(G, 5, np.zeros(5), [])
+    E, C = units.equilibrated(G, 5, np.zeros(5), np.empty(0, int))
     rows = np.linalg.norm(E[:, None] * G * C, axis=1)
     assert rows.min() > 2**-0.5
     assert rows.max() < 2**0.5

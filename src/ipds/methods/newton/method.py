@@ -346,8 +346,8 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
         return True
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
-    if math.isinf(carry.gap):  # after rounds
-        return carry.shown <= CLOSE and setup.form.terms.label.size > 0
+    if math.isinf(carry.gap):  # after rounds; all of what is nothing at a solution is left of it
+        return setup.form.terms.label.size > 0 and not CLOSE < carry.shown < 1.0
     left = max(carry.left, carry.gap)
     if left > (CURVED if setup.has_barriers else WORTH):
         return False
