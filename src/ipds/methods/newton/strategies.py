@@ -52,8 +52,13 @@ class Strategy(Protocol):
         """For weights w of the rows, a diagonal, a further matrix or None, and W of the last of the rows."""
 
 
-def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strategy | None:
-    """The cheapest way for a matrix Q, stacks of rows, and samples of W and of the rest; None where there is none."""
+def choose(
+    n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any, is_firm: bool = False
+) -> Strategy | None:
+    """The cheapest way for a matrix Q, stacks of rows, and samples of W and of the rest; None where there is none.
+
+    `is_firm` says that the diagonal alone is far from singular: then a part of the rows makes a matrix with digits.
+    """
     others = [A for A in (Q, rest) if A is not None]
     if not rows and not others:
         return Diagonal()
@@ -63,14 +68,14 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
         row_each = n * len(W.along)  # the entries that a full row for each group has
         has_wide = n > SMALL and _meetings(rows[-1], W) > row_each
         if W.low or has_wide:
-            base = choose(n, Q, rows, (W.ungrouped if has_wide else W)._replace(low=()), rest)
+            base = choose(n, Q, rows, (W.ungrouped if has_wide else W)._replace(low=()), rest, is_firm)
             return base if base is None or isinstance(base, Dense) else Lowered(base, rows[-1], has_wide)
     if rest is None and not W.is_lowered and not W.blocks:
         slacks = slacks_of(n, Q, rows)
         if slacks is not None:
             kept = slacks.others
             left = [_of_columns(A, kept) for A in rows]
-            inner = choose(len(kept), None if Q is None else Q[kept][:, kept], left, W, None)
+            inner = choose(len(kept), None if Q is None else Q[kept][:, kept], left, W, None, is_firm)
             return None if inner is None else Softened(slacks, left, inner)
     only_rows = not W.is_lowered and not W.blocks and not others
     are_sparse = [scipy.sparse.issparse(A) for A in rows]
@@ -87,7 +92,7 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
         if only_rows and count < n and count**2 * n + count**3 / 3 < work:
             return Woodbury(np.vstack([to_dense(A) for A in rows]))
         found = Dense(n, Q, rows)
-    if isinstance(found, Dense) and SMALL < n <= DENSE:
+    if isinstance(found, Dense) and SMALL < n <= DENSE and is_firm:
         bordered = _bordered(n, Q, rows, W, others, rest is None)
         return found if bordered is None or bordered.bulk.is_full else bordered
     return found
