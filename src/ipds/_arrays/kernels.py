@@ -38,9 +38,7 @@ def magnitude(x: Array) -> Any:
 
 def _extreme(x: np.ndarray, square: float) -> float:
     """That of an array whose sum of squares is 0, or may have overflowed or underflowed."""
-    if square == 0.0 and not np.count_nonzero(x):
-        return 0.0
-    top = float(np.abs(x).max())
+    top = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
     if top == 0.0 or not math.isfinite(top):
         return top
     scaled = x / top
