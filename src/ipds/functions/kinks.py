@@ -53,7 +53,7 @@ class Kinks(NamedTuple):
         return Kinks(*(np.full(shape, x) if type(x) is float else _filled(x, shape) for x in self.plain()))
 
 
-def _filled(x: np.ndarray, shape: Shape) -> np.ndarray:
+def _filled(x: Array, shape: Shape) -> Array:
     return x if x.shape == shape else np.broadcast_to(x, shape)
 
 
