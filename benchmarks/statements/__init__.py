@@ -4,6 +4,7 @@ from .bent import STATEMENTS as BENT
 from .blocks import STATEMENTS as BLOCKS
 from .cones import STATEMENTS as CONES
 from .counted import STATEMENTS as COUNTED
+from .far import STATEMENTS as FAR
 from .fits import STATEMENTS as FITS
 from .matrices import STATEMENTS as MATRICES
 from .mixed import STATEMENTS as MIXED
@@ -29,6 +30,7 @@ ALL: list[Statement] = [
     *BLOCKS,
     *MIXED,
     *STEPS,
+    *FAR,
     *NONCONVEX,
     *COUNTED,
     *BENT,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from zoo_models_cones import CONES
+from zoo_models_far import FAR
 from zoo_models_ordinary import (
     FURTHER,
     determinant,
@@ -329,6 +330,7 @@ def signs(d):
 
 MODELS = {
     **STEPS,
+    **FAR,
     "LAD,": lad,
     "lasso, own h": own_penalty,
     "lasso,": lasso,

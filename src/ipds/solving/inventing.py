@@ -24,6 +24,7 @@ from .._arrays import (
 from ..distributed import Rows
 from ..operators import Matrix
 from ..problem import Block, Problem
+from ..theory.centres import centre as mean_of_data
 
 POWER_STEPS = 10
 """Products with the second derivative at zero that turn a start downhill."""
@@ -107,7 +108,8 @@ def drawn(
 ) -> tuple[Array, ...]:
     """Every block at the prox of its centre, or of a Gaussian, `turned`, where `at_random`; one is solved for.
 
-    Where that is one at random, the others are what it is made of, and are drawn in its place.
+    A centre is 0, or the mean of data far from there (`theory.centres`). Where the one solved for is at random, the
+    others are what it is made of, and are drawn in its place.
     """
     x, solved = [], None if problem.unconstrained else problem.restorable
     made = solved is not None and at_random(problem.blocks[solved], zeros(problem.blocks[solved].shape, like))
@@ -116,6 +118,8 @@ def drawn(
         v = zeros(block.shape, own)
         if centre is not np.zeros:
             v = asarray(centre(block.shape), own)
+        elif (mean := mean_of_data(block, v)) is not None:
+            v = mean + v
         elif (made and block.f is None) or at_random(block, v):
             v = asarray(gaussian(block.shape) / math.sqrt(max(1, math.prod(block.shape))), own)
             v = v if turned is None else turned(block, v)

@@ -213,6 +213,7 @@ def _forces(
         q=q,
         value=value,
         gradient=gradient,
+        centre=fixed.centres[i],
         at_zero=at_zero,
         curved=curved,
         slopes=fixed.slopes[i],

@@ -76,8 +76,10 @@ class Forces(NamedTuple):
     value: Any
     """f(q), 0 where there is no f."""
     gradient: Array | None
+    centre: Array | None
+    """c of data far from 0 (`centres`); sizes are those of q - c then."""
     at_zero: Array | None
-    """∇f(0) of a quadratic f; then ∇f(q) - ∇f(0) is the force of f before its parts cancel."""
+    """∇f(0) of a quadratic f, or ∇f(c); then ∇f(q) - ∇f(0) is the force of f before its parts cancel."""
     curved: Array | None
     """∇²f(q) q of another f, where it is needed; of a quadratic with ∇f(0) = 0 what ∇f(q) adds up (`summands`)."""
     slopes: Slopes | None
@@ -97,6 +99,11 @@ class Forces(NamedTuple):
     """What ∇f is computed with, where that is known (`summands.computed_with`)."""
     own: Array | None
     """`force_of_f`, where there is an f; of a block of many pieces only its pieces have it."""
+
+    @property
+    def apart(self) -> Array:
+        """q - c."""
+        return self.q if self.centre is None else self.q - self.centre
 
     @property
     def is_exact(self) -> bool:
@@ -150,15 +157,28 @@ def parts(forces: Forces, larger: Product) -> Iterable[tuple[Forces, Product]]:
 
 
 def _cut(f: Forces, larger: Product) -> Iterator[tuple[Forces, Product]]:
-    fields = f.q, f.gradient, f.at_zero, f.curved, f.steep, f.v, f.step, f.rest, f.width, f.pull.array
+    fields = (
+        f.q,
+        f.centre,
+        f.gradient,
+        f.at_zero,
+        f.curved,
+        f.steep,
+        f.v,
+        f.step,
+        f.rest,
+        f.width,
+        f.pull.array,
+    )
     cut = pieces(*fields, larger.array, *(f.slopes or ()))
-    for q, gradient, at_zero, curved, steep, v, step, rest, width, pull, whole, *slopes in cut:
+    for q, centre, gradient, at_zero, curved, steep, v, step, rest, width, pull, whole, *slopes in cut:
         part = Forces(
             block=f.block,
             priced=f.priced,
             q=q,
             value=f.value,
             gradient=gradient,
+            centre=centre,
             at_zero=at_zero,
             curved=curved,
             slopes=Slopes(*slopes) if slopes else None,
@@ -231,7 +251,7 @@ def largest(x: Array) -> Any:
 def quadratic_form(forces: Forces) -> Any:
     """⟨q, ∇²f q⟩."""
     if forces.at_zero is not None:
-        return dot(forces.q, forces.gradient) - dot(forces.q, forces.at_zero)
+        return dot(forces.apart, forces.gradient) - dot(forces.apart, forces.at_zero)
     return 0.0 if forces.curved is None else dot(forces.q, forces.curved)
 
 
@@ -281,7 +301,7 @@ def weigh(forces: Forces, larger: Product, floor: Any, each: Array | None = None
 
 
 def _weighed(part: Forces, larger: Array, floor: Any, each: Array | None) -> Sums:
-    own, width, size = part.own, part.width, abs(part.q)
+    own, width, size = part.own, part.width, abs(part.apart)
     s, rest = subgradient(part)
     T = maximum_in_place(abs(s), larger)
     T = _not_below(T if own is None else maximum_in_place(T, own), floor)

@@ -16,6 +16,7 @@ from ..operators import Identity, Matrix, Operator, ZeroMap
 from ..operators.absolute import SMALL, absolute, is_exact
 from ..problem import Block, Problem
 from .bases import Core, core
+from .centres import centre
 from .entries import has_price
 from .slopes import Slopes, slopes_of, steepest, uniform
 from .summands import computed_with, summands
@@ -34,10 +35,13 @@ class Fixed(NamedTuple):
     """|A_i|."""
     constants: tuple[float, ...]
     """Those that were added to the f_i."""
+    centres: tuple[Array | None, ...]
+    """Where the data of the blocks are that are far from 0 (`centres`)."""
     at_zero: tuple[Array | None, ...]
-    """∇f_i(0) of the quadratic f_i."""
+    """∇f_i(0) of the quadratic f_i; at the centre, where there is one."""
     summands: tuple[Callable[[Array], Array] | None, ...]
-    """What ∇f_i adds up, of the quadratic f_i with ∇f_i(0) = 0 that may act alone: energies of differences, say."""
+    """What ∇f_i adds up, of the quadratic f_i with ∇f_i(0) = 0, or a centre, that may act alone: energies of
+    differences, say."""
     noise: tuple[Callable[[Array], Array] | None, ...]
     """What these ∇f_i are computed with: a gradient that is rounding of it is none (`computed_with`)."""
     exact: tuple[bool, ...]
@@ -84,6 +88,11 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
             block.f.grad_at_zero(qi) if block.f is not None and block.f.is_quadratic else None
             for block, qi in zip(problem.blocks, q, strict=True)
         ]
+        centres = tuple([centre(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])
+        at_zero = [
+            g if c is None or g is None or block.f is None else block.f.grad(c)
+            for block, g, c in zip(problem.blocks, flat, centres, strict=True)
+        ]
         free = tuple([op.is_zero for op in problem.operators])
         slopes = tuple([slopes_of(block.h, qi) for block, qi in zip(problem.blocks, q, strict=True)])
         steep = [steepest(block, qi) for block, qi in zip(problem.blocks, q, strict=True)]
@@ -100,9 +109,10 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
         known[key] = Fixed(
             sizes,
             tuple([constant_in(block.f) for block in problem.blocks]),
-            tuple(flat),
-            _terms(summands, problem.blocks, flat, bare),
-            _terms(computed_with, problem.blocks, flat, bare),
+            centres,
+            tuple(at_zero),
+            _terms(summands, problem.blocks, flat, centres, bare),
+            _terms(computed_with, problem.blocks, flat, centres, bare),
             exact,
             slopes,
             tuple([slope for slope, _ in steep]),
@@ -130,13 +140,18 @@ def _terms(
     made: Callable[[Smooth], Terms],
     blocks: Sequence[Block],
     at_zero: Sequence[Array | None],
+    centres: Sequence[Array | None],
     bare: Sequence[bool],
 ) -> tuple[Terms, ...]:
-    """The same of every f whose gradient vanishes at 0 and that may act alone."""
+    """The same of every f that may act alone, and whose gradient vanishes at 0, or whose data are far from there."""
+
+    def is_asked(g: Array | None, c: Array | None) -> bool:
+        return type(g) is np.ndarray and (c is not None or not g.any())
+
     return tuple(
         [
-            made(block.f) if block.f is not None and alone and type(g) is np.ndarray and not g.any() else None
-            for block, g, alone in zip(blocks, at_zero, bare, strict=True)
+            made(block.f) if block.f is not None and alone and is_asked(g, c) else None
+            for block, g, c, alone in zip(blocks, at_zero, centres, bare, strict=True)
         ]
     )
 

@@ -199,7 +199,7 @@ def balance_of(forces: Forces, larger: Product, energy: Energy, rounding: Roundi
     top = largest_force(forces, larger)
     sums = weigh(forces, larger, VANISHING * top, rounding.each)
     units, count = ROUNDING * precision(forces.q), max(1, math.prod(forces.block.shape))
-    root, length = math.sqrt(count), magnitude(forces.q)
+    root, length = math.sqrt(count), magnitude(forces.apart)
     lost = rounding.whole + units * sums.force
     share = rounding.even / root if rounding.each is None else 1.0
     return Balance(

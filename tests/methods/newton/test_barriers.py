@@ -522,8 +522,9 @@ def test_sweeps_predict_faces_where_they_are_near(monkeypatch, name, tried):
     assert after_sweeps[0] == tried
 
 
-def test_cones_beside_products_are_left_to_other_steps():
+def test_cones_beside_products_are_left_to_other_steps(monkeypatch):
     """The saddle-point matrix of cones needs all entries of K: those of maps and of unknown Hessians are not there."""
+    monkeypatch.setattr("ipds.methods.newton.inside.EXPLICIT", 400)
     r, n = np.random.default_rng(0), 450
     A, c, B = r.standard_normal((8, n)), 0.01 * r.standard_normal(n), r.standard_normal((3, n))
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import Array, to_numpy
+from ..._arrays import Array, column_squares, to_numpy
 from ...functions import Composed, Smooth
-from ...functions.composed import of_fewer
 from ...functions.hessians import by_differences, of_entries, step_size
 from ...problem import Block
 
@@ -31,7 +30,7 @@ EXPLICIT = 1000
 def by_gradients(f: Smooth, x: Array) -> bool:
     """Whether ∇²f(x) is made of differences of gradients: nothing else is known of f."""
     if isinstance(f, Composed):
-        return by_gradients(f.f, x)
+        return type(x) is np.ndarray and f.A.as_matrix(x.shape) is not None and by_gradients(f.f, x)
     known = type(f).curvature is not Smooth.curvature or type(f).hessian is not Smooth.hessian
     return type(x) is np.ndarray and not known
 
@@ -39,16 +38,18 @@ def by_gradients(f: Smooth, x: Array) -> bool:
 def differences(f: Smooth, x: np.ndarray, steps: np.ndarray, here: Array | None, is_tied: bool) -> Any:
     """∇²f(x) of such an f: its diagonal, unless entries are known to be tied; a matrix, or products where x is long.
 
-    To one side where ∇f(x) is given `here`, and a matrix is made. Of g(A x + shift) with fewer entries those of g are
-    moved: Aᵀ∇²g A.
+    To one side where ∇f(x) is given `here`, and a matrix is made. Of g(A x + shift) the argument moves by no more than
+    suits it; where it has fewer entries, these are moved: Aᵀ∇²g A.
     """
-    fewer = of_fewer(f, x)
-    if fewer is not None:
-        own, A = fewer
-        y, moves = own.inner(x), np.asarray(abs(A) @ steps)
-        H = differences(own.f, y, moves, None if here is None else own.f.grad(y), False)
-        if isinstance(H, np.ndarray):
-            return A.T @ ((scipy.sparse.diags_array(H) if H.ndim == 1 else H) @ A)
+    if isinstance(f, Composed):
+        A, y = f.A.as_matrix(x.shape), f.inner(x)
+        most = step_size(y, 2 if here is None else 1)
+        if A.shape[0] < A.shape[1]:
+            moves = np.minimum(abs(A) @ steps, most)
+            H = differences(f.f, y, moves, None if here is None else f.f.grad(y), False)
+            if isinstance(H, np.ndarray):
+                return A.T @ ((scipy.sparse.diags_array(H) if H.ndim == 1 else H) @ A)
+        steps = np.minimum(steps, most / np.sqrt(np.maximum(column_squares(A), np.finfo(float).tiny)))
     found = None if is_tied else of_entries(f.grad, x, steps)
     if found is not None:
         return found
