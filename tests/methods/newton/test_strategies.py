@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy
@@ -16,9 +17,9 @@ from ipds.methods.newton.gram import Gram
 from ipds.methods.newton.inside import Inside
 from ipds.methods.newton.smooth import Part, SmoothPart
 from ipds.methods.newton.sparse import Sparse, reordered
-from ipds.methods.newton.strategies import Beside, Bordered, Dense
+from ipds.methods.newton.strategies import Beside, Bordered, Dense, Grouped
 from ipds.methods.newton.weights import Weights
-from ipds.modelling import kl_div
+from ipds.modelling import kl_div, norm1, norm2
 
 N = 60
 EPS = 1e-2
@@ -49,6 +50,41 @@ def test_rows_with_one_entry_only_touch_the_diagonal():
     on = weights > 0
     np.testing.assert_allclose((G @ dv - b)[on], dy[on] / weights[on], atol=1e-9)
     assert not dy[~on].any()
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+def test_norms_of_few_rows_are_taken_by_the_rows(monkeypatch, stored):
+    """Three rows in a group that W drops along its direction, four in one that it does not, and three of their own."""
+    monkeypatch.setattr(strategies, "SMALL", 20)
+    G, label = stored(rng.standard_normal((10, N))), np.array([0, 0, 0, 1, 1, 1, 1])
+    direction = rng.standard_normal(7)
+    direction /= np.sqrt(np.bincount(label, direction**2))[label]
+    weights = np.array([2.0, 2, 2, 0.5, 0.5, 0.5, 0.5, 3, 0, 1])
+    W = Weights(weights, 10, np.arange(7), label, direction, np.array([0.0, 4.0]))
+    system = System(None, None, Rows(G, none, N), W)
+    assert isinstance(system.strategy, Grouped)
+    g, b = rng.standard_normal(N), rng.standard_normal(10)
+    np.testing.assert_allclose(
+        system.factor(np.empty(0), None, W, EPS).solve(g), np.linalg.solve(dense(G, W), g), rtol=1e-8
+    )
+    inside = W._replace(along=np.array([0.3, 4.0]))
+    dv, dy = system.factor(np.empty(0), None, inside, EPS).saddle(g, b, 1e-12, 3)
+    np.testing.assert_allclose(EPS * dv + G.T @ dy, g, atol=1e-9)
+    np.testing.assert_allclose((G @ dv - inside.divide(dy) - b)[weights > 0], 0.0, atol=1e-9)
+    assert dy[8] == 0.0
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+def test_root_lassos_of_many_columns(tol):
+    """400 columns and one norm of 30 rows, beside CVXPY."""
+    A, own = np.random.default_rng(1).standard_normal((30, 400)), cp.Variable(400)
+    b = A[:, :3].sum(axis=1) + 0.1
+    other = cp.Problem(cp.Minimize(cp.norm(A @ own - b) + cp.norm1(own)))
+    other.solve(solver="CLARABEL")
+    x = Variable(400)
+    result = solve(minimize(norm2(A @ x - b) + norm1(x)), tol=tol)
+    assert result.success
+    assert result.fun == pytest.approx(other.value, rel=tol)
 
 
 def test_dense_rows_beside_groups_are_bordered(monkeypatch):

@@ -2,6 +2,7 @@
 
     Diagonal   nothing but a diagonal
     Woodbury   no Q and fewer rows than columns: K⁻¹ through the small matrix 1/w + R diag⁻¹ Rᵀ
+    Grouped    the same where W is no diagonal on norms of groups: through 1 + W^½R diag⁻¹ RᵀW^½
     Beside     the same, and rows with one entry, which only touch the diagonal
     Sparse     by its pattern: banded Cholesky where some order has a narrow band, else SuperLU
     Bordered   sparse rows and a few dense ones: Woodbury's formula around a sparse factorisation
@@ -69,7 +70,7 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
             left = [_of_columns(A, kept) for A in rows]
             inner = choose(len(kept), None if Q is None else Q[kept][:, kept], left, W, None)
             return None if inner is None else Softened(slacks, left, inner)
-    only_rows = not W.is_lowered and not W.blocks and not others
+    only_rows = not W.low and not W.blocks and not others and (n > SMALL or not W.members.size)
     are_sparse = [scipy.sparse.issparse(A) for A in rows]
     count = sum(A.shape[0] for A in rows)
     if n > DENSE and any(are_sparse) and not W.blocks and all(map(scipy.sparse.issparse, others)):
@@ -81,11 +82,16 @@ def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strate
             return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, bulk, beside, rest is None))
     if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
         R = _stacked(rows, n)
-        others += _meetings(R, W)
+        if W.members.size:
+            P = abs(W.lowered(R[R.shape[0] - W.general :])[0])
+            if only_rows and count < min(FLAT * n, DENSE) and Gram.work(P) > FEW * n * n:
+                return Grouped(R)
+            others += [P.T @ P]  # the pattern of what groups take from RᵀWR, whose rows meet
         return _sparse_choice(n, Q, rows, R, others, W, rest is None)
     work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
     if only_rows and count < n and count**2 * n + count**3 / 3 < work:
-        return Woodbury(np.vstack([to_dense(A) for A in rows]))
+        R = np.vstack([to_dense(A) for A in rows])
+        return Grouped(R) if W.members.size else Woodbury(R)
     return Dense(n, Q, rows)
 
 
@@ -100,14 +106,6 @@ def _of_columns(A: Any, kept: np.ndarray) -> Any:
     """Some columns of rows; as an array where these are full."""
     part = A[:, kept]
     return part.toarray() if scipy.sparse.issparse(part) and part.nnz > FULL * math.prod(part.shape) else part
-
-
-def _meetings(R: Any, W: Weights) -> list[Any]:
-    """The pattern of what groups take from RᵀWR, whose rows meet; none where there are no groups."""
-    if not W.members.size:
-        return []
-    P = abs(W.lowered(R[R.shape[0] - W.general :])[0])
-    return [P.T @ P]
 
 
 def _are_thin(A: Any) -> np.ndarray:
@@ -219,8 +217,28 @@ class Woodbury:
         return around(lambda g: g / diagonal, R.dot, R.T.dot, dense_cholesky(S), active, len(w))
 
 
+class Grouped:
+    """K⁻¹ = B⁻¹ - B⁻¹HᵀS⁻¹H B⁻¹ with H = W^½R and S = 1 + H B⁻¹Hᵀ, without an inverse of W; R dense or sparse."""
+
+    def __init__(self, R: Any):
+        self.R, self.products = R, (products_with(R), products_with(transposed(R)))
+
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
+        product, adjoint = self.products
+        across = self.R / diagonal if isinstance(self.R, np.ndarray) else self.R.multiply(1 / diagonal)
+        S = W.root(w, W.root(w, to_dense(across @ self.R.T)).T)
+        S.flat[:: len(w) + 1] += 1.0
+        small = dense_cholesky(S)
+
+        def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            t = W.root(w, small(W.root(w, product(a / diagonal) - b)))
+            return (a - adjoint(t)) / diagonal, t
+
+        return (lambda g: augmented(g, np.zeros(len(w)))[0]), augmented
+
+
 class SparseWoodbury:
-    """The same for sparse R."""
+    """`Woodbury` for sparse R."""
 
     def __init__(self, R: Any, gram: Gram):
         self.R, self.gram = R, gram
