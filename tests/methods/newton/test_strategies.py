@@ -87,6 +87,17 @@ def test_root_lassos_of_many_columns(tol):
     assert result.fun == pytest.approx(other.value, rel=tol)
 
 
+def test_rows_that_see_the_same_columns_fill_no_more_than_one():
+    """40 blocks of 10 columns, each seen by 40 rows: 88,000 products make 2,200 entries of a band."""
+    n = 400
+    R = sp.csr_array(sp.kron(sp.eye_array(40), rng.standard_normal((40, 10))))
+    assert not Gram.fills(R, strategies.FEW)
+    assert Gram.fills(R, strategies.FEW, further=n * n)
+    assert Gram.fills(sp.csr_array(np.ones((2, n))), strategies.FEW)
+    W = Weights(np.ones(len(R.indptr) - 1), len(R.indptr) - 1, none, none, np.empty(0), np.empty(0))
+    assert isinstance(System(None, None, Rows(R, none, n), W).strategy, Sparse)
+
+
 def test_dense_rows_beside_groups_are_bordered(monkeypatch):
     """Two sums over all entries, beside norms of pairs of differences: RᵀR would be full."""
     monkeypatch.setattr(strategies, "DENSE", 20)

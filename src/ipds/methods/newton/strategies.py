@@ -26,9 +26,9 @@ import scipy
 
 from ..._arrays import as_csr, products_with, row_counts, to_dense, transposed
 from .factors import Solve, dense_cholesky
-from .gram import Gram
+from .gram import PAIRS, Gram
 from .slack_columns import Softened, slacks_of
-from .sparse import PAIRS, Sparse
+from .sparse import Sparse
 from .weights import Weights
 
 DENSE = 3000
@@ -137,7 +137,7 @@ def _sparse_choice(
             gram = Gram(transposed)
             if 2 * len(gram.row) < work + n:  # fewer entries than RᵀR has
                 return SparseWoodbury(R, gram)
-    is_full = work + sum(A.nnz for A in others) > FEW * n * n
+    is_full = Gram.fills(R, FEW, sum(A.nnz for A in others))
     if is_full and n > DENSE:
         return None
     if is_full or (n <= SMALL and not only_rows):
