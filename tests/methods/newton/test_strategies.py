@@ -222,7 +222,7 @@ def test_products_of_rows_are_kept_for_the_weights_asked_for_last():
         np.testing.assert_allclose((dense(G, own) + R.T @ (D[:, None] * R)) @ x, g, atol=1e-9)
 
 
-def test_networks_without_an_order_have_dense_factors():
+def test_networks_without_an_order_have_dense_factors(monkeypatch):
     """Arcs between any two nodes fill the factors, those between neighbours do not; far too many nodes stay sparse."""
     rng = np.random.default_rng(0)
 
@@ -236,7 +236,13 @@ def test_networks_without_an_order_have_dense_factors():
 
     assert Gram(network(300, True).T.tocsr()).is_full
     assert not Gram(network(300, False).T.tocsr()).is_full
-    assert not Gram(network(3500, True).T.tocsr()).is_full
+    monkeypatch.setattr(patterns, "FILLED_BY", 1e-2)
+    assert not Gram(network(300, True).T.tocsr()).is_full
+    monkeypatch.setattr(patterns, "LONG", 10)  # an entry takes ever longer from there on
+    assert Gram(network(300, True).T.tocsr()).is_full
+    monkeypatch.setattr(patterns, "MOST_DENSE", 200)
+    assert not Gram(network(300, True).T.tocsr()).is_full
+    monkeypatch.undo()
     A = network(60, True)
     cost, cap, right = rng.random(A.shape[1]), 1 + rng.random(A.shape[1]), A @ rng.random(A.shape[1])
     x = Variable(A.shape[1], name="x")

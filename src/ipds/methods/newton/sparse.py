@@ -15,6 +15,7 @@ from .weights import Weights
 if TYPE_CHECKING:
     from .strategies import Factorised
 
+
 def reordered(R: Any) -> tuple[np.ndarray, int]:
     """An order of the columns in which RᵀR has a narrow band, and its width.
 
