@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy
@@ -18,7 +19,7 @@ from ipds.methods.newton.gram import Gram
 from ipds.methods.newton.inside import Inside
 from ipds.methods.newton.smooth import Part, SmoothPart
 from ipds.methods.newton.sparse import Sparse, reordered
-from ipds.methods.newton.strategies import Beside, Bordered, Dense, Lowered
+from ipds.methods.newton.strategies import Beside, Bordered, Dense, Grouped, Lowered
 from ipds.methods.newton.weights import Weights
 from ipds.modelling import kl_div, norm1, norm2
 
@@ -51,6 +52,52 @@ def test_rows_with_one_entry_only_touch_the_diagonal():
     on = weights > 0
     np.testing.assert_allclose((G @ dv - b)[on], dy[on] / weights[on], atol=1e-9)
     assert not dy[~on].any()
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+def test_norms_of_few_rows_are_taken_by_the_rows(monkeypatch, stored):
+    """Three rows in a group that W drops along its direction, four in one that it does not, and three of their own."""
+    monkeypatch.setattr(strategies, "SMALL", 20)
+    G, label = stored(rng.standard_normal((10, N))), np.array([0, 0, 0, 1, 1, 1, 1])
+    direction = rng.standard_normal(7)
+    direction /= np.sqrt(np.bincount(label, direction**2))[label]
+    weights = np.array([2.0, 2, 2, 0.5, 0.5, 0.5, 0.5, 3, 0, 1])
+    W = Weights(weights, 10, np.arange(7), label, direction, np.array([0.0, 4.0]))
+    system = System(None, None, Rows(G, none, N), W)
+    assert isinstance(system.strategy, Grouped)
+    g, b = rng.standard_normal(N), rng.standard_normal(10)
+    np.testing.assert_allclose(
+        system.factor(np.empty(0), None, W, EPS).solve(g), np.linalg.solve(dense(G, W), g), rtol=1e-8
+    )
+    inside = W._replace(along=np.array([0.3, 4.0]))
+    dv, dy = system.factor(np.empty(0), None, inside, EPS).saddle(g, b, 1e-12, 3)
+    np.testing.assert_allclose(EPS * dv + G.T @ dy, g, atol=1e-9)
+    np.testing.assert_allclose((G @ dv - inside.divide(dy) - b)[weights > 0], 0.0, atol=1e-9)
+    assert dy[8] == 0.0
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+def test_root_lassos_of_many_columns(tol):
+    """400 columns and one norm of 30 rows, beside CVXPY."""
+    A, own = np.random.default_rng(1).standard_normal((30, 400)), cp.Variable(400)
+    b = A[:, :3].sum(axis=1) + 0.1
+    other = cp.Problem(cp.Minimize(cp.norm(A @ own - b) + cp.norm1(own)))
+    other.solve(solver="CLARABEL")
+    x = Variable(400)
+    result = solve(minimize(norm2(A @ x - b) + norm1(x)), tol=tol)
+    assert result.success
+    assert result.fun == pytest.approx(other.value, rel=tol)
+
+
+def test_rows_that_see_the_same_columns_fill_no_more_than_one():
+    """40 blocks of 10 columns, each seen by 40 rows: 88,000 products make 2,200 entries of a band."""
+    n = 400
+    R = sp.csr_array(sp.kron(sp.eye_array(40), rng.standard_normal((40, 10))))
+    assert not Gram.fills(R, strategies.FEW)
+    assert Gram.fills(R, strategies.FEW, further=n * n)
+    assert Gram.fills(sp.csr_array(np.ones((2, n))), strategies.FEW)
+    W = Weights(np.ones(len(R.indptr) - 1), len(R.indptr) - 1, none, none, np.empty(0), np.empty(0))
+    assert isinstance(System(None, None, Rows(R, none, n), W).strategy, Sparse)
 
 
 def test_dense_rows_beside_groups_are_bordered(monkeypatch):
@@ -134,7 +181,8 @@ def test_groups_of_sparse_rows_have_a_known_pattern(monkeypatch, bandwidth):
     monkeypatch.setattr(strategies, "FEW", 10.0)
     monkeypatch.setattr(patterns, "BANDWIDTH", bandwidth)
     monkeypatch.setattr(patterns, "FULL", 10.0)
-    G = sp.csr_array(sp.random_array((50, N), density=0.03, rng=rng) + sp.eye_array(50, N))
+    rng = np.random.default_rng(0)
+    G = sp.csr_array(sp.random_array((50, N), density=0.02, rng=rng) + sp.eye_array(50, N))
     label = np.repeat(np.arange(12), [1, 2, 3, 4] * 3)
     direction = rng.standard_normal(30)
     direction /= np.sqrt(np.bincount(label, direction**2))[label]
@@ -234,7 +282,7 @@ def test_products_of_rows_are_kept_for_the_weights_asked_for_last():
         np.testing.assert_allclose((dense(G, own) + R.T @ (D[:, None] * R)) @ x, g, atol=1e-9)
 
 
-def test_networks_without_an_order_have_dense_factors():
+def test_networks_without_an_order_have_dense_factors(monkeypatch):
     """Arcs between any two nodes fill the factors, those between neighbours do not; far too many nodes stay sparse."""
     rng = np.random.default_rng(0)
 
@@ -248,7 +296,13 @@ def test_networks_without_an_order_have_dense_factors():
 
     assert Gram(network(300, True).T.tocsr()).is_full
     assert not Gram(network(300, False).T.tocsr()).is_full
-    assert not Gram(network(3500, True).T.tocsr()).is_full
+    monkeypatch.setattr(patterns, "FILLED_BY", 1e-2)
+    assert not Gram(network(300, True).T.tocsr()).is_full
+    monkeypatch.setattr(patterns, "LONG", 10)  # an entry takes ever longer from there on
+    assert Gram(network(300, True).T.tocsr()).is_full
+    monkeypatch.setattr(patterns, "MOST_DENSE", 200)
+    assert not Gram(network(300, True).T.tocsr()).is_full
+    monkeypatch.undo()
     A = network(60, True)
     cost, cap, right = rng.random(A.shape[1]), 1 + rng.random(A.shape[1]), A @ rng.random(A.shape[1])
     x = Variable(A.shape[1], name="x")

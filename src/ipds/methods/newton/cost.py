@@ -18,11 +18,11 @@ from ...theory.structure import is_interior
 from . import terms
 from .algebra import is_product
 from .barriers import LARGEST
-from .gram import Gram
+from .gram import PAIRS, Gram
 from .matrices import is_sparse, side_by_side
 from .slack_columns import MANY, SHARE, counts_of
 from .smooth import EXPLICIT, describe
-from .sparse import PAIRS, reordered
+from .sparse import reordered
 from .strategies import DENSE, FEW, FLAT, FULL, to_dense
 
 STEPS = 20
@@ -241,18 +241,19 @@ def _sparse_work(n: int, maps: list[tuple[Any, int]]) -> tuple[float, float]:
         across = Gram.pairs(meetings)
         is_flat = across < pairs
         n, pairs = (len(counts), across) if is_flat else (n, pairs)
-    full = n**3 / 3
-    if pairs > FEW * n * n:
-        return (full, float(n * n)) if n <= DENSE else (math.inf, math.inf)
-    if full < LOOK or pairs > PAIRS:
-        return _without_pattern(n, pairs)
+    full = (n**3 / 3, float(n * n)) if n <= DENSE else (math.inf, math.inf)
+    if n**3 / 3 < LOOK or pairs > PAIRS:
+        return full if pairs > FEW * n * n else _without_pattern(n, pairs)
     wide = [
         of_arrays("csr_array", (A.shape[0], columns), A.data, A.indices + begin, A.indptr)
         for A, begin in rows
     ]
     M = stacked_rows(wide)
     M = rows_of(M, np.flatnonzero(row_counts(M) > 1))
-    width = reordered(M.T.tocsr() if is_flat else M)[1]
+    M = M.T.tocsr() if is_flat else M
+    if Gram.fills(M, FEW):
+        return full
+    width = reordered(M)[1]
     work = min(float(n) * width**2, 200.0 * width * n + 0.3 * width**3)
     return work + 100 * (pairs + n), min(float(n) * (width + 1), max(10 * n * math.log2(n + 2), width**2))
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..._arrays import as_csr, row_counts
+from ..._arrays import as_csr, row_counts, with_data
 from .factors import Vector
 from .patterns import Pattern
 
+PAIRS = 20_000_000
+"""Products that the entries of a sparse Gram matrix may be made of: they are in memory at once."""
 LONG = 20_000
 """Products of entries from which on a sparse matrix sums them faster than NumPy does; it takes longer to be made."""
 
@@ -65,6 +67,19 @@ class Gram(Pattern):
         """The same for rows of so many entries."""
         counts = counts.astype(np.int64)
         return int(np.sum(counts * (counts + 1) // 2))
+
+    @staticmethod
+    def fills(R: Any, share: float, further: int = 0) -> bool:
+        """Whether the lower triangle of RᵀR, and `further` entries, fill more than this share of n².
+
+        By the number of products, which is no less; and by the entries where there are not too many products: rows that
+        see the same columns make the same entries.
+        """
+        room, work = share * R.shape[1] ** 2 - further, Gram.work(R)
+        if work <= room or work > PAIRS:
+            return work > room
+        ones = with_data(R, np.ones(R.nnz, np.float32))
+        return bool(((ones.T @ ones).nnz + R.shape[1]) // 2 > room)
 
     @cached_property
     def _map(self) -> Any:

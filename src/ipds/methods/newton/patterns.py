@@ -19,13 +19,14 @@ from .factors import Solve, Vector, banded_cholesky, banded_lu, dense_cholesky, 
 BANDWIDTH, NARROW = 150, 0.25
 """Widest band that is factorised as one, and its part of the rows: beyond, SuperLU's fill, or a dense one, is less
 work."""
-MOST_DENSE = 3000
-"""Rows up to which a sparse matrix may have dense factors."""
+MOST_DENSE = 6000
+"""Rows up to which a sparse matrix may have dense factors: of more they take a gigabyte."""
 FULL = 0.05
 """Share of the entries in its lower triangle from which on a matrix without a narrow band does."""
-FILLED, FILLED_BY = 0.04, 1.2e-4
-"""The same of the entries of SuperLU's factors where rows are few, and what every further row adds to it: SuperLU takes
-5e-8 s for an entry of its factors, a dense Cholesky factor 2e-9 s·n² + 6.5e-12 s·n³."""
+FILLED, FILLED_BY, LONG = 0.04, 1.2e-4, 3000
+"""The same of the entries of SuperLU's factors where rows are few, and what every further row adds to it up to so many:
+SuperLU takes 5e-8 s for an entry of its factors, in longer ones 1.7e-11 s·n, a dense Cholesky factor
+2e-9 s·n² + 6.5e-12 s·n³."""
 
 
 def narrowed(pattern: Any, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, int]:
@@ -98,7 +99,7 @@ class Pattern:
         ones[self.diagonal] += 2 * n
         factors = sparse_cholesky(self.matrix(ones))
         self._keep(factors)
-        return bool(factors.nnz > (FILLED + FILLED_BY * n) * n * n)
+        return bool(factors.nnz > (FILLED + FILLED_BY * min(n, LONG)) * n * n)
 
     @cached_property
     def is_banded(self) -> bool:

@@ -8,15 +8,12 @@ import numpy as np
 import scipy
 
 from ..._arrays import as_csr, entry_rows, row_counts
-from .gram import Gram
+from .gram import PAIRS, Gram
 from .patterns import Pattern, narrowed
 from .weights import Weights
 
 if TYPE_CHECKING:
     from .strategies import Factorised
-
-PAIRS = 20_000_000
-"""Products that the entries of a sparse Gram matrix may be made of: they are in memory at once."""
 
 
 def reordered(R: Any) -> tuple[np.ndarray, int]:

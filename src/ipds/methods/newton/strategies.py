@@ -2,6 +2,7 @@
 
     Diagonal   nothing but a diagonal
     Woodbury   no Q and fewer rows than columns: K⁻¹ through the small matrix 1/w + R diag⁻¹ Rᵀ
+    Grouped    the same where W is no diagonal on norms of groups: through 1 + W^½R diag⁻¹ RᵀW^½
     Beside     the same, and rows with one entry, which only touch the diagonal
     Sparse     by its pattern: banded Cholesky where some order has a narrow band, else SuperLU
     Bordered   sparse rows and a few dense ones: Woodbury's formula around a sparse factorisation
@@ -25,9 +26,9 @@ import scipy
 
 from ..._arrays import as_csr, products_with, row_counts, to_dense, transposed
 from .factors import Solve, dense_cholesky
-from .gram import Gram
+from .gram import PAIRS, Gram
 from .slack_columns import Softened, slacks_of
-from .sparse import PAIRS, Sparse
+from .sparse import Sparse
 from .weights import Weights
 
 DENSE = 3000
@@ -64,9 +65,18 @@ def choose(
         return Diagonal()
     if W.blocks and n > DENSE:
         return None
+    only_rows = not W.low and not W.blocks and not others and (n > SMALL or not W.members.size)
+    are_sparse = [scipy.sparse.issparse(A) for A in rows]
+    count = sum(A.shape[0] for A in rows)
     if W.is_lowered and not W.blocks:
-        row_each = n * len(W.along)  # the entries that a full row for each group has
-        has_wide = n > SMALL and _meetings(rows[-1], W) > row_each
+        meetings, row_each = (
+            _meetings(rows[-1], W),
+            n * len(W.along),
+        )  # what groups fill, and a full row for each
+        are_few = only_rows and all(are_sparse) and count < min(FLAT * n, DENSE)
+        if are_few and meetings > 2 * FEW * n * n:
+            return Grouped(_stacked(rows, n))
+        has_wide = n > SMALL and meetings > row_each
         if W.low or has_wide:
             base = choose(n, Q, rows, (W.ungrouped if has_wide else W)._replace(low=()), rest, is_firm)
             return base if base is None or isinstance(base, Dense) else Lowered(base, rows[-1], has_wide)
@@ -77,9 +87,6 @@ def choose(
             left = [_of_columns(A, kept) for A in rows]
             inner = choose(len(kept), None if Q is None else Q[kept][:, kept], left, W, None, is_firm)
             return None if inner is None else Softened(slacks, left, inner)
-    only_rows = not W.is_lowered and not W.blocks and not others
-    are_sparse = [scipy.sparse.issparse(A) for A in rows]
-    count = sum(A.shape[0] for A in rows)
     if n > DENSE:
         bordered = _bordered(n, Q, rows, W, others, rest is None)
         if bordered is not None:
@@ -90,7 +97,8 @@ def choose(
     else:
         work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
         if only_rows and count < n and count**2 * n + count**3 / 3 < work:
-            return Woodbury(np.vstack([to_dense(A) for A in rows]))
+            R = np.vstack([to_dense(A) for A in rows])
+            return Grouped(R) if W.members.size else Woodbury(R)
         found = Dense(n, Q, rows)
     if isinstance(found, Dense) and SMALL < n <= DENSE and is_firm:
         bordered = _bordered(n, Q, rows, W, others, rest is None)
@@ -161,7 +169,7 @@ def _sparse_choice(
             gram = Gram(transposed)
             if 2 * len(gram.row) < work + n:  # fewer entries than RᵀR has
                 return SparseWoodbury(R, gram)
-    is_full = work + further > FEW * n * n
+    is_full = Gram.fills(R, FEW, further)
     if is_full and n > DENSE:
         return None
     if is_full or (n <= SMALL and not only_rows):
@@ -241,8 +249,28 @@ class Woodbury:
         return around(lambda g: g / diagonal, R.dot, R.T.dot, dense_cholesky(S), active, len(w))
 
 
+class Grouped:
+    """K⁻¹ = B⁻¹ - B⁻¹HᵀS⁻¹H B⁻¹ with H = W^½R and S = 1 + H B⁻¹Hᵀ, without an inverse of W; R dense or sparse."""
+
+    def __init__(self, R: Any):
+        self.R, self.products = R, (products_with(R), products_with(transposed(R)))
+
+    def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
+        product, adjoint = self.products
+        across = self.R / diagonal if isinstance(self.R, np.ndarray) else self.R.multiply(1 / diagonal)
+        S = W.root(w, W.root(w, to_dense(across @ self.R.T)).T)
+        S.flat[:: len(w) + 1] += 1.0
+        small = dense_cholesky(S)
+
+        def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            t = W.root(w, small(W.root(w, product(a / diagonal) - b)))
+            return (a - adjoint(t)) / diagonal, t
+
+        return (lambda g: augmented(g, np.zeros(len(w)))[0]), augmented
+
+
 class SparseWoodbury:
-    """The same for sparse R."""
+    """`Woodbury` for sparse R."""
 
     def __init__(self, R: Any, gram: Gram):
         self.R, self.gram = R, gram

@@ -75,6 +75,15 @@ class Weights(NamedTuple):
             out[rows] = (inverse @ y[rows][:, :, None])[:, :, 0]
         return out
 
+    def root(self, w: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """W^½ y, column by column, for diagonals and groups; `w` as in `coupled`."""
+        columns = y.reshape(len(w), -1)
+        out = np.sqrt(w)[:, None] * columns
+        drop, own = np.sqrt(self.along) - np.sqrt(self.across()), slice(len(w) - self.general, None)
+        along = (drop[:, None] * self.sums(columns[own]))[self.label]
+        out[own][self.members] += self.direction[:, None] * along
+        return out.reshape(y.shape)
+
     def lowered(self, G: Any) -> tuple[Any, np.ndarray]:
         """(P, d) with GᵀWG = Gᵀ diag(a) G - Pᵀ diag(d) P for the general rows G, blocks apart."""
         parts, drops = [V.T @ G[rows] for rows, V, _ in self.low], [c for _, _, c in self.low]
