@@ -86,12 +86,6 @@ def _exact(A: Operator, shape: Shape) -> Operator | None:
         return Diagonal(np.square(A.diagonal))
     if isinstance(A, Matrix) and A.natural_shape() is not None:
         return _of_matrix(A.matrix)
-    if isinstance(A, FlatStack):
-        parts = [_exact(part, shape) for part in A.parts]
-        return None if None in parts else FlatStack([part for part in parts if part is not None], A.shape)
-    if isinstance(A, Scaled):
-        inner = _exact(A.inner, shape)
-        return None if inner is None else Scaled(inner, A.scale**2)
     if isinstance(A, Compose) and isinstance(A.left, Reshape):
         inner = _exact(A.right, shape)
         return None if inner is None else Compose(A.left, inner)
