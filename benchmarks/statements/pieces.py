@@ -18,6 +18,8 @@ from .statement import Answer, Data, Statement, below, off, timed
 class Amount:
     """Nothing, or between two numbers; its author says no more than that."""
 
+    is_set = True
+
     def __init__(self, lo: float, hi: float):
         self.lo, self.hi = lo, hi
 
@@ -143,7 +145,8 @@ def changes(d: Data) -> Problem:
 
 
 def changes_value(d: Data, x: Any) -> float:
-    return float(0.5 * np.sum((d.K @ x[0] - d.y) ** 2) + 0.4 * np.count_nonzero(np.diff(np.round(x[0]))))
+    """A change of a switch is one, up or down."""
+    return float(0.5 * np.sum((d.K @ x[0] - d.y) ** 2) + 0.4 * np.abs(np.diff(x[0])).sum())
 
 
 def changes_oracle(d: Data) -> Answer:

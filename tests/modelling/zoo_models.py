@@ -21,6 +21,7 @@ from zoo_models_ordinary import (
     spline,
     vector,
 )
+from zoo_models_pieces import PIECES
 from zoo_models_steps import STEPS
 
 from ipds import Variable, minimize
@@ -394,6 +395,7 @@ MODELS = {
     "sparse PCA": sparse_pca,
     "signs": signs,
     **FURTHER,
+    **PIECES,
 }
 """By the beginning of the statement's name."""
 
