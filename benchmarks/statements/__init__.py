@@ -10,6 +10,7 @@ from .matrices import STATEMENTS as MATRICES
 from .mixed import STATEMENTS as MIXED
 from .nonconvex import STATEMENTS as NONCONVEX
 from .ordinary import STATEMENTS as ORDINARY
+from .pieces import STATEMENTS as PIECES
 from .programs import STATEMENTS as PROGRAMS
 from .regression import STATEMENTS as REGRESSION
 from .shares import STATEMENTS as SHARES
@@ -33,6 +34,7 @@ ALL: list[Statement] = [
     *NONCONVEX,
     *COUNTED,
     *BENT,
+    *PIECES,
 ]
 
 __all__ = ["ALL", "Answer", "Data", "Statement", "least"]

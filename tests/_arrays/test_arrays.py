@@ -14,8 +14,8 @@ from ipds._arrays import (
     all_finite,
     at_least,
     between,
+    far_above,
     products_of_differences,
-    put_in_place,
 )
 from ipds.functions import L1, Cardinality, LeastSquares, Stiefel
 from ipds.methods import IPDS
@@ -141,5 +141,10 @@ def test_bounds_of_short_and_long_arrays(size):
     assert np.array_equal(between(np, x, -0.2, 0.1), np.clip(x, -0.2, 0.1), equal_nan=True)
     assert np.array_equal(between(np, x, x - 1, x - 0.5), x - 0.5, equal_nan=True)
     here = x > 0
-    assert np.array_equal(put_in_place(x.copy(), here, 3.0), np.where(here, 3.0, x), equal_nan=True)
-    assert np.array_equal(put_in_place(x.copy(), here, -x), np.where(here, -x, x), equal_nan=True)
+    for number, huge in [(np.float64, 1e300), (np.float32, 1e30)]:
+        y, top = number(huge) * x.astype(number), number(huge)
+        above, below = far_above(y, here), far_above(y, here, -1.0)
+        assert above.dtype == below.dtype == number
+        assert np.array_equal(np.minimum(above, top), np.where(here, top, np.minimum(y, top)), equal_nan=True)
+        assert np.array_equal(np.maximum(below, 0), np.where(here, 0, np.maximum(y, 0)), equal_nan=True)
+        assert np.all(np.isfinite(above) | np.isnan(y))

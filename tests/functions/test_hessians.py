@@ -41,7 +41,7 @@ from ipds.functions import (
     smooth,
 )
 from ipds.functions.adapters import as_smooth
-from ipds.functions.hessians import as_map, semidefinite
+from ipds.functions.hessians import add, as_map, semidefinite
 from ipds.operators import DCT, Diagonal, FiniteDifference, Identity, Matrix, as_operator
 
 rng = np.random.default_rng(5)
@@ -223,6 +223,19 @@ def test_forms() -> None:
     n = 100_000
     band = LeastSquares(sp.diags_array([np.ones(n), -np.ones(n - 1)], offsets=[0, 1]), np.ones(n))
     assert band.hessian(np.ones(n)).nnz < 4 * n
+
+
+def test_diagonals_are_added_to_dense_matrices_without_sparse_ones(monkeypatch) -> None:
+    H, d = np.arange(9.0).reshape(3, 3), np.array([1.0, 2.0, 3.0])
+    kept = H.copy()
+    np.testing.assert_array_equal(add([d, sp.csr_array(H), d], (3,)).toarray(), H + 2 * np.diag(d))
+    monkeypatch.setattr(sp, "diags_array", None)
+    for whole in (H, np.asfortranarray(H)):
+        for parts in ([whole, d], [d, whole], [d, d, whole], [whole, d, whole]):
+            found = add(parts, (3,))
+            assert type(found) is np.ndarray
+            np.testing.assert_array_equal(found, sum(p if p.ndim == 2 else np.diag(p) for p in parts))
+    np.testing.assert_array_equal(H, kept)
 
 
 @pytest.mark.parametrize(

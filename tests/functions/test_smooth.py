@@ -14,11 +14,15 @@ from ipds import Block, Problem, solve
 from ipds.functions import (
     L1,
     LeastSquares,
+    Linear,
+    PCAVariance,
     Stiefel,
     check_gradient,
     smooth,
     wrap,
 )
+from ipds.functions.composed import SmoothSum, Weighted
+from ipds.theory.fixed import fixed_of
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_JAX = importlib.util.find_spec("jax") is not None
@@ -308,6 +312,18 @@ def test_the_bound_is_reached_by_a_function_that_bends_there_and_back():
     )
     bound, _ = f.bound_and_grad(np.array(1.0), np.array(0.0), 0.0, np.array(0.0))
     assert bound == pytest.approx(f(np.array(1.0)))
+
+
+def test_the_gradient_at_zero_of_pca_takes_no_product(monkeypatch):
+    rng = np.random.default_rng(0)
+    f = PCAVariance(rng.standard_normal((30, 6)))
+    both = SmoothSum([Weighted(f, -2.0), Linear(rng.standard_normal((6, 2)))])
+    x = rng.standard_normal((6, 2))
+    at_zero = both.grad(np.zeros((6, 2)))
+    monkeypatch.setattr(f._data, "apply", None)
+    np.testing.assert_array_equal(both.grad_at_zero(x), at_zero)
+    blocks = [Block(f=f, h=Stiefel(), A=-1.0, shape=(6, 2)), Block(h=L1(1.0), shape=(6, 2))]
+    np.testing.assert_array_equal(fixed_of(Problem(blocks), [x, x]).at_zero[0], np.zeros((6, 2)))
 
 
 def test_values_are_bounded_only_where_they_cost_extra_and_exist_everywhere():

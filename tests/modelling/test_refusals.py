@@ -79,7 +79,7 @@ REFUSED = [
     (lambda: LeastSquares(np.ones((4, 5)), np.ones(4))(v), ValueError, ["(v)", "(6,)", "5"]),
     (lambda: quad_form(v, np.eye(5)), ValueError, ["`v`", "(6,)", "(5, 5)"]),
     (lambda: kl_div(v, 2 * v), TypeError, ["`kl_div(v, 2 * v)`", "data"]),
-    (lambda: minimize(v), ValueError, ["`v`", "(6,)", "(v).sum()"]),
+    (lambda: minimize(v), ValueError, ["`v`", "(6,)", "`v.sum()`"]),
     (lambda: minimize(L1(1.0)), TypeError, ["L1(lam=1.0)", "call it on"]),
     (lambda: minimize("x"), TypeError, ["str"]),
     (lambda: minimize(3.0), ValueError, ["no variable"]),
@@ -96,6 +96,8 @@ REFUSED = [
     (lambda: (1j * A) @ v, TypeError, ["complex", "real and imaginary parts"]),
     (lambda: v - 1j * np.ones(6), TypeError, ["complex", "real and imaginary parts"]),
     (lambda: ipds.maximize(v.sum()), AttributeError, ["minimize(-objective)"]),
+    (lambda: ipds.minimise(v.sum()), AttributeError, ["write minimize(objective)"]),
+    (lambda: list(v.sum()), TypeError, ["single number"]),
     (lambda: minimize(norm1(v), [A.T @ np.ones(4) == 4]), TypeError, ["without variables"]),
     (
         lambda: minimize(norm1(v), [np.ones((8, 6)) @ v == np.arange(8.0)]),

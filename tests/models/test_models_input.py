@@ -74,6 +74,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (SparsePhaseRetrieval(D=np.eye(5)), (X, Z), ValueError, "D has 5 columns"),
     (SparsePhaseRetrieval(D=1j * np.eye(6)), (X, Z), ValueError, "D must be real"),
     (SparsePhaseRetrieval(n_nonzero=9), (X, Z), ValueError, "n_nonzero must be between 1 and 6"),
+    (FusedLasso(alpha="auto"), (X, Y), ValueError, "alpha must be a number, 'bic' or 'cv'"),
     (FusedLasso(loss="hinge"), (X, Y), ValueError, "loss must be one of"),
     (FusedLasso(edges=[(0, 1)], adjacency=np.eye(6)), (X, Y), ValueError, "not both"),
     (FusedLasso(edges=[(0, 9)]), (X, Y), ValueError, "FusedLasso: .*nodes must lie in 0..5"),

@@ -135,6 +135,21 @@ def test_algebra_spells_the_mathematics():
         A + 1.0
 
 
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(
+    ("shape", "kernel"), [((60,), (2,)), ((7,), (4,)), ((3,), (5,)), ((9, 8), (3, 2)), ((3, 4, 5), (2, 2, 3))]
+)
+def test_convolutions_are_matrices_of_few_entries_where_these_are_few(shape, kernel, mode):
+    """Without one, sharp signals of 3,000 entries took 5,000 first-order steps for 250."""
+    op = Convolution(np.random.default_rng(0).standard_normal(kernel), mode)
+    if mode == "valid" and shape == (3,):
+        pytest.skip("the kernel is longer")
+    matrix, x = op.as_matrix(shape), np.random.default_rng(1).standard_normal(shape)
+    np.testing.assert_allclose(matrix @ x.ravel(), op.apply(x).ravel(), atol=1e-12)
+    assert sp.issparse(matrix) == (shape == (60,))
+    assert op.as_matrix((100_000,) * len(shape)) is None
+
+
 def test_convolution_norm_is_close_on_long_signals():
     kernel = rng.standard_normal(7)
     op = Convolution(kernel)

@@ -104,3 +104,31 @@ def test_what_says_that_it_is_not_convex_is_believed():
     assert result.success
     assert np.linalg.norm(result.value(X) - place, axis=1).min() >= 0.25 - 1e-6
     assert known(UserNonsmooth(Outside()), (12, 2)) is None
+
+
+class Pieces:
+    """Entries in one of two intervals; whether that is convex it does not say."""
+
+    def __init__(self, ends, unit):
+        self.ends = unit * np.array(ends)
+
+    def __call__(self, x):
+        return 0.0 if np.max(np.abs(self.prox(x, 1.0) - x)) <= 1e-9 * np.max(np.abs(self.ends)) else np.inf
+
+    def prox(self, v, step):
+        a, b, c, d = self.ends
+        near, far = np.clip(v, a, b), np.clip(v, c, d)
+        return np.where(np.abs(v - near) <= np.abs(v - far), near, far)
+
+
+@pytest.mark.parametrize("unit", 10.0 ** np.arange(-6, 7, 2))
+@pytest.mark.parametrize(
+    "ends", [(-2.0, -0.6, 0.0, 1.0), (0.0, 0.0, 0.5, 9.0), (-3.0, 4.0, 4.3, 4.3), (1, 1, 2, 2)]
+)
+def test_intervals_with_a_gap_are_not_one_interval(ends, unit):
+    assert known(UserNonsmooth(Pieces(ends, unit)), (3,)) is None
+
+
+def test_intervals_without_a_gap_are():
+    found = known(UserNonsmooth(Pieces((-2.0, 0.5, 0.5, 3.0), 1e3)), (3,))
+    assert [float(value[0]) for value in found.kinks((3,))][-2:] == [-2000.0, 3000.0]

@@ -16,7 +16,7 @@ FALSE_ONCE = [
     ("far-blocks", 51),
 ]
 """Penalties that are exact, whose terms are 0 but for rounding: the objective at x was up to ten times the optimum. A
-column whose mean is far more than its spread: three times; twice where bounds hold some, block by block."""
+column whose mean is far more than its spread: three times; the same block by block, where bounds hold coefficients."""
 
 
 @pytest.mark.parametrize("seed", range(5))

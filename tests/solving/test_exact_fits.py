@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, Cardinality, smooth
+from ipds.functions import L1, Cardinality, LHalf, smooth
 from ipds.modelling import sum_squares, term
 from ipds.solving.exact_fits import exact_fits, loss_of
 
@@ -85,3 +85,31 @@ def test_no_fit_is_looked_at_when_it_is_late():
     loss = loss_of(Problem([Block(A=G, shape=2), Block(h=Truncated(), A=-1.0, shape=24)], b=y))
     assert loss is not None
     assert exact_fits(loss, 3, lambda: True) == []
+
+
+class Root:
+    """Σ √|x|, known by its prox."""
+
+    is_convex = False
+
+    def __call__(self, x):
+        return float(np.sqrt(np.abs(x)).sum())
+
+    def prox(self, v, step):
+        return LHalf(1.0).prox(v, step)
+
+
+@pytest.mark.parametrize("h", [Truncated(), Root()])
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_fits_are_certified_where_they_stand(seed, h):
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((20, 2))
+    y = G @ [1.0, -2.0]
+    y[:8] += rng.uniform(3, 9, 8)
+    x = Variable(2, name="x")
+    result = minimize(term(h, G @ x - y)).solve()
+    pairs = map(list, itertools.combinations(range(20), 2))
+    best = min(h(G @ np.linalg.solve(G[s], y[s]) - y) for s in pairs)
+    assert result.success
+    assert result.fun <= best * (1 + 1e-6)
+    assert np.allclose(result.value(x), [1.0, -2.0])

@@ -288,3 +288,12 @@ def test_what_is_a_set_of_entries_apart():
     assert is_entrywise_set(Problem([Block(h=Range(0.5, 2.0), shape=3)]).blocks[0].h, zero)
     assert not is_entrywise_set(Problem([Block(h=Shrunk(), shape=3)]).blocks[0].h, zero)
     assert not is_entrywise_set(Cardinality(1), zero)
+
+
+@pytest.mark.parametrize("curved", [False, True])
+def test_rows_may_leave_a_single_piece(curved):
+    x = Variable(2)
+    cost = sum_squares(x - np.array([1.3, 1.4])) if curved else x.sum()
+    result = solve(minimize(cost + term(Whole(), x), [x >= 0.6, x <= 1.4, x.sum() >= 1.0]))
+    assert result.success
+    assert np.array_equal(np.round(result.value(x), 9), [1.0, 1.0])

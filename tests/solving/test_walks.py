@@ -10,8 +10,19 @@ import pytest
 import scipy.optimize
 
 from ipds import Block, Problem, Variable, minimize, solve
-from ipds.functions import L1, Binary, Box, KBinary, LeastSquares, Linear, NonNegative, Quadratic, SumSquares
-from ipds.modelling import quad_form, sum_squares
+from ipds.functions import (
+    L1,
+    Binary,
+    Box,
+    KBinary,
+    LeastSquares,
+    Linear,
+    NonNegative,
+    Quadratic,
+    SumSquares,
+    smooth,
+)
+from ipds.modelling import quad_form, sum_squares, term
 from ipds.solving.flips import Merit, follower
 from ipds.solving.walks import _ground, walked
 
@@ -150,3 +161,14 @@ def test_quadratics_of_fewer_rows_than_entries_are_walked():
     problem = Problem([Block(f=LeastSquares(G, G @ rng.choice([0.0, 1.0], 14)), h=Binary(), shape=14)])
     (x,) = walked(problem, (np.zeros(14),), lambda: False)
     assert problem.objective((x,)) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 6])
+def test_assignments_under_a_function_of_ones_own_are_exchanged_by_four(seed):
+    rng = np.random.default_rng(seed)
+    A, B = (W + W.T for W in rng.uniform(0, 1, (2, 5, 5)))
+    X = Variable((5, 5))
+    f = smooth(lambda X: float(np.sum(A * (X @ B @ X.T))), lambda X: 2 * A @ X @ B)
+    result = solve(minimize(term(f, X) + Binary()(X), [X.sum(axis=0) == 1, X.sum(axis=1) == 1]), seed=0)
+    orders = map(list, itertools.permutations(range(5)))
+    assert result.fun == pytest.approx(min(float(np.sum(A * B[np.ix_(p, p)])) for p in orders))

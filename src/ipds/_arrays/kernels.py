@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import array_api_compat
@@ -38,9 +39,7 @@ def magnitude(x: Array) -> Any:
 
 def _extreme(x: np.ndarray, square: float) -> float:
     """That of an array whose sum of squares is 0, or may have overflowed or underflowed."""
-    if square == 0.0 and not np.count_nonzero(x):
-        return 0.0
-    top = float(np.abs(x).max())
+    top = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
     if top == 0.0 or not math.isfinite(top):
         return top
     scaled = x / top
@@ -201,12 +200,20 @@ def abs_in_place(own: Array) -> Array:
     return np.abs(own, out=own) if type(own) is np.ndarray else abs(own)
 
 
-def put_in_place(own: Array, here: Array, x: Any) -> Array:
-    """x in the places `here`, else `own`, where `own` is a temporary of the caller's: in place in NumPy."""
-    if type(own) is not np.ndarray:
-        return namespace(own).where(here, x, own)
-    if type(x) is float:
-        np.putmask(own, here, x)  # a third of the time
-    else:
-        np.copyto(own, x, where=here)
-    return own
+def far_above(x: Array, here: Array, side: float = 1.0) -> Array:
+    """x with the entries `here` beyond all that they will be compared with, above or (`side` = -1.0) below.
+
+    A product with the mask in NumPy: where it has no order, `where` and the like take up to ten times as long.
+    """
+    far = side * _far(namespace(x), x.dtype)
+    if type(x) is not np.ndarray:
+        return namespace(x).where(here, x + far, x)
+    out = np.multiply(here, x.dtype.type(far))
+    out += x
+    return out
+
+
+@lru_cache(maxsize=8)
+def _far(xp: Any, dtype: Any) -> float:
+    """What is left of numbers beyond this is no answer, and their sum with it does not overflow."""
+    return 1e-4 * float(xp.finfo(dtype).max)

@@ -146,6 +146,10 @@ class UserSmooth(Smooth):
             return scalar(value), gradient
         return super().value_and_grad(x)
 
+    def grad_at_zero(self, x: Array) -> Array:
+        own = getattr(self.function, "grad_at_zero", None)
+        return super().grad_at_zero(x) if own is None else own(x)
+
     def curvature(self, x: Array, d: Array) -> Array:
         """The object's own, or from its `hessian`, or by differences of its gradient."""
         if hasattr(self.function, "curvature"):

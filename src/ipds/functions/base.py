@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from .._abstract import Abstract
-from .._arrays import Array, Shape, dot, magnitude, scaled_difference
+from .._arrays import Array, Shape, dot, magnitude, scaled_difference, zeros
 from .far import is_zero, receding_by_bounds, recession_by_slopes, support_by_bounds
 from .hessians import Products, difference
 from .kinks import Groups, Kinks
@@ -259,6 +259,10 @@ class Smooth(OnExpressions, metaclass=Abstract):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         """(f(x), ∇f(x)), sharing work where the function can."""
         return self(x), self.grad(x)
+
+    def grad_at_zero(self, x: Array) -> Array:
+        """∇f(0), an array like x: without a product where the function knows it."""
+        return self.grad(zeros(tuple(x.shape), x))
 
     @property
     def bounds_values(self) -> bool:

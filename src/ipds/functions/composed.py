@@ -116,6 +116,9 @@ class SmoothSum(Smooth):
         values, slopes = zip(*(f.value_and_grad(x) for f in self.terms), strict=True)
         return reduce(operator.add, values), reduce(operator.add, slopes)
 
+    def grad_at_zero(self, x: Array) -> Array:
+        return reduce(operator.add, (f.grad_at_zero(x) for f in self.terms))
+
     def curvature(self, x: Array, d: Array) -> Array:
         return reduce(operator.add, (f.curvature(x, d) for f in self.terms))
 
@@ -195,6 +198,9 @@ class Weighted(Smooth):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         value, slope = self.f.value_and_grad(x)
         return self._value(value), self.weight * slope
+
+    def grad_at_zero(self, x: Array) -> Array:
+        return self.weight * self.f.grad_at_zero(x)
 
     def curvature(self, x: Array, d: Array) -> Array:
         return self.weight * self.f.curvature(x, d)

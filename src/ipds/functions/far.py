@@ -30,28 +30,29 @@ def is_zero(x: Array) -> bool:
 
 def support_by_bounds(kinks: Kinks, y: Array) -> float:
     """Σ sup of y x over lower ≤ x ≤ upper."""
-    y = to_numpy(y)
-    bounds = kinks.filled(y.shape)
+    y, k = to_numpy(y), kinks.plain()
     with np.errstate(invalid="ignore"):
-        terms = np.where(y > 0, y * bounds.upper, np.where(y < 0, y * bounds.lower, 0.0))
+        terms = np.where(y > 0, y * k.upper, np.where(y < 0, y * k.lower, 0.0))
     return float(terms.sum())
 
 
 def recession_by_slopes(kinks: Kinks, d: Array) -> float:
     """Σ of the outer slope times d; ∞ where a bound is in the way."""
-    d = to_numpy(d)
-    k = kinks.filled(d.shape)
-    if np.any((d > 0) & np.isfinite(k.upper)) or np.any((d < 0) & np.isfinite(k.lower)):
+    d, k = to_numpy(d), kinks.plain()
+    if _blocked(k, d).any():
         return math.inf
     return float(np.where(d > 0, k.right * d, np.where(d < 0, k.left * d, 0.0)).sum())
 
 
 def receding_by_bounds(kinks: Kinks, d: Array) -> Array:
     """d without the entries that run into a bound."""
-    k = kinks.filled(d.shape)
-    plain = to_numpy(d)
-    blocked = ((plain > 0) & np.isfinite(k.upper)) | ((plain < 0) & np.isfinite(k.lower))
+    blocked = _blocked(kinks.plain(), to_numpy(d))
     return d * namespace(d).asarray(np.where(blocked, 0.0, 1.0), dtype=d.dtype)
+
+
+def _blocked(k: Kinks, d: np.ndarray) -> np.ndarray:
+    """Where a bound is in the way of d."""
+    return ((d > 0) & np.isfinite(k.upper)) | ((d < 0) & np.isfinite(k.lower))
 
 
 def vanishes(product: Array, size: float, d: Array) -> bool:

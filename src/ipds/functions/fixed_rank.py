@@ -89,7 +89,8 @@ class FixedRank(Face):
 
     def factors(self, d: Tangent) -> tuple[np.ndarray, np.ndarray]:
         """(L, R) of 2r columns with d = L Rᵀ."""
-        return np.hstack([self.U @ d.A + d.U, self.U]), np.hstack([self.V, d.V])
+        left = np.concatenate((self.U @ d.A + d.U, self.U), axis=1)
+        return left, np.concatenate((self.V, d.V), axis=1)
 
     def moved(self, d: Tangent, step: float) -> FixedRank:
         """The orthographic retraction: the matrix of the rank whose difference to x + step·d is normal at x.

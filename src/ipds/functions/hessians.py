@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -119,10 +120,20 @@ def add(parts: Sequence[Any], shape: Shape) -> Any:
     if any(isinstance(H, Operator) for H in parts):
         maps = [as_map(H, shape) for H in parts]
         return sum(maps[1:], start=maps[0])
-    if all(H.ndim == 1 for H in parts):
-        return sum(parts[1:], start=parts[0])
-    full = [H if H.ndim == 2 else scipy.sparse.diags_array(to_numpy(H), format="csr") for H in parts]
-    return sum(full[1:], start=full[0])
+    return reduce(_plus, parts)
+
+
+def _plus(H: Any, K: Any) -> Any:
+    """H + K of arrays: a 1-D one is added to the diagonal of a matrix."""
+    if H.ndim == K.ndim:
+        return H + K
+    matrix, diagonal = (H, to_numpy(K)) if H.ndim == 2 else (K, to_numpy(H))
+    if scipy.sparse.issparse(matrix):
+        return matrix + scipy.sparse.diags_array(diagonal, format="csr")
+    dense = to_numpy(matrix)
+    total = dense.astype(np.result_type(dense, diagonal))  # a copy
+    total.flat[:: len(total) + 1] += diagonal
+    return total
 
 
 def between(A: Operator, H: Any, shape: Shape) -> Any:

@@ -44,14 +44,17 @@ class Kinks(NamedTuple):
         lower, upper = np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper)
         return self._replace(lower=lower, upper=upper)
 
+    def plain(self) -> Kinks:
+        """As numbers and NumPy arrays."""
+        return Kinks(*(x if type(x) is float else np.asarray(to_numpy(x), float) for x in self))
+
     def filled(self, shape: Shape) -> Kinks:
         """As NumPy arrays of the block's shape."""
-        return Kinks(*(np.full(shape, x) if type(x) is float else _filled(x, shape) for x in self))
+        return Kinks(*(np.full(shape, x) if type(x) is float else _filled(x, shape) for x in self.plain()))
 
 
-def _filled(x: Array, shape: Shape) -> np.ndarray:
-    found = np.asarray(to_numpy(x), float)
-    return found if found.shape == shape else np.broadcast_to(found, shape)
+def _filled(x: Array, shape: Shape) -> Array:
+    return x if x.shape == shape else np.broadcast_to(x, shape)
 
 
 class Groups(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import array_api_compat
 
-from .._arrays import Array, dot, namespace
+from .._arrays import Array, dot, namespace, zeros
 from ..operators import Matrix
 from .base import Smooth
 from .composed import Weighted
@@ -118,6 +118,9 @@ class PCAVariance(OfData):
     def value_and_grad(self, x: Array) -> tuple[float, Array]:
         gradient = self.grad(x)
         return 0.5 * dot(x, gradient), gradient
+
+    def grad_at_zero(self, x: Array) -> Array:
+        return zeros(tuple(x.shape), x)
 
     def curvature(self, x: Array, d: Array) -> Array:
         return self.grad(d)

@@ -34,6 +34,8 @@ NEAR = 1e-7
 """Half of the distance of two points whose prox is compared, in units of theirs."""
 TRIALS = 24
 """Points at which the formula has to hold."""
+BETWEEN = 64
+"""Steps from bound to bound in which gaps are looked for."""
 ENOUGH = 1e-9
 """To which fraction of what it is computed from."""
 WIDE, LINES, ROUNDED = 8, 2, 1e-6
@@ -113,7 +115,7 @@ def recognised(h: Nonsmooth, shape: Shape) -> PiecewiseLinear | None:
 
     def look(rng: np.random.Generator) -> PiecewiseLinear | None:
         found = _numbers(h, shape) if _is_entrywise(h, shape, rng) else None
-        if found is None or not _holds(h, found, shape, rng):
+        if found is None or not _holds(h, found, shape, rng) or not _has_no_gap(h, shape):
             return None
         return found if _costs_as_much(h, found, shape, rng) else None
 
@@ -262,7 +264,19 @@ def _is_nonexpansive(h: Nonsmooth, shape: Shape, rng: np.random.Generator) -> bo
         room = ENOUGH * (np.abs(v) + d)
         if np.any((moved < -room) | (moved > d + room)):
             return False
-    return True
+    return _has_no_gap(h, shape)
+
+
+def _has_no_gap(h: Nonsmooth, shape: Shape) -> bool:
+    """Whether the prox moves no further than its argument all the way from bound to bound, where there are two."""
+    upper, lower = _bound(h, np.full(shape, FAR)), _bound(h, np.full(shape, -FAR))
+    both = np.isfinite(lower) & np.isfinite(upper)
+    low, span = np.where(both, lower, 0.0), np.where(both, upper - lower, 0.0)
+    if not np.any(span > 0):
+        return True
+    size = ENOUGH * (np.abs(low) + span)
+    points = np.array([_asked(h, low + share * span, ENOUGH) for share in np.linspace(0, 1, BETWEEN + 1)])
+    return not np.any(np.diff(points, axis=0) > span / BETWEEN + size)
 
 
 def _lines(shape: Shape, rng: np.random.Generator) -> list[np.ndarray]:

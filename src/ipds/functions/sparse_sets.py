@@ -56,7 +56,7 @@ class FewEntries(Indicator):
         """The nonzeros of rows that have s of them; of rows that have fewer, all entries: any of them may move."""
         rows, size = self._rows(x.shape)
         used = x.reshape(rows, size) != 0
-        filled = np.count_nonzero(used, axis=1) == min(self.s, size)
+        filled = used.sum(axis=1) == min(self.s, size)
         if not np.any(filled):
             return None
         support = (used | ~filled[:, None]).reshape(x.shape)

@@ -4,7 +4,7 @@
 `atoms` make terms of them, `constraints` comparisons. `model` holds `minimize`: `compiling` decides what goes to
 which block, as `parts`, `assembling` makes a `Problem` of that, and `splitting` says it in words. `combining`,
 `bounds` and `faces` say what functions become on the way, `defining` finds variables that others define,
-`counting` counts that are norms, `consistency` constraints that cannot hold, `deferring` keeps other libraries from
+`two_values` what is discrete, `consistency` constraints that cannot hold, `deferring` keeps other libraries from
 doing the arithmetic themselves, `writing` writes expressions as text, and `refusals` has the words for all that is
 not in the grammar, `names` for what CVXPY and NumPy call otherwise.
 """

@@ -39,12 +39,12 @@ from .combining import joint, parts_of, precomposed, rewritten, rows_set, zero_s
 from .consistency import solvable
 from .constants import block_constant, block_shape
 from .constraints import Constraint
-from .counting import without_counts
 from .defining import definitions, variables_of
 from .expressions import Expression, Variable
 from .faces import as_smooth_of, is_smooth
 from .parts import Compiled, Holding, Place, Row
 from .terms import Objective, Term
+from .two_values import in_two_values
 
 ON_GRAPH = 100_000
 """Entries of a map up to which losses that are linear far out are rows: first-order steps on an f take less beyond."""
@@ -55,9 +55,10 @@ def compile_model(objective: Objective, constraints: Sequence[Constraint]) -> Co
     given = tuple(dict.fromkeys(constraints))  # one that is listed twice counts once
     found = definitions(objective, given)
     draft = _Draft(found.objective, found.constraints)
-    draft.place_terms(without_counts(found.objective.terms))
+    terms, more = in_two_values(found.objective.terms, found.constraints)
+    draft.place_terms(terms)
     draft.place_affine(found.objective.affine)
-    draft.place_constraints(found.constraints)
+    draft.place_constraints((*found.constraints, *more))
     draft.place_bounds()
     draft.require_rows()
     return replace(draft.finished(), definitions=found)

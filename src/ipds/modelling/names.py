@@ -6,6 +6,8 @@ _INSTEAD = {
     "Minimize": "minimize(objective)",
     "Maximize": "minimize(-objective)",
     "maximize": "minimize(-objective)",
+    "maximise": "minimize(-objective)",
+    "minimise": "minimize(objective)",
     "Parameter": "the number or array itself, and minimize(...).solve(warm_start=result) for the next one",
     "Constant": "the number or array itself",
     "abs": "norm1({e}) for the sum, norm_inf({e}) for the largest; for a bound r, {e} <= r and {e} >= -r",

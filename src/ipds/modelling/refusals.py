@@ -251,7 +251,7 @@ def negated(term: Any, c: float) -> str:
 def concave(term: Any) -> str:
     """A concave quantity that would be minimised."""
     return (
-        f"`{term}` is concave, and minimising it is outside the grammar; subtract it: `-{term.name}`. Its expression "
+        f"`{term}` is concave and cannot be minimised; to maximise it, subtract it: `-{term.name}`. Its expression "
         f"has shape {term.expression.shape}"
     )
 
@@ -271,7 +271,7 @@ def power_of_term(term: Any, exponent: Any) -> str:
         hint = f"; for its square write sum_squares({term.expression})"
     elif str(term).startswith("sum_squares") and exponent == 0.5:
         hint = f"; for its root write norm2({term.expression})"
-    return f"`{term.text.within(WHOLE)} ** {shown(exponent)}` is outside the grammar: terms add{hint}"
+    return f"`{term.text.within(WHOLE)} ** {shown(exponent)}`: terms can be added, not raised to powers{hint}"
 
 
 def not_finite(name: str, value: Any) -> str:
@@ -302,8 +302,8 @@ def not_affine(owner: str, value: Any) -> str:
 def not_scalar(e: Any) -> str:
     """An expression with several entries in an objective."""
     return (
-        f"`{e}` has shape {e.shape}; an objective is one number: its sum, `({e}).sum()`, or a function of it, such as "
-        f"`sum_squares({e})` or `norm1({e})`"
+        f"`{e}` has shape {e.shape}; an objective is one number: its sum, `{e.text.within(WHOLE)}.sum()`, or a "
+        f"function of it, such as `sum_squares({e})` or `norm1({e})`"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,11 @@ class Shaped:
         if indices.size == 0:
             raise IndexError(f"`{text}` selects none of the {self.size} entries of `{self}`")
         return self._pick(indices, text)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError(f"`{self}` is a single number: there are no entries to go through")
+        return (self[k] for k in range(self.shape[0]))
 
     def reshape(self, *shape: Any) -> Any:
         """The same entries, row by row, in another shape; one length may be -1."""

@@ -151,7 +151,10 @@ class Tuned(Estimator):
         """alpha as given, or the one that the criterion asked for prefers."""
         if not isinstance(self.alpha, str):
             return self._nonnegative("alpha", self.alpha)
-        self._choice("alpha", self.alpha, ("bic", "cv"))
+        if self.alpha not in ("bic", "cv"):
+            raise ValueError(
+                f"{type(self).__name__}: alpha must be a number, 'bic' or 'cv', got {self.alpha!r}"
+            )
         top = self._largest_alpha(X, target)
         if not top > 0:  # nothing in X has to do with the target
             return 1.0

@@ -7,13 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 
 from .._arrays import Array, Shape, all_finite, to_numpy
-from .base import Operator, in_numpy
+from .base import KEPT, Operator, in_numpy, made_once
 
 _MODES = ("full", "same", "valid")
 SHORT = 64
 """Entries of a signal's kernel up to which Fourier transforms do not pay."""
+THIN = 0.05
+"""Share of entries up to which the matrix of a convolution is sparse: beyond, products of arrays take less time."""
 
 
 class Convolution(Operator):
@@ -66,6 +69,23 @@ class Convolution(Operator):
         correlated = _convolved(full, np.flip(self.kernel))
         window = tuple(slice(k - 1, k - 1 + n) for n, k in zip(shape, self.kernel.shape, strict=True))
         return correlated[window]
+
+    @made_once
+    def as_matrix(self, shape: Shape) -> Any:
+        """One entry for every number of the kernel and every entry of x, up to `KEPT` of them; sparse if `THIN`."""
+        count = math.prod(shape)
+        if self.kernel.size * count > KEPT:
+            return None
+        sizes, taps = self.output_shape(shape), np.indices(self.kernel.shape).reshape(len(shape), -1, 1)
+        full = taps + np.indices(shape).reshape(len(shape), 1, count)
+        ends = zip(full, shape, self.kernel.shape, sizes, strict=True)
+        place = np.stack([at - (n + k - 1 - size) // 2 for at, n, k, size in ends])
+        inside = np.all([(at >= 0) & (at < size) for at, size in zip(place, sizes, strict=True)], axis=0)
+        row = np.ravel_multi_index(tuple(place[:, inside]), sizes)
+        tap, column = np.nonzero(inside)
+        entries = self.kernel.ravel()[tap], (row, column)
+        matrix = scipy.sparse.csr_array(entries, shape=(math.prod(sizes), count))
+        return matrix if matrix.nnz <= THIN * math.prod(matrix.shape) else matrix.toarray()
 
     def _crop(self, full: np.ndarray, shape: Shape) -> np.ndarray:
         """The part of a full convolution that the mode keeps, as a view."""

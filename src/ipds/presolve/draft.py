@@ -183,7 +183,7 @@ def read(problem: Problem) -> Draft:
 
 def _right(c: Any) -> Any:
     """A right-hand side; the number 0 where it is an array of zeros."""
-    return 0.0 if isinstance(c, np.ndarray) and not np.any(c) else c
+    return 0.0 if isinstance(c, np.ndarray) and not (c != 0).any() else c
 
 
 def _present(terms: dict[Variable, Operator]) -> dict[Variable, Operator]:

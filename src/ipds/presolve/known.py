@@ -302,15 +302,26 @@ class Known:
         parts = [part for part in self.parts if part.tells.any()]
         if not parts:
             return None
-        blocks = [
-            [
-                scipy.sparse.csr_array(M[part.tells][:, v.by_row])
-                for M, v in self._pairs(part)
-                if v.by_row.any()
-            ]
-            for part in parts
-        ]
-        return scipy.sparse.linalg.splu(scipy.sparse.block_array(blocks, format="csc"))
+        entries, rows = [], 0
+        for part in parts:
+            columns = 0
+            for M, v in self._pairs(part):
+                value, row, column = _between(M, part.tells, v.by_row)
+                entries.append((value, rows + row, columns + column))
+                columns += int(np.count_nonzero(v.by_row))
+            rows += int(np.count_nonzero(part.tells))
+        value, row, column = map(np.concatenate, zip(*entries, strict=True))
+        return scipy.sparse.linalg.splu(scipy.sparse.csc_array((value, (row, column)), shape=(rows, rows)))
+
+
+def _between(M: Any, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(values, rows, columns) of the entries of some rows in some columns, counted among these."""
+    if not scipy.sparse.issparse(M):
+        own = M[np.ix_(rows, columns)]
+        return own[own != 0], *np.nonzero(own)
+    row = entry_rows(M)
+    at = np.flatnonzero(rows[row] & columns[M.indices])
+    return M.data[at], (np.cumsum(rows) - 1)[row[at]], (np.cumsum(columns) - 1)[M.indices[at]]
 
 
 def _count(M: Any, free: np.ndarray, rows: np.ndarray) -> np.ndarray:

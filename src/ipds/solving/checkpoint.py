@@ -11,6 +11,7 @@ import contextlib
 import math
 import numbers
 import os
+import secrets
 import time
 import traceback
 import warnings
@@ -110,6 +111,8 @@ class Journal:
     @cached_property
     def entropy(self) -> Any:
         """The seed of the starting point, so that a start made again is the same."""
+        if self._seed is None:
+            return secrets.randbits(128)  # what NumPy would draw, without a generator to mix it
         return self._seed if type(self._seed) is int else np.random.SeedSequence(self._seed).entropy
 
     def resume(self, run: Run, carry: Any) -> tuple[Run, Any]:

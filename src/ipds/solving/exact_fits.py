@@ -108,7 +108,7 @@ def exact_fits(loss: Loss, count: int, late: Callable[[], bool]) -> list[Point]:
     >>> [round(float(point.x[0][0]), 6) for point in exact_fits(loss_of(problem), 2, lambda: False)]
     [5.0, 0.0]
     """
-    found, block = list[tuple[float, np.ndarray]](), loss.problem.blocks[loss.k]
+    found, block = list[tuple[float, np.ndarray, list[int]]](), loss.problem.blocks[loss.k]
     least = loss.problem.operators[loss.k].apply(block.h.prox(np.zeros(block.shape), FAR))
     b = loss.b - np.ravel(least)
     for some in _choices(*loss.A.shape):
@@ -118,12 +118,30 @@ def exact_fits(loss: Loss, count: int, late: Callable[[], bool]) -> list[Point]:
             v = np.linalg.solve(loss.A[some], b[some])
         except np.linalg.LinAlgError:
             continue
-        found.append((loss.value(loss.point(v)), v))
-    lowest = list[tuple[float, np.ndarray]]()
-    for value, v in sorted(found, key=lambda pair: pair[0]):
-        if len(lowest) < count and all(abs(value - other) > APART * abs(other) for other, _ in lowest):
-            lowest.append((value, v))
-    return [loss.at(_descended(loss, v, late))[2] for _, v in lowest]
+        found.append((loss.value(loss.point(v)), v, some))
+    lowest = list[tuple[float, np.ndarray, list[int]]]()
+    for value, v, some in sorted(found, key=lambda fit: fit[0]):
+        if len(lowest) < count and all(abs(value - other) > APART * abs(other) for other, _, _ in lowest):
+            lowest.append((value, v, some))
+    return [_end(loss, value, v, some, late) for value, v, some in lowest]
+
+
+def _end(loss: Loss, value: float, v: np.ndarray, some: list[int], late: Callable[[], bool]) -> Point:
+    """Where a descent from a fit of these rows leads; the fit, if nothing is lower.
+
+    Where the loss has a kink, the forces on the rows that are fitted are what balances the others.
+    """
+    found, _, end = loss.at(lower := _descended(loss, v, late))
+    if found < value - ENDED * abs(value):
+        return end
+    _, slope, point = loss.at(v if found > value else lower)
+    z, c = point.z.copy(), loss.problem.operators[loss.k].scale  # type: ignore[attr-defined]
+    force = np.linalg.solve(loss.A[some].T, -slope)
+    z.ravel()[some] += force
+    slopes = list(point.slopes)
+    slopes[loss.k] = slopes[loss.k].copy()
+    slopes[loss.k].ravel()[some] -= c * force
+    return Point(point.x, tuple(slopes), z)
 
 
 def _descended(loss: Loss, v: np.ndarray, late: Callable[[], bool]) -> np.ndarray:

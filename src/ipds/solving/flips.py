@@ -2,7 +2,8 @@
 
 Every point of {lo, hi}ⁿ is critical, so a certificate cannot tell a poor one from a good one. A point that no choice of
 k entries improves is block-k stationary, which says more (Yuan, A block coordinate descent method for nonsmooth
-composite optimization under orthogonality constraints, ICLR 2026, for the rows of orthonormal matrices); here k = 2.
+composite optimization under orthogonality constraints, ICLR 2026, for the rows of orthonormal matrices); here k = 2,
+and 4 where an equation, as that of an assignment, asks for it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._arrays import to_dense
 from ..functions import Binary, KBinary, Nonsmooth, Stacked
 from ..operators import Identity
 from ..problem import Problem
@@ -25,6 +27,10 @@ PAIRED = 16
 """Entries of either value, those whose flips cost least, of which pairs are tried."""
 LOWER = 1e-9
 """By what fraction of itself the objective has to fall."""
+BALANCED, TRIED = 100_000, 300
+"""Pairs of entries of one value, and flips of two of these, up to which they are listed, and are tried one by one."""
+ROUNDED = 1e-9
+"""What is rounding of a sum of columns."""
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -116,11 +122,35 @@ def _outside(h: Nonsmooth, u: np.ndarray) -> tuple[float, float]:
     return float(np.linalg.norm(near - u)), float(h(near))
 
 
+def balanced_flips(M: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Flips of two entries of either value that leave M x as it is, as columns of four; none where there are many.
+
+    >>> assignments = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1.0]])
+    >>> balanced_flips(assignments, np.array([1, 0, 0, 1.0])).ravel()
+    array([0, 3, 1, 2])
+    """
+    key = np.random.default_rng(0).standard_normal(len(M)) @ M  # alike where columns are
+    room = ROUNDED * float(np.max(np.abs(key), initial=0.0))
+    sides = [np.flatnonzero(side) for side in (x > x.mean(), x < x.mean())]
+    if any(len(side) ** 2 > 2 * BALANCED for side in sides):
+        return np.zeros((4, 0), int)
+    high, low = (side[np.stack(np.triu_indices(len(side), 1))] for side in sides)
+    low = low[:, np.argsort(key[low].sum(axis=0))]
+    wanted, there = key[high].sum(axis=0), key[low].sum(axis=0)
+    first, end = np.searchsorted(there, wanted - room), np.searchsorted(there, wanted + room)
+    if np.sum(end - first) > BALANCED:  # pairs times pairs, where many columns are alike
+        return np.zeros((4, 0), int)
+    which = np.repeat(np.arange(len(wanted)), end - first)
+    other = np.arange(len(which)) - np.repeat(np.cumsum(end - first) - end, end - first)
+    return np.concatenate([high[:, which], low[:, other]])
+
+
 def _next(
     merit: Merit, x: Arrays, value: tuple[float, float], i: int, late: Callable[[], bool]
 ) -> tuple[Arrays, tuple[float, float]] | None:
-    """The lowest point with one entry of block i flipped, or else with two; None where none is lower."""
-    h = merit.problem.blocks[i].h
+    """The lowest point with one entry of block i flipped, or else with two, or two of either value that leave the rows
+    of the equation as they are; None where none is lower."""
+    problem, h = merit.problem, merit.problem.blocks[i].h
     enough = lower_than(value)
 
     def costs(choices: Iterable[tuple[int, ...]]) -> list[tuple[tuple[float, float], tuple[int, ...]]]:
@@ -130,6 +160,10 @@ def _next(
     trials = singles if isinstance(h, Binary) else []  # a single flip leaves the choices of k
     if not (trials and trials[0][0] < enough):
         trials = costs(_pairs(h, x[i], [k for _, (k,) in singles]))
+    M = None if problem.unconstrained else problem.operators[i].as_matrix(x[i].shape)
+    if M is not None and not (trials and trials[0][0] < enough):
+        moves = balanced_flips(to_dense(M), x[i].ravel())
+        trials = costs(map(tuple, moves.T.tolist())) if moves.shape[1] <= TRIED else []
     lowest, entries = trials[0] if trials else (value, ())
     return (_flipped(x, i, h, entries), lowest) if lowest < enough else None
 

@@ -134,12 +134,17 @@ def at_fit(
     if first.status in STOPPED or search.over():
         return first, False
     try:
-        for point in exact_fits(loss, FITTED, search.late):
+        points = exact_fits(loss, FITTED, search.late)
+        for point in points:
             held = certified_at(search, copy.copy(first), point, tol)
             search.found += [] if held is None else [held]
     except (ValueError, ArithmeticError):  # an answer is not lost to a search for a better one
         return first, False
-    best = search.answer()
+    best, lowest = search.answer(), min(points, key=lambda p: loss.value(tuple(p.x)), default=None)
+    most = best.fun - AGREED * size_of(search.problem, best.fun)
+    if lowest is not None and loss.value(tuple(lowest.x)) < most:  # and not certified where it stands
+        search.attempt(lowest.x)
+        return search.answer(), False
     return best, best.success and loss.has_few_fits
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
 """Ends that somebody asked for: no further start after them."""
+RELAXED = 1000
+"""Iterations of a convex problem, whose answer is a start, at most: one with an optimum of 0 may not end by itself."""
 TRIALS = 20_000
 """Points that kicks of entries, or walks over corners of the caller's own functions, may look at, in all."""
 ROUNDED = 1e-12
@@ -75,9 +77,9 @@ class Search:
         return self.trials < 0 or self.clock.over()
 
     def answer_of(self, other: Problem) -> Result | None:
-        """What a convex problem comes to, in no more iterations than a further start."""
+        """What a convex problem comes to, in no more iterations than a further start, or than are worth a start."""
         try:
-            return self.again(other, None, self.clock.seconds(), self.most)
+            return self.again(other, None, self.clock.seconds(), min(self.most or RELAXED, RELAXED))
         except FRUITLESS:
             return None
 

@@ -249,7 +249,8 @@ def _held_at(search: Search, switches: Switches, x: Sequence[np.ndarray], tol: f
     blocks = [Block(f=block.f, h=block.h, A=A, shape=block.shape) for block, A in pairs]
     for i, k in switches.of.items():
         block, y = blocks[i], x[k].reshape(-1, *blocks[i].shape)
-        chosen = np.argmax(y, axis=0) if len(y) > 1 else (y[0] > 0.5).astype(int)
+        of_pieces = len(y) == len(switches.left[i].lower)
+        chosen = np.argmax(y, axis=0) if of_pieces else (y[0] > 0.5).astype(int)
         held = Box(*switches.left[i].at(chosen))
         blocks[i] = Block(f=block.f, h=held, A=block.A, shape=block.shape)
     part = Problem(blocks, problem.b)

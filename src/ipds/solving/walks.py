@@ -24,7 +24,7 @@ from ..functions.hessians import constant_hessian
 from ..functions.kinks import Kinks
 from ..methods.faces.smooth import as_smooth
 from ..problem import Problem
-from .flips import Arrays, Merit, follower
+from .flips import Arrays, Merit, balanced_flips, follower
 
 ENTRIES, ROWS = 1000, 500
 """Entries of x and of u up to which all flips are looked at."""
@@ -36,8 +36,6 @@ TENURE = 7
 """Flips for which an entry stays as it is once it was flipped, and as many again at most; a third of all entries."""
 PATIENCE, HEAVIER = 3, 2.0
 """Flips outside of the bounds, or within, after which leaving them counts more, or less; the factor."""
-PAIRS = 100_000
-"""Pairs of entries of one value, and such flips, up to which two of either are flipped at once."""
 ROUNDED = 1e-9
 """What counts as none, of a violation and of a fall in units of what there is."""
 
@@ -84,21 +82,10 @@ class Ground(NamedTuple):
 
     def balanced(self, x: np.ndarray, g: np.ndarray, late: Callable[[], bool]) -> np.ndarray:
         """The lowest point from x on of flips of two entries of either value that leave u as it is."""
-        key = np.random.default_rng(0).standard_normal(len(self.M)) @ self.M  # alike where columns are
-        room = ROUNDED * float(np.max(np.abs(key), initial=0.0))
         while not late():
-            sides = [np.flatnonzero(side) for side in (x > x.mean(), x < x.mean())]
-            if any(len(side) ** 2 > 2 * PAIRS for side in sides):
+            moves = balanced_flips(self.M, x)
+            if not moves.size:
                 break
-            high, low = (side[np.stack(np.triu_indices(len(side), 1))] for side in sides)
-            low = low[:, np.argsort(key[low].sum(axis=0))]
-            wanted, there = key[high].sum(axis=0), key[low].sum(axis=0)
-            first, end = np.searchsorted(there, wanted - room), np.searchsorted(there, wanted + room)
-            if not 0 < np.sum(end - first) <= PAIRS:  # pairs times pairs, where many columns are alike
-                break
-            which = np.repeat(np.arange(len(wanted)), end - first)
-            other = np.arange(len(which)) - np.repeat(np.cumsum(end - first) - end, end - first)
-            moves = np.concatenate([high[:, which], low[:, other]])
             d = sum(self.values) - 2 * x[moves]
             rise = np.sum(g[moves] * d, axis=0)
             rise += 0.5 * np.sum(self.H[moves[:, None], moves] * d[:, None] * d, axis=(0, 1))

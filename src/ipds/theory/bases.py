@@ -127,12 +127,15 @@ def leaning(
             energy, noise = energies[i]
             energy = max(energy, noise) or 1.0
             lost += noise / energy
-            bent[begin:end, begin:end] = H[mask][:, mask] * (2 * energy / top / top)
+            part = bent[begin:end, begin:end]
+            part += H[mask][:, mask] if H.ndim == 2 else np.diag(H[mask])
+            part *= 2 * energy / top
+            part /= top
         begin = end
     K = np.zeros_like(bent)
     if core.columns is not None:
         R, share, C = rows.ravel(), felt.ravel() / top, core.columns[:, keep]
-        stiff = np.divide(share, R, out=np.zeros(R.size), where=R > 0)
+        stiff = share / np.where(R > 0, R, math.inf)
         K = (C.T * (float(share @ R) * stiff)) @ C
     length = np.sqrt(K.diagonal() + bent.diagonal())
     unit = 1 / np.where(length > 0, length, math.inf)  # 0 where nothing is known to bend
@@ -159,7 +162,7 @@ def _pushed(forces: Forces, kink: Slopes | None) -> tuple[np.ndarray, np.ndarray
 
 
 def _hessian(core: Core, i: int, forces: Forces) -> np.ndarray | None:
-    """∇²f, None where it is 0, or known by its products alone."""
+    """∇²f or its diagonal, None where it is 0, or known by its products alone."""
     f = forces.block.f
     if f is None or isinstance(f, Linear):
         return None
@@ -167,7 +170,7 @@ def _hessian(core: Core, i: int, forces: Forces) -> np.ndarray | None:
         return core.constant[i]
     H = f.hessian(forces.q)
     H = H.as_matrix(forces.block.shape) if isinstance(H, Operator) else H
-    H = None if H is None else np.diag(H) if H.ndim == 1 else np.asarray(to_dense(H), float)
+    H = None if H is None else np.asarray(to_dense(H), float)
     if f.is_quadratic:
         core.constant[i] = H
     return H

@@ -85,7 +85,7 @@ def fixed_of(problem: Problem, q: Sequence[Array]) -> Fixed:
     key = tuple([(type(qi), qi.dtype) for qi in q])
     if key not in known:
         flat = [
-            block.f.grad(zeros(block.shape, qi)) if block.f is not None and block.f.is_quadratic else None
+            block.f.grad_at_zero(qi) if block.f is not None and block.f.is_quadratic else None
             for block, qi in zip(problem.blocks, q, strict=True)
         ]
         centres = tuple([centre(block, qi) for block, qi in zip(problem.blocks, q, strict=True)])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, Shape, asarray, between, namespace, precision, put_in_place, to_numpy
+from .._arrays import Array, Shape, asarray, between, far_above, namespace, precision, to_numpy
 from ..functions import L21, Nonsmooth, Stacked
 from ..problem import Block
 
@@ -108,10 +108,9 @@ def nearest(slopes: Slopes, q: Array, y: Array) -> Array:
     if type(left) is type(right) is float and left == right:
         s = xp.full_like(q, left)
     else:
-        s = between(xp, y, left, right)
-        s = put_in_place(put_in_place(s, q < below, left), q > above, right)
+        s = between(xp, far_above(far_above(y, q < below, -1.0), q > above), left, right)
     if type(lower) is not float or lower != -math.inf:
-        s = put_in_place(s, q <= lower, xp.minimum(s, y))
+        s = xp.minimum(s, far_above(y, q > lower))
     if type(upper) is not float or upper != math.inf:
-        s = put_in_place(s, q >= upper, xp.maximum(s, y))
+        s = xp.maximum(s, far_above(y, q < upper, -1.0))
     return s

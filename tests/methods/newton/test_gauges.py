@@ -68,21 +68,21 @@ def test_units_are_those_of_parts():
     """diag(M₁, M₂) with rows of 1 and 1e-9; the second part is two columns that a third row ties."""
     G = np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 1.0, 1.0]])
     sizes, none = np.array([1.0, 1e-9, 1e-9]), np.empty(0, int)
-    rows, columns = gauges(G, sizes, none, [], np.zeros(3))
+    rows, columns = gauges(G, sizes, none, none, np.zeros(3))
     np.testing.assert_array_equal(rows, [1.0, 2.0**-30, 2.0**-30])
     np.testing.assert_array_equal(columns, [1.0, 2.0**-30, 2.0**-30])
-    np.testing.assert_array_equal(gauges(scipy.sparse.csr_array(G), sizes, none, [], np.zeros(3))[0], rows)
+    np.testing.assert_array_equal(gauges(scipy.sparse.csr_array(G), sizes, none, none, np.zeros(3))[0], rows)
     # bounds of columns count like right-hand sides
-    bounded = gauges(G, np.array([1.0, 0, 0, 1e-9]), np.array([1]), [], np.zeros(3))
+    bounded = gauges(G, np.array([1.0, 0, 0, 1e-9]), np.array([1]), none, np.zeros(3))
     np.testing.assert_array_equal(bounded[0], rows)
 
 
 def test_what_shares_a_unit_is_one_part():
     G, sizes, none = np.diag([1.0, 1.0]), np.array([1.0, 1e-9]), np.empty(0, int)
-    assert gauges(G, sizes, none, [], np.zeros(2)) is not None
-    assert gauges(G, sizes, none, [np.array([0, 1])], np.zeros(2)) is None  # rows of one norm
-    assert gauges(G, sizes, none, [], np.ones(2)) is None  # columns of one curved f
-    assert gauges(G, np.array([1.0, 1e-3]), none, [], np.zeros(2)) is None  # sizes that nobody minds
+    assert gauges(G, sizes, none, none, np.zeros(2)) is not None
+    assert gauges(G, sizes, none, np.zeros(2, int), np.zeros(2)) is None  # rows of one norm
+    assert gauges(G, sizes, none, none, np.ones(2)) is None  # columns of one curved f
+    assert gauges(G, np.array([1.0, 1e-3]), none, none, np.zeros(2)) is None  # sizes that nobody minds
 
 
 def test_what_rows_ask_for():

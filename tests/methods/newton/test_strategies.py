@@ -12,7 +12,7 @@ from kinds import differences
 
 from ipds import Variable, minimize, solve
 from ipds.functions import smooth
-from ipds.methods.newton import patterns, strategies, units
+from ipds.methods.newton import algebra, patterns, strategies, units
 from ipds.methods.newton.algebra import Rows, System
 from ipds.methods.newton.gram import Gram
 from ipds.methods.newton.inside import Inside
@@ -112,6 +112,19 @@ def test_a_norm_of_many_differences_is_no_full_matrix():
     moved = np.abs(off) > 1e-4
     assert moved.any()
     np.testing.assert_allclose(force[moved], -np.sign(off[moved]), atol=1e-2)
+
+
+@pytest.mark.parametrize("n", [1000, 3500])  # columns that a full K may have, and more
+def test_a_dense_equation_beside_differences(n, monkeypatch):
+    """It is held far more firmly than other rows: as a row of K its multiplier would be all rounding."""
+    made, choose = [], strategies.choose
+    monkeypatch.setattr(algebra, "choose", lambda *given: made.append(choose(*given)) or made[-1])
+    c, x = 0.1 * np.cumsum(np.random.default_rng(0).standard_normal(n)), Variable(n, name="x")
+    result = solve(minimize(norm1(x - c) + 2.0 * norm1(differences(n) @ x), [x.mean() == 0]), tol=1e-6)
+    assert result.success
+    assert result.nit < 100
+    assert [type(one) for one in made] == [Bordered]
+    assert abs(result.value(x).mean()) < 1e-6
 
 
 @pytest.mark.parametrize("bandwidth", [150, 0])
@@ -249,7 +262,7 @@ def test_one_unit_for_all_rows_takes_no_pass(monkeypatch):
     """Passes take square roots of what is left: they are for the differences between rows and columns."""
     monkeypatch.setattr(units, "PASSES", 1)
     G = 1e6 * np.where(np.random.default_rng(3).random((12, 5)) < 0.5, -1.0, 1.0)
-    E, C = units.equilibrated(G, 5, np.zeros(5), [])
+    E, C = units.equilibrated(G, 5, np.zeros(5), np.empty(0, int))
     rows = np.linalg.norm(E[:, None] * G * C, axis=1)
     assert rows.min() > 2**-0.5
     assert rows.max() < 2**0.5

@@ -290,16 +290,15 @@ def _products(rows: np.ndarray, above: tuple[np.ndarray, np.ndarray]) -> np.ndar
 
 def _solved(normal: np.ndarray, force: np.ndarray, ridge: float) -> np.ndarray:
     """N⁻¹f of every row, in double precision: by elimination in all rows at once, or row by row where they are few."""
-    r = force.shape[1]
+    n, r = force.shape
     _, symmetric = _symmetric(r)
-    N = normal.T.astype(float, order="C")
-    diagonal = symmetric.diagonal()
-    N[diagonal] += (ridge / r) * N[diagonal].sum(axis=0) + TINY
-    if len(force) < AT_ONCE * r**2:
-        rows = N[symmetric].transpose(2, 0, 1)
-        return np.linalg.solve(rows, force.astype(float)[:, :, None])[:, :, 0]
-    A = np.empty((r, r + 1, len(force)))
-    A[:, :r], A[:, r] = N[symmetric], force.T
+    A = np.empty((r, r + 1, n))
+    A[:, :r], A[:, r] = normal.T[symmetric], force.T
+    diagonal = A.reshape(r * (r + 1), n)[:: r + 2]
+    diagonal += (ridge / r) * diagonal.sum(axis=0) + TINY
+    if n < AT_ONCE * r**2:
+        rows = A.transpose(2, 0, 1)
+        return np.linalg.solve(rows[:, :, :r], rows[:, :, r:])[:, :, 0]
     for k in range(r):
         A[k, k + 1 :] /= A[k, k]
         A[k + 1 :, k + 1 :] -= A[k + 1 :, k, None] * A[k, k + 1 :]

@@ -45,8 +45,6 @@ from .passes import Deviations, Slope, gather, spread
 
 STRIDE, RECENT = 20, 10
 """Reduced steps of an iteration at most, and those of which the best point is taken: going back further undoes more."""
-NEAR = 1e-3
-"""The first iteration ends at a dual step where the objective is above its least value by about this share of it."""
 NEWS, SOON = 0.7, 0.03
 """A check is due where no more than `NEWS` is left of what was left at the last one that was due; an iteration ends at
 a dual step that leaves no more than `SOON` of that: a check costs as much as 7 steps."""
@@ -78,10 +76,6 @@ class Stage(NamedTuple):
     rounds: int
     feasibility: float
     """‖Ax - b‖/c at the last dual step."""
-    shift: float
-    """‖T - B‖²."""
-    height: float
-    """The objective at the last dual step of the first iteration."""
 
     def begun(self, slope: float) -> Stage:
         """The same with a tolerance, where it has none yet, from ‖P_X∇Φ‖ at the start."""
@@ -171,8 +165,7 @@ class LowRankIPDS(Method):
         target = data - (s * c) * spread(op, z0) if np.any(z0) else data
         slope = abs(kappa) * loss.lam * math.sqrt(data.size)
         setup = Setup(problem, i, c, data, size, loss, sample, slope, s)
-        shift = (s * c * float(np.linalg.norm(z0))) ** 2
-        stage = Stage(s, math.inf, float(INNER), 0, math.inf, shift, math.inf)
+        stage = Stage(s, math.inf, float(INNER), 0, math.inf)
         attempt, goal = interior.passes_before(data.shape, len(X.sigma)), 0.0
         if attempt is None:
             attempt, goal = EARLY if data.size <= inexact.LARGEST else NEVER, GOAL
@@ -213,11 +206,7 @@ class LowRankIPDS(Method):
                 continue
             clipped, residual = loss.clipped(best[0], target, stage.s, setup.data)
             left = max(_stationarity(setup, best[1], stage.s), residual / setup.size)
-            if carry.t == 0:
-                soon, stage = _near(setup, stage, best[0], best[1].value)
-            else:
-                soon = left <= SOON * carry.least
-            if last or soon:
+            if last or left <= SOON * carry.least < math.inf:
                 due = left <= NEWS * carry.least
                 least = left if due else carry.least
                 shown = (best[0], best[1].gradient, clipped, target)
@@ -358,20 +347,7 @@ def _after(setup: Setup, stage: Stage, found: Slope, residual: float) -> Stage:
         most=min(float(STRETCHED), STRETCH * stage.most) if lagging else stage.most,
         rounds=stage.rounds + 1,
         feasibility=residual,
-        shift=(s / stage.s) ** 2 * found.square,
-        height=stage.height,
     )
-
-
-def _near(setup: Setup, stage: Stage, X: FixedRank, value: float) -> tuple[bool, Stage]:
-    """Whether the objective at the end of a stage seems to be within `NEAR` of its least value; the stage with it.
-
-    The augmented Lagrangian Φ - ‖T - B‖²/(2s) at its minimum is no higher than that; near a solution that leaves
-    residuals nowhere at zero it lies far below, but the objective no longer falls.
-    """
-    height = setup.loss.sizes(X, setup.data)[0]
-    above = height - (value - stage.shift / (2 * stage.s))
-    return min(above, 2 * abs(stage.height - height)) <= NEAR * height, stage._replace(height=height)
 
 
 def _require_rank(X: FixedRank) -> None:

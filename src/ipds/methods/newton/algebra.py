@@ -66,7 +66,11 @@ class System:
     @cached_property
     def strategy(self) -> Strategy | None:
         """How K is factorised where W has no inverses; None where only its products are known."""
-        return choose(self.M.n, self.Q, self._given, self._sample, self._rest) if self._is_explicit else None
+        if not self._is_explicit:
+            return None
+        has_own = self.diagonal > 0
+        has_own[self.M.index] = True
+        return choose(self.M.n, self.Q, self._given, self._sample, self._rest, bool(has_own.all()))
 
     def factor(self, D: np.ndarray, rest: Any, W: Weights, eps: float) -> Factor:
         """Factorise K at a point: D the weights of the rows R, `rest` of ∇²f there, W of the rows of M.

@@ -285,19 +285,18 @@ def _scaled(
     source = np.concatenate([general, entries[count:]])
     index, picks = column[entries[count:]], coefficient[entries[count:]]
     G = general_rows(M, general, column)
-    together = [np.arange(offset, offset + len(p.rows)) for p, offset in _offsets(others) if len(p.rows)]
-    if members.size:  # rows of one group have one unit, too
-        together += np.split(np.arange(len(members)) + sum(map(len, together)), _breaks(label))
+    owner = np.repeat(np.arange(len(others)), [len(p.rows) for p in others])
+    owner = np.append(owner, len(others) + label)  # rows of one group have one unit, too
     smooth = SmoothPart(parts, np.ones(n))
     curvature = smooth.curvature(start)
-    E_general, C = equilibrated(G, n, curvature, together)
+    E_general, C = equilibrated(G, n, curvature, owner)
     if may_fall_apart(G):
         sizes = np.abs(c[source])
         sizes[len(source) - len(entries) :] = asked(fields, c[entries])
         sizes *= np.concatenate([E_general, 1 / np.abs(picks * C[index])])
         bent = np.flatnonzero(curvature) if smooth.is_quadratic and sizes.any() else np.empty(0, int)
         reach = np.abs(smooth.gradient(np.zeros(n))[bent]) / (curvature * C)[bent]
-        own = gauges(G, np.concatenate([sizes, reach]), np.concatenate([index, bent]), together, curvature)
+        own = gauges(G, np.concatenate([sizes, reach]), np.concatenate([index, bent]), owner, curvature)
         if own is not None:
             E_general, C = E_general / own[0], C * own[1]
     E = np.concatenate([E_general, 1 / (picks * C[index])])
@@ -376,10 +375,6 @@ def _groups(grouped: list[_Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         radii.append(p.groups.radius)
         count += len(p.groups.radius)
     return np.concatenate(members), np.concatenate(labels), np.concatenate(radii)
-
-
-def _breaks(label: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.diff(label)) + 1
 
 
 def _offsets(rows: list[_Row]) -> list[tuple[_Row, int]]:

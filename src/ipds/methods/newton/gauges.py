@@ -6,7 +6,6 @@ in all parts: else what is 1e-9 of another part would be lost in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,19 +32,21 @@ def asked(kinks: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def gauges(
-    G: Any, sizes: np.ndarray, index: np.ndarray, together: Sequence[np.ndarray], curved: np.ndarray
+    G: Any, sizes: np.ndarray, index: np.ndarray, owner: np.ndarray, curved: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """(t of every row of G, t of every column): powers of two, the geometric means of `sizes` in their parts.
 
-    `sizes` are those of the rows of G, then of rows that pick the columns `index`. Rows `together` share a unit, and so
-    do the columns in which f is `curved`. None where all belong together, or are of one size anyway.
+    `sizes` are those of the rows of G, then of rows that pick the columns `index`. The first rows share a unit with
+    those of the same `owner`, numbers in order, and so do the columns in which f is `curved`. None where all belong
+    together, or are of one size anyway.
     """
     used = np.flatnonzero(sizes)
     if not used.size or np.max(sizes[used]) < APART * np.min(sizes[used]):
         return None
     rows, columns = G.shape
     entries = scipy.sparse.coo_array(G)
-    ties = [(entries.row, rows + entries.col), *((t[:-1], t[1:]) for t in together)]
+    same = np.flatnonzero(owner[1:] == owner[:-1])
+    ties = [(entries.row, rows + entries.col), (same, same + 1)]
     bent = rows + np.flatnonzero(curved)
     ties.append((bent[:-1], bent[1:]))
     i, j = (np.concatenate(ends) for ends in zip(*ties, strict=True))
@@ -53,8 +54,8 @@ def gauges(
     count, part = connected_components(graph, directed=False)
     if count == 1:
         return None
-    owner = np.concatenate([part[:rows], part[rows + index]])[used]
-    number = np.bincount(owner, minlength=count)
-    mean = np.bincount(owner, np.log2(sizes[used]), count) / np.maximum(number, 1)
+    own = np.concatenate([part[:rows], part[rows + index]])[used]
+    number = np.bincount(own, minlength=count)
+    mean = np.bincount(own, np.log2(sizes[used]), count) / np.maximum(number, 1)
     units = np.exp2(np.where(number > 0, np.round(mean - mean[number > 0].max()), 0.0))
     return units[part[:rows]], units[part[rows:]]

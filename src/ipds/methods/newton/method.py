@@ -81,8 +81,6 @@ CURVED = 1e-8
 """The same of points with barriers, whose faces lead to the solution before."""
 NEWER = 0.03
 """What the larger of both falls by before another one is, where anything falls at all: checks cost as much as steps."""
-QUIET = 19
-"""Steps in which only points that are worth it are checked: most runs end in them."""
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
@@ -114,7 +112,6 @@ class NewtonALM(Method):
 
     name = "NewtonALM"
     presolves = announces = True
-    quiet = QUIET
     cost: Cost | None = None
     """What the steps on the problem at hand were predicted to cost, where "auto" has asked."""
 
@@ -346,8 +343,8 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
         return True
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
-    if math.isinf(carry.gap):  # after rounds
-        return carry.shown <= CLOSE and setup.form.terms.label.size > 0
+    if math.isinf(carry.gap):  # after rounds; all of what is nothing at a solution is left of it
+        return setup.form.terms.label.size > 0 and not CLOSE < carry.shown < 1.0
     left = max(carry.left, carry.gap)
     if left > (CURVED if setup.has_barriers else WORTH):
         return False

@@ -50,6 +50,11 @@ class Sparse:
             self.couples = W.couples()
             self.gram = Gram(R, members[self.couples], Q)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether its factors are dense ones."""
+        return self.gram is not None and not self.gram.is_banded and self.gram.is_full
+
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
         if self.gram is not None:
             return self.gram.definite(self.gram.entries(W.coupled(w, self.couples), diagonal)), None

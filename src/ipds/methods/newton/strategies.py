@@ -52,44 +52,66 @@ class Strategy(Protocol):
         """For weights w of the rows, a diagonal, a further matrix or None, and W of the last of the rows."""
 
 
-def choose(n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any) -> Strategy | None:
-    """The cheapest way for a matrix Q, stacks of rows, and samples of W and of the rest; None where there is none."""
+def choose(
+    n: int, Q: Any, rows: Sequence[Any], W: Weights, rest: Any, is_firm: bool = False
+) -> Strategy | None:
+    """The cheapest way for a matrix Q, stacks of rows, and samples of W and of the rest; None where there is none.
+
+    `is_firm` says that the diagonal alone is far from singular: then a part of the rows makes a matrix with digits.
+    """
     others = [A for A in (Q, rest) if A is not None]
     if not rows and not others:
         return Diagonal()
     if W.blocks and n > DENSE:
         return None
     if W.is_lowered and not W.blocks:
-        has_wide = n > SMALL and _meetings(rows[-1], W) > n * len(
-            W.along
-        )  # more than a row for each group has
+        row_each = n * len(W.along)  # the entries that a full row for each group has
+        has_wide = n > SMALL and _meetings(rows[-1], W) > row_each
         if W.low or has_wide:
-            base = choose(n, Q, rows, (W.ungrouped if has_wide else W)._replace(low=()), rest)
+            base = choose(n, Q, rows, (W.ungrouped if has_wide else W)._replace(low=()), rest, is_firm)
             return base if base is None or isinstance(base, Dense) else Lowered(base, rows[-1], has_wide)
     if rest is None and not W.is_lowered and not W.blocks:
         slacks = slacks_of(n, Q, rows)
         if slacks is not None:
             kept = slacks.others
             left = [_of_columns(A, kept) for A in rows]
-            inner = choose(len(kept), None if Q is None else Q[kept][:, kept], left, W, None)
+            inner = choose(len(kept), None if Q is None else Q[kept][:, kept], left, W, None, is_firm)
             return None if inner is None else Softened(slacks, left, inner)
     only_rows = not W.is_lowered and not W.blocks and not others
     are_sparse = [scipy.sparse.issparse(A) for A in rows]
     count = sum(A.shape[0] for A in rows)
-    if n > DENSE and any(are_sparse) and not W.blocks and all(map(scipy.sparse.issparse, others)):
-        is_thin = np.concatenate([_are_thin(A) for A in rows])
-        grouped = count - W.general + int(np.max(W.members)) + 1 if W.members.size else 0  # groups end before
-        if 0 < np.count_nonzero(is_thin) < FEW * n and not is_thin[:grouped].any():
-            every = scipy.sparse.vstack([as_csr(A) for A in rows], format="csr")
-            bulk, beside = every[~is_thin], W.without(int(np.count_nonzero(is_thin)))
-            return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, bulk, beside, rest is None))
+    if n > DENSE:
+        bordered = _bordered(n, Q, rows, W, others, rest is None)
+        if bordered is not None:
+            return bordered
     if all(are_sparse) and all(map(scipy.sparse.issparse, others)) and not W.blocks:
         further = sum(A.nnz for A in others) + (_meetings(rows[-1], W) if W.members.size else 0)
-        return _sparse_choice(n, Q, rows, _stacked(rows, n), further, W, rest is None)
-    work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
-    if only_rows and count < n and count**2 * n + count**3 / 3 < work:
-        return Woodbury(np.vstack([to_dense(A) for A in rows]))
-    return Dense(n, Q, rows)
+        found: Strategy | None = _sparse_choice(n, Q, rows, _stacked(rows, n), further, W, rest is None)
+    else:
+        work = sum(A.shape[0] for A in rows if not scipy.sparse.issparse(A)) * n**2 + n**3 / 3
+        if only_rows and count < n and count**2 * n + count**3 / 3 < work:
+            return Woodbury(np.vstack([to_dense(A) for A in rows]))
+        found = Dense(n, Q, rows)
+    if isinstance(found, Dense) and SMALL < n <= DENSE and is_firm:
+        bordered = _bordered(n, Q, rows, W, others, rest is None)
+        return found if bordered is None or bordered.bulk.is_full else bordered
+    return found
+
+
+def _bordered(
+    n: int, Q: Any, rows: Sequence[Any], W: Weights, others: Sequence[Any], is_constant: bool
+) -> Bordered | None:
+    """Around a sparse factorisation, where all rows but a few make one, and none of these is in a group."""
+    if W.blocks or not any(map(scipy.sparse.issparse, rows)) or not all(map(scipy.sparse.issparse, others)):
+        return None
+    is_thin = np.concatenate([_are_thin(A) for A in rows])
+    # groups end before
+    grouped = len(is_thin) - W.general + int(np.max(W.members)) + 1 if W.members.size else 0
+    if not 0 < np.count_nonzero(is_thin) < FEW * n or is_thin[:grouped].any():
+        return None
+    every = scipy.sparse.vstack([as_csr(A) for A in rows], format="csr")
+    bulk, beside = every[~is_thin], W.without(int(np.count_nonzero(is_thin)))
+    return Bordered(every[is_thin].toarray(), is_thin, Sparse(n, Q, bulk, beside, is_constant))
 
 
 def _stacked(rows: Sequence[Any], n: int) -> Any:
@@ -251,20 +273,12 @@ class Beside:
 
     def __init__(self, inner: Strategy, single: Any, is_single: np.ndarray):
         self.inner, self.single, self.is_single = inner, single, is_single
-        self.transposed = single.T
         self.squares = scipy.sparse.csr_array(single.multiply(single)).T.tocsr()
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        own, single, is_single = w[self.is_single], self.single, self.is_single
-        solve, inner = self.inner.factorise(w[~is_single], diagonal + self.squares @ own, rest, W)
-
-        def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            t, right = np.zeros(len(w)), a + self.transposed @ (own * b[is_single])
-            x, t[~is_single] = (solve(right), 0.0) if inner is None else inner(right, b[~is_single])
-            t[is_single] = own * (single @ x - b[is_single])
-            return x, t
-
-        return solve, augmented
+        own = w[self.is_single]
+        solve, inner = self.inner.factorise(w[~self.is_single], diagonal + self.squares @ own, rest, W)
+        return solve, beside_rows(inner or (lambda a, b: (solve(a), b)), self.single, own, self.is_single)
 
 
 class Lowered:
@@ -300,14 +314,29 @@ class Bordered:
         self.thin, self.is_thin, self.bulk = thin, is_thin, bulk
 
     def factorise(self, w: np.ndarray, diagonal: np.ndarray, rest: Any, W: Weights) -> Factorised:
-        beside = W.without(int(np.count_nonzero(self.is_thin)))
-        base, _ = self.bulk.factorise(w[~self.is_thin], diagonal, rest, beside)
-        wt = w[self.is_thin]
+        is_thin, own, B = self.is_thin, w[~self.is_thin], self.bulk.R
+        base, _ = self.bulk.factorise(own, diagonal, rest, W.without(int(np.count_nonzero(is_thin))))
+        wt = w[is_thin]
         active = np.flatnonzero(wt > 0)
         R = self.thin[active]
         S = R @ np.stack([base(r) for r in R], axis=1) if active.size else np.zeros((0, 0))
         S.flat[:: len(S) + 1] += 1 / wt[active]
-        return around(base, R.dot, R.T.dot, dense_cholesky(S), active, len(wt))[0], None
+        solve, inner = around(base, R.dot, R.T.dot, dense_cholesky(S), active, len(wt))
+
+        return solve, None if W.members.size else beside_rows(inner, B, own, ~is_thin)
+
+
+def beside_rows(others: Augmented, R: Any, w: np.ndarray, is_own: np.ndarray) -> Augmented:
+    """The augmented system of all rows from that of the others, where RᵀwR of these is in K."""
+    adjoint = R.T
+
+    def augmented(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        t, right = np.zeros(len(is_own)), b[is_own]
+        x, t[~is_own] = others(a + adjoint @ (w * right), b[~is_own])
+        t[is_own] = w * (R @ x - right)
+        return x, t
+
+    return augmented
 
 
 def around(

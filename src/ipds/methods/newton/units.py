@@ -26,17 +26,16 @@ AGREEING = 1e-9
 """Rounding of equations that depend on each other."""
 
 
-def equilibrated(
-    G: Any, n: int, curvature: np.ndarray, together: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """(E, C): rows of diag(E) G diag(C) near norm one, its columns and those of √diag(∇²f) near a common norm."""
+def equilibrated(G: Any, n: int, curvature: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(E, C): rows of diag(E) G diag(C) near norm one, its columns and those of √diag(∇²f) near a common norm.
+
+    The first rows share a unit with those of the same `owner`, numbers in order.
+    """
     E, C, root = np.ones(0 if G is None else G.shape[0]), np.ones(n), np.maximum(curvature, 0.0)
     if isinstance(G, scipy.sparse.linalg.LinearOperator):
         return E, C
     squares = None if G is None else _Squares(G)
-    members = np.concatenate(together) if together else np.empty(0, int)
-    counts = np.array([len(t) for t in together], dtype=int)
-    shared = np.repeat(np.arange(len(together)), counts)
+    counts, members = np.maximum(np.bincount(owner), 1), slice(0, len(owner))
     # from here on squares: E, C, sizes, and the unit f of f's rows √(∇²f)_jj, one for all: they stand for column norms
     is_curved = bool(root.any())
     f, change = 1.0, np.ones(1)
@@ -45,8 +44,8 @@ def equilibrated(
     for _ in range(PASSES if squares is not None or is_curved else 0):
         if squares is not None:
             size = E * squares.of_rows(C)
-            if members.size:  # rows that share a unit: their mean
-                size[members] = (np.bincount(shared, size[members]) / counts)[shared]
+            if owner.size:  # the mean of rows that share a unit
+                size[members] = (np.bincount(owner, size[members]) / counts)[owner]
             change = _root(size)
             E /= change
         if is_curved:
