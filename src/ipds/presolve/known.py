@@ -308,8 +308,8 @@ class Known:
             for M, v in self._pairs(part):
                 value, row, column = _between(M, part.tells, v.by_row)
                 entries.append((value, rows + row, columns + column))
-                columns += np.count_nonzero(v.by_row)
-            rows += np.count_nonzero(part.tells)
+                columns += int(np.count_nonzero(v.by_row))
+            rows += int(np.count_nonzero(part.tells))
         value, row, column = map(np.concatenate, zip(*entries, strict=True))
         return scipy.sparse.linalg.splu(scipy.sparse.csc_array((value, (row, column)), shape=(rows, rows)))
 
