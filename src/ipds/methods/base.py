@@ -34,8 +34,6 @@ class Method(metaclass=Abstract):
     """Why "auto" has chosen it, in words."""
     announces: bool = False
     """Whether its States say which of them are worth a check (`State.due`): the first one is not, unless it says so."""
-    quiet: int = 0
-    """Iterations in which no others are checked."""
 
     def chooses_units(self, problem: Problem) -> bool:
         """Whether it chooses units for this canonical problem itself: then `solve` does not change them first."""

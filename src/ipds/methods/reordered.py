@@ -25,7 +25,7 @@ class Reordered(Method):
 
     def __init__(self, method: Method, last: int):
         self.method, self.last = method, last
-        self.presolves, self.announces, self.quiet = method.presolves, method.announces, method.quiet
+        self.presolves, self.announces = method.presolves, method.announces
         self.name = f"{method.name} with block {last + 1} last"
 
     def init(self, problem: Problem, x0: tuple[Array, ...], z0: Array) -> tuple[Setup, Any]:

@@ -56,8 +56,9 @@ def run_method(
         try:
             try:
                 with deadline(clock.over), looking(watch):
-                    given = done, options, not method.announces, method.quiet
-                    Loop(*given, run, clock, bar, log, watch).until_the_end(advance, held)
+                    Loop(done, options, not method.announces, run, clock, bar, log, watch).until_the_end(
+                        advance, held
+                    )
             except KeyboardInterrupt:
                 run.status = Status.INTERRUPTED
             except OutOfTime:  # in the middle of a check, while waiting for workers
@@ -87,8 +88,6 @@ class Loop:
     options: Options
     first: bool
     """Whether the first iteration is checked in any case."""
-    quiet: int
-    """Iterations in which only those are checked that the method announces."""
     run: Run
     clock: Stopwatch
     bar: Progress
@@ -131,13 +130,12 @@ class Loop:
     def is_due(self, state: State) -> bool:
         """Whether a state is checked."""
         t, options = state.t, self.options
-        is_regular = t > self.quiet and t % options.check_every == 0
-        is_end = (self.first and t == 1) or t >= options.max_iter
-        return state.due or is_regular or is_end or self.clock.over()
+        regular = (self.first and t == 1) or t % options.check_every == 0 or t >= options.max_iter
+        return state.due or regular or self.clock.over()
 
     def until(self, t: int) -> int:
         """The iteration to go on to after t: that of the next check, or where the last one is to be read."""
-        due = self.options.next_check(max(t, self.quiet), self.first, self.run.last.transient)
+        due = self.options.next_check(t, self.first, self.run.last.transient)
         return due if self.pending is None else min(due, t + PASSES)
 
     def check(self, carry: Any, state: State) -> None:

@@ -93,7 +93,7 @@ def solve(
         the last one while a Dask cluster keeps the solve waiting; raise StopIteration to stop.
     progress : show live figures in a terminal or notebook (nothing in a pipe).
     check_every : iterations between checks (certificate, record, callback); four times as many while points are
-        smoothed on purpose, and no answers. The first 19 Newton steps are checked where that is worth it.
+        smoothed on purpose, and no answers.
     checkpoint : a path, or a `Checkpoint`, where the solve saves itself as it goes. Where the file holds an earlier
         part of the same solve, that is resumed, to the same bits; limits and tolerance may have changed, and count for
         the whole. Where it belongs to another problem it is refused.

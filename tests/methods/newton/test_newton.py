@@ -346,18 +346,6 @@ def test_first_predictors_without_room_lead_to_a_sweep_in_which_equations_hold(s
     assert result.nit <= 9
 
 
-@pytest.mark.parametrize("seed", [0, 2])
-def test_steps_are_checked_where_that_is_worth_it(seed):
-    """Eleven steps of a transport: the tenth was checked, too, as every tenth of any method is."""
-    rng, plan = np.random.default_rng(seed), Variable((50, 50))
-    sent, taken = rng.random(50), rng.random(50)
-    rows = [plan.sum(axis=1) == sent, plan.sum(axis=0) == taken * (sent.sum() / taken.sum()), plan >= 0]
-    result = solve(minimize((rng.random((50, 50)) * plan).sum(), rows))
-    assert result.success
-    assert result.nit > 10
-    assert result.history["iteration"][0] > 10
-
-
 def test_rounds_that_end_where_all_norms_are_nothing_are_checked():
     """What is left of residuals there is all of them: points that all become one, with too many pairs for faces."""
     y, x, pairs = np.random.default_rng(0).standard_normal((16, 2)), Variable((16, 2)), np.triu_indices(16, 1)

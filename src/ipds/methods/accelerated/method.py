@@ -78,8 +78,6 @@ JUMPING = 50
 long it leaves out points between which it jumps, and minima among them."""
 TIGHTER, TIGHTEST = 0.7, 5000
 """Factor of the tolerance from dual step to dual step; its end, in units of precision·‖∇Φ‖ at the start."""
-AT_ONCE = 1e-3
-"""Part of ‖∇Φ‖ at the start of which a first step leaves no more where it may have found the answer."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ class AcceleratedIPDS(Method):
     References: Barzilai & Borwein, IMA J. Numer. Anal. 8 (1988) and Zhang & Hager, SIOPT 14 (2004) for the steps.
     """
 
-    presolves = announces = True
+    presolves = True
 
     def __init__(self, effort: str = "balanced", beta0: float | None = None, stretch: float = 1.0):
         if effort not in EFFORTS:
@@ -306,8 +304,7 @@ class AcceleratedIPDS(Method):
         del carry  # where the caller has let go of it, its arrays make room for what follows
         turn = None if goes_on else schedule.turn(stage, t)
         leaves = turn is Turn.ANNEAL  # what is found here is checked first
-        ends = t == 1 and stationarity_norm <= AT_ONCE * schedule.slope
-        is_shown = t >= until or leaves or ends or late()
+        is_shown = t >= until or leaves or late()
         # cooling goes on from what was found, whether it is shown or not
         cooled = point.place if turn is Turn.COOL else None
         if point.x_breve is None and (is_shown or turn is Turn.SHARPEN):
@@ -317,11 +314,7 @@ class AcceleratedIPDS(Method):
         state = None
         if is_shown:
             shown = restore_zeros(R, point) if schedule.is_transient(stage) else point
-            flags = {
-                "transient": schedule.is_transient(stage),
-                "exhausted": stage.exhausted,
-                "due": leaves or ends,
-            }
+            flags = {"transient": schedule.is_transient(stage), "exhausted": stage.exhausted, "due": leaves}
             flags["settled"], flags["bounded"] = schedule.is_settled(stage), shown is point
             state = snapshot(t, R, shown, prox_points, s, stage.beta, stage.mu, **flags)
             del shown

@@ -80,8 +80,6 @@ CURVED = 1e-8
 """The same of points with barriers, whose faces lead to the solution before."""
 NEWER = 0.03
 """What the larger of both falls by before another one is, where anything falls at all: checks cost as much as steps."""
-QUIET = 19
-"""Steps in which only points that are worth it are checked: most runs end in them."""
 STRICT = 40
 """Steps in which a run does not end before its constraints are met much nearer than a certificate asks for."""
 NEAR = 1e-2
@@ -113,7 +111,6 @@ class NewtonALM(Method):
 
     name = "NewtonALM"
     presolves = announces = True
-    quiet = QUIET
     cost: Cost | None = None
     """What the steps on the problem at hand were predicted to cost, where "auto" has asked."""
 
