@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy
 
-from .._arrays import Array, namespace, to_numpy, truth
+from .._arrays import Array, namespace, of_arrays, to_numpy, truth
 from .far import vanishes
 from .groups import row_norms
 from .jacobians import Jacobian
@@ -108,10 +107,6 @@ class ConeJacobian(Jacobian):
         count, width = self.p.shape
         size, groups = count * width, np.repeat(np.arange(count), width)
         entries = np.stack([to_numpy(self.p).reshape(-1), to_numpy(self.m).reshape(-1)], axis=1)
-        triple = (
-            entries.reshape(-1),
-            np.stack([groups, count + groups], axis=1).reshape(-1),
-            2 * np.arange(size + 1),
-        )
-        V = scipy.sparse.csr_array(triple, shape=(size, 2 * count))
+        places, ends = np.stack([groups, count + groups], axis=1).reshape(-1), 2 * np.arange(size + 1)
+        V = of_arrays("csr_array", (size, 2 * count), entries.reshape(-1), places, ends)
         return np.repeat(to_numpy(self.a), width), V, np.concatenate([to_numpy(self.b), to_numpy(self.c)])

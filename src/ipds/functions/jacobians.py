@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, asarray, namespace, to_numpy
+from .._arrays import Array, Shape, asarray, namespace, of_arrays, to_numpy
 from ..operators import Diagonal, Identity, Operator
 from ..operators.base import Symmetric
 from ..operators.maps import on_rows
@@ -86,8 +86,7 @@ class RankOnePerGroup(Jacobian):
             weights = np.broadcast_to(weights, kept).reshape(-1)
             labels = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), self.shape).reshape(-1)
         diagonal = np.broadcast_to(to_numpy(self.diagonal), self.shape).reshape(-1)
-        places = np.arange(u.size)
-        V = scipy.sparse.csr_array((u.reshape(-1), (places, labels)), shape=(u.size, weights.size))
+        V = of_arrays("csr_array", (u.size, weights.size), u.reshape(-1), labels, np.arange(u.size + 1))
         return diagonal, V, weights
 
 

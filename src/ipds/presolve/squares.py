@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
-from .._arrays import Array, Shape, sums_of_squares
+from .._arrays import Array, Shape, by_rows, sums_of_squares, with_data
 from ..functions import (
     Composed,
     HuberLoss,
@@ -104,7 +104,10 @@ def _of_matrix(matrix: Array) -> Matrix | None:
     top = float(np.max(np.abs(entries), initial=0.0))
     if top > 0 and not 1e-75 < top < 1e75:
         return None
-    return Matrix(matrix.multiply(matrix) if scipy.sparse.issparse(matrix) else np.square(matrix))
+    if not scipy.sparse.issparse(matrix):
+        return Matrix(np.square(matrix))
+    rows = by_rows(matrix)
+    return Matrix(with_data(rows, np.square(rows.data)))
 
 
 def square_sums(A: Operator, shape: Shape) -> tuple[Array, Array]:

@@ -12,7 +12,6 @@ from benchmarks.problems import phase
 from ipds import AssumptionError, Block, Problem, iterate, solve
 from ipds.functions import (
     L1,
-    Box,
     Cardinality,
     LeastSquares,
     Linear,
@@ -415,15 +414,3 @@ def recorded(function, owners):
         return function(self, *given)
 
     return call
-
-
-def test_a_first_step_is_checked_only_where_it_may_be_the_last():
-    """It was in any case, which costs as much as three iterations."""
-    rng = np.random.default_rng(0)
-    G, y = rng.standard_normal((40, 20)), rng.standard_normal(40)
-    fit = Problem([Block(f=LeastSquares(G, y), A=-1.0, shape=20), Block(h=L1(1.0), shape=20)])
-    assert solve(fit, method=AcceleratedIPDS()).history["iteration"][0] == 10
-    near = Problem([Block(f=LeastSquares(1.0, y), A=-1.0, shape=40), Block(h=Box(-9.0, 9.0), shape=40)])
-    result = solve(near, [y, y], method=AcceleratedIPDS())
-    assert result.success
-    assert result.nit == 1

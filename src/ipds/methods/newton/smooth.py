@@ -285,9 +285,11 @@ class SmoothPart:
         for A in (self.Q, rest):
             if A is not None:
                 total += _diagonal(A, self.n)
-        if self.R is not None:
-            squares = self.R.power(2) if scipy.sparse.issparse(self.R) else None
-            total += squares.T @ D if squares is not None else np.einsum("ij,ij,i->j", self.R, self.R, D)
+        if scipy.sparse.issparse(self.R):
+            weights = np.square(self.R.data) * np.repeat(D, row_counts(self.R))
+            total += np.bincount(self.R.indices, weights, self.n)
+        elif self.R is not None:
+            total += np.einsum("ij,ij,i->j", self.R, self.R, D)
         return total
 
 
