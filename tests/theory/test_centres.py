@@ -60,3 +60,11 @@ def test_the_mean_of_what_entries_are_compared_with(block):
 @pytest.mark.parametrize("y", [np.arange(3.0), np.full(3, 1e4), [1e4, np.inf, 0.0]])
 def test_there_is_none_near_zero_or_of_one_value(y):
     assert centre(Block(h=SumSquares(1.0, np.nan_to_num(y, posinf=0.0)), shape=3), np.zeros(3)) is None
+
+
+def test_columns_of_data_behind_a_matrix_have_a_centre_each():
+    Y = np.array([2e5, -3e6]) + RNG.standard_normal((6, 2))
+    d = np.array([1.0, 2.0, 4.0, 0.5, 1.0, 8.0])
+    for G in (np.diag(d), sp.diags_array(d)):
+        block = Block(f=LeastSquares(G, d[:, None] * Y), shape=(6, 2))
+        assert np.allclose(centre(block, Y)[0], Y.mean(axis=0))
