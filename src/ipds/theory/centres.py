@@ -62,7 +62,7 @@ def _data_of_f(f: Smooth) -> np.ndarray | float | None:
     if isinstance(f, LeastSquares):
         d = _diagonal(f.G)
         if isinstance(f.G, Matrix) and d is not None:  # along the first axis
-            d = np.reshape(d, (-1, *[1] * (f.y.ndim - 1)))
+            d = np.reshape(d, (-1, *[1] * (np.ndim(f.y) - 1)))
         with np.errstate(all="ignore"):
             return None if d is None else f.y / d
     if isinstance(f, Composed) and isinstance(f.A, Identity) and f.A.scale:
