@@ -54,6 +54,8 @@ PACE = 0.03
 """Further rounds follow as long as each leaves no more than this part of the residuals."""
 CLOSE = 5e-5
 """Residuals that a check may pass after the first round."""
+SWEPT = 5e-4
+"""The same after all rounds, where norms are beside."""
 CENTRE = 0.01
 """First ε of the augmented Lagrangian, in units of the curvature of f."""
 PATIENCE = 12
@@ -344,7 +346,7 @@ def _is_due(setup: Setup, carry: Carry) -> bool:
     if carry.phase == SEMISMOOTH:
         return carry.left <= NEAR
     if math.isinf(carry.gap):  # after rounds; all of what is nothing at a solution is left of it
-        return setup.form.terms.label.size > 0 and not CLOSE < carry.shown < 1.0
+        return setup.form.terms.label.size > 0 and not SWEPT < carry.shown < 1.0
     left = max(carry.left, carry.gap)
     if left > (CURVED if setup.has_barriers else WORTH):
         return False
