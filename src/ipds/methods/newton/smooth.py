@@ -255,7 +255,7 @@ class SmoothPart:
         if self._last is None or not is_kept or (self._is_rough and not rough):
             found = []
             for k, (p, g) in enumerate(self._unknown):
-                last = None if self._last is None else self._last[1][k][1]
+                last = None if self._last is None or is_kept else self._last[1][k][1]
                 H = _hessian_at(g, p.shape, p.like, p.block(x), rough, k in self._tied, last)
                 self._tied |= set() if isinstance(H, np.ndarray) and H.ndim == 1 else {k}
                 found.append((p.place, H))
