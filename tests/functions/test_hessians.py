@@ -373,3 +373,30 @@ def test_entries_that_are_tied_are_found_out(n):
             tie = 1e-4 * (np.eye(n)[i] - np.eye(n)[j])
             assert hessians.of_entries(lambda v, tie=tie: np.exp(v) + tie * (tie @ v), x, steps) is None
     assert hessians.of_entries(np.exp, x[:7], steps[:7]) is None
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("sides", [1, 2])
+def test_a_second_derivative_is_still_what_it_was_where_f_is_quadratic(unit, sides):
+    """In any units, near the minimum as well, where gradients cancel; not where one entry bends a little more."""
+    own, n = np.random.default_rng(0), 20
+    B = own.standard_normal((n + 5, n))
+    least = own.standard_normal(n)
+
+    def grad(x: np.ndarray) -> np.ndarray:
+        return unit * (B.T @ (B @ (x - least)))
+
+    def further(x: np.ndarray) -> np.ndarray:
+        return grad(x) + unit * 1e-2 * np.eye(n)[3] * max(x[3] - 50.0, 0.0)
+
+    def made(x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        return np.full(n, hessians.step_size(x, sides)), grad(x) if sides == 1 else None
+
+    at = own.standard_normal(n)
+    H = hessians.by_differences(grad, at, *made(at))
+    for x in (at + 1e-3, least, 100 * at):
+        assert hessians.is_still(H, grad, x, *made(x))
+    x = 100 + at
+    steps = made(x)[0]
+    assert not hessians.is_still(H, further, x, steps, further(x) if sides == 1 else None)
+    assert not hessians.is_still(H, lambda x: np.full(n, np.nan), x, steps, None)

@@ -99,7 +99,30 @@ def test_a_look_at_a_convex_function_takes_few_gradients_or_one_for_each_entry(i
 
     f = smooth(lambda x: float((x @ x) ** 2 if is_tied else np.sum(x**4)) / 4, slope)
     assert not curves_down(f, Zero(), np.ones(n))
-    assert len(asked) == LOOKS[0] * gradients
+    assert len(asked) == LOOKS[0] * gradients + is_tied  # one tells that it changes
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_second_derivative_of_a_quadratic_is_made_once(unit):
+    """Beyond the first look, two gradients each: where it bends down at last, a look is a full one again."""
+    n, asked = 30, []
+    B = np.random.default_rng(0).standard_normal((n, n))
+
+    def slope(x):
+        asked.append(x)
+        return unit * (B.T @ (B @ x - 1))
+
+    quadratic = smooth(lambda x: 0.5 * unit * float(np.sum((B @ x - 1) ** 2)), slope)
+    assert not curves_down(quadratic, Zero(), np.ones(n))
+    assert len(asked) == 1 + 3 + n + (LOOKS[0] - 1) * 2
+
+    def over(x):
+        return max(float(x @ x) / n - 4.0, 0.0)
+
+    bent = smooth(
+        lambda x: quadratic(x) - 100 * unit * over(x) ** 2, lambda x: slope(x) - 400 / n * unit * over(x) * x
+    )
+    assert curves_down(bent, Zero(), np.ones(n))
 
 
 def test_sums_of_convex_functions_are_asked_term_by_term():

@@ -98,6 +98,27 @@ def of_entries(
     return (up - down) / (2 * steps)
 
 
+def is_still(
+    H: np.ndarray,
+    grad: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    steps: np.ndarray,
+    here: np.ndarray | None,
+) -> bool:
+    """Whether ∇²f(x) is H, to the rounding of gradients: H d is their change along a random d, one or two of them.
+
+    Two matrices that differ give the same product with probability 0 (Freivalds, 1977). Entry i of a gradient is
+    rounded by parts of itself and of (|H| |x|)_i, each of the columns that H comes from as well. No entry of x moves by
+    more than its step, to both sides unless ∇f(x) is given `here`.
+    """
+    d = steps * np.random.default_rng(0).uniform(-1.0, 1.0, x.size)
+    move = d.reshape(x.shape)
+    up, down = np.ravel(grad(x + move)), np.ravel(grad(x - move) if here is None else here)
+    product = H @ (2 * d if here is None else d)
+    rounding = math.sqrt(x.size) * ULPS * (np.abs(up) + np.abs(H) @ np.abs(x.ravel()))
+    return bool((np.abs(up - down - product) <= rounding).all())
+
+
 def step_size(x: np.ndarray, sides: int) -> float:
     """A step for differences to so many sides, at which rounding and the next derivative cost about the same digits."""
     return float(np.finfo(x.dtype).eps ** (1 / (1 + sides)) * (np.linalg.norm(x) or 1.0))

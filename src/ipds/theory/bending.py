@@ -20,7 +20,7 @@ from .._arrays import to_dense
 from ..deadline import late, raise_if_late
 from ..functions import Nonsmooth, Smooth, SmoothSum
 from ..functions.composed import of_fewer
-from ..functions.hessians import by_differences, of_entries
+from ..functions.hessians import by_differences, is_still, of_entries
 from ..problem import Block, Problem
 
 WIDTHS, CHORDS, SHORT = (0.1, 0.3, 1.0, 3.0, 10.0), 8, 0.3
@@ -95,7 +95,7 @@ def curves_down(f: Smooth, h: Nonsmooth, x: np.ndarray, most: int = LOOKS[1]) ->
     """Whether f is known not to be convex, or ∇²f has a negative eigenvalue at x or at points around x.
 
     Also where ∇²f is not known at more than half of them. There are `most` points at most. Of a sum whose terms are
-    convex, nothing else is asked.
+    convex, nothing else is asked. That of a quadratic f is made once: as long as it is the `same` at all points.
     """
     if f.is_convex is not None:
         return not f.is_convex
@@ -104,16 +104,18 @@ def curves_down(f: Smooth, h: Nonsmooth, x: np.ndarray, most: int = LOOKS[1]) ->
     rng, here = np.random.default_rng(0), _derivatives(f, x, _plain(x))
     units = _units(x, here)
     count = min(most, int(np.clip(GRADIENTS // (2 * max(1, x.size)), *LOOKS)))
-    seen = 0
+    seen, same = 0, None
     for width, share in zip((0.0, *np.resize(WIDTHS, count - 1)), np.resize(SHARES, count), strict=True):
         v = _within(f, h, x, x + width * units * rng.standard_normal(x.shape), share) if width else x
         own = np.maximum(np.abs(v), 0.1 * units)
-        found = _derivatives(f, v, own) if width else here
-        if found is not None and _has_negative(*found, own):
+        found = _derivatives(f, v, own, last=same) if width else here
+        if found is not None and found[0] is not same and _has_negative(*found, own):
             found = _derivatives(f, v, own, both_sides=True)
             if found is not None and _has_negative(*found, own):
                 return True
-        seen += found is not None
+        if found is not None:
+            same = found[0] if not seen or found[0] is same else None
+            seen += 1
     return 2 * seen < count
 
 
@@ -139,11 +141,13 @@ def _units(x: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None) -> np.nda
 
 
 def _derivatives(
-    f: Smooth, v: np.ndarray, units: np.ndarray, both_sides: bool = False
+    f: Smooth, v: np.ndarray, units: np.ndarray, both_sides: bool = False, last: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """(∇²f, ∇f) at v by differences in `units`, on the flattened block; None where they are not finite, or late.
 
-    The diagonal of ∇²f where it has nothing else. Of g(A x + shift) with fewer entries those of g are moved."""
+    The diagonal of ∇²f where it has nothing else. Of g(A x + shift) with fewer entries those of g are moved.
+    The `last` matrix, made elsewhere, where it is still that.
+    """
     fewer = of_fewer(f, v)
     if fewer is not None:
         own, A = fewer[0], np.asarray(to_dense(fewer[1]), float)
@@ -162,6 +166,8 @@ def _derivatives(
     try:
         with np.errstate(all="ignore"):
             slope = np.array(grad(v), float)
+            if last is not None and last.ndim == 2 and is_still(last, grad, v, steps, slope):
+                return last, slope
             found = of_entries(grad, v, steps)
             H = by_differences(grad, v, steps, None if both_sides else slope) if found is None else found
     except Exception:  # of the caller's function: a look is not worth one

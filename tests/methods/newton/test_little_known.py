@@ -248,6 +248,49 @@ def test_a_sum_over_entries_takes_few_gradients(bounded):
     assert len(asked) < 700
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_second_derivative_of_a_quadratic_is_made_once(unit):
+    """A load of its own: five steps took a Hessian by differences each, as did four looks at whether f is convex."""
+    rng, asked = np.random.default_rng(0), []
+    base, need, cars, n = 300 + 100 * np.sin(np.arange(12)), rng.uniform(5, 20, 8), 8, 12
+
+    def slope(x):
+        asked.append(x)
+        return unit * np.tile(base + x.reshape(cars, n).sum(axis=0), cars)
+
+    f = smooth(lambda x: 0.5 * unit * float(np.sum((base + x.reshape(cars, n).sum(axis=0)) ** 2)), slope)
+    A = np.kron(np.eye(cars), np.ones(n))
+    result = solve(Problem([Block(f=f, h=Box(0.0, 7.0), A=A, shape=cars * n)], b=need))
+    x = cp.Variable((cars, n))
+    load = 0.5 * cp.sum_squares(base + cp.sum(x, axis=0))
+    best = cp.Problem(cp.Minimize(load), [x >= 0, x <= 7, cp.sum(x, axis=1) == need]).solve("CLARABEL")
+    assert result.success
+    assert result.fun == pytest.approx(unit * best, rel=1e-6)
+    assert len(asked) < 5 * cars * n
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_functions_that_are_quadratic_at_the_start_only(unit):
+    """Huber's, of residuals that are short of its bend there, and long at the answer."""
+    rng, n = np.random.default_rng(1), 30
+    G, A = rng.standard_normal((40, n)), rng.standard_normal((3, n))
+    y, b = 0.1 * rng.standard_normal(40), A @ rng.uniform(1, 3, n)
+    f = smooth(
+        lambda x: (
+            unit * float(np.sum(np.where(abs(G @ x - y) < 1, (G @ x - y) ** 2 / 2, abs(G @ x - y) - 0.5)))
+        ),
+        lambda x: unit * (G.T @ np.clip(G @ x - y, -1, 1)),
+    )
+    result = solve(Problem([Block(f=f, h=Box(-1.0, 4.0), A=A, shape=n)], b=b), tol=1e-6)
+    x = cp.Variable(n)
+    best = cp.Problem(cp.Minimize(0.5 * cp.sum(cp.huber(G @ x - y))), [x >= -1, x <= 4, A @ x == b]).solve(
+        "CLARABEL"
+    )
+    assert result.success
+    assert result.nit < 50
+    assert result.fun == pytest.approx(unit * best, rel=1e-5)
+
+
 def test_entries_that_are_tied_at_later_points_only():
     """A price on what is used beyond 2: at the start nobody uses anything."""
     n, want = 20, np.linspace(0.1, 1.0, 20)

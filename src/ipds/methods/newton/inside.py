@@ -14,7 +14,7 @@ import scipy
 
 from ..._arrays import Array, column_squares, to_numpy
 from ...functions import Composed, Smooth
-from ...functions.hessians import by_differences, of_entries, step_size
+from ...functions.hessians import by_differences, is_still, of_entries, step_size
 from ...problem import Block
 
 MARGIN = 1e-9
@@ -35,11 +35,14 @@ def by_gradients(f: Smooth, x: Array) -> bool:
     return type(x) is np.ndarray and not known
 
 
-def differences(f: Smooth, x: np.ndarray, steps: np.ndarray, here: Array | None, is_tied: bool) -> Any:
+def differences(
+    f: Smooth, x: np.ndarray, steps: np.ndarray, here: Array | None, is_tied: bool, last: Any = None
+) -> Any:
     """∇²f(x) of such an f: its diagonal, unless entries are known to be tied; a matrix, or products where x is long.
 
-    To one side where ∇f(x) is given `here`, and a matrix is made. Of g(A x + shift) the argument moves by no more than
-    suits it; where it has fewer entries, these are moved: Aᵀ∇²g A.
+    The `last` matrix, made elsewhere, where it is still that: a quadratic f has one. To one side where ∇f(x) is given
+    `here`, and a matrix is made. Of g(A x + shift) the argument moves by no more than suits it; where it has fewer
+    entries, these are moved: Aᵀ∇²g A.
     """
     if isinstance(f, Composed):
         A, y = f.A.as_matrix(x.shape), f.inner(x)
@@ -50,6 +53,8 @@ def differences(f: Smooth, x: np.ndarray, steps: np.ndarray, here: Array | None,
             if isinstance(H, np.ndarray):
                 return A.T @ ((scipy.sparse.diags_array(H) if H.ndim == 1 else H) @ A)
         steps = np.minimum(steps, most / np.sqrt(np.maximum(column_squares(A), np.finfo(float).tiny)))
+    if is_tied and isinstance(last, np.ndarray) and is_still(last, f.grad, x, steps, here):
+        return last
     found = None if is_tied else of_entries(f.grad, x, steps)
     if found is not None:
         return found
@@ -96,7 +101,7 @@ class Inside(Smooth):
         """∇²f(x), as `second` makes it."""
         return self.second(x, None, True)
 
-    def second(self, x: Array, here: Array | None, is_tied: bool) -> Any:
+    def second(self, x: Array, here: Array | None, is_tied: bool, last: Any = None) -> Any:
         """∇²f(x); by differences that stay inside, column by column, where f itself would take some that do not.
 
         These are to one side where ∇f(x) is given `here`.
@@ -106,7 +111,7 @@ class Inside(Smooth):
         room = np.minimum(x - self.lower, self.upper - x).ravel()
         size = step_size(x, 2 if here is None else 1)
         steps = np.maximum(np.minimum(size, SHARE * room), np.finfo(float).tiny)
-        return differences(self.f, x, steps, here, is_tied)
+        return differences(self.f, x, steps, here, is_tied, last)
 
 
 def inside(block: Block, known: bool, interior: bool) -> Smooth | None:

@@ -255,7 +255,8 @@ class SmoothPart:
         if self._last is None or not is_kept or (self._is_rough and not rough):
             found = []
             for k, (p, g) in enumerate(self._unknown):
-                H = _hessian_at(g, p.shape, p.like, p.block(x), rough, k in self._tied)
+                last = None if self._last is None or is_kept else self._last[1][k][1]
+                H = _hessian_at(g, p.shape, p.like, p.block(x), rough, k in self._tied, last)
                 self._tied |= set() if isinstance(H, np.ndarray) and H.ndim == 1 else {k}
                 found.append((p.place, H))
             self._last, self._is_rough = (x, found), rough
@@ -301,19 +302,25 @@ def _diagonal(A: Any, n: int) -> np.ndarray:
 
 
 def _hessian_at(
-    g: Smooth, shape: Shape, like: Array, x: Array, rough: bool = False, is_tied: bool = False
+    g: Smooth,
+    shape: Shape,
+    like: Array,
+    x: Array,
+    rough: bool = False,
+    is_tied: bool = False,
+    last: Any = None,
 ) -> Any:
     """∇²g at a block, flattened: a diagonal, a matrix, or a map where it is large and known by its products only.
 
     By differences to one side where it may be `rough`. Unless its entries are known to be tied, it is asked first
-    whether they are.
+    whether they are. The `last` one is taken again where gradients say that it is still right.
     """
     size = math.prod(shape)
     if isinstance(g, Inside):
-        H: Any = g.second(x, g.grad(x) if rough else None, is_tied)
+        H: Any = g.second(x, g.grad(x) if rough else None, is_tied, last)
     elif by_gradients(g, x):
         steps, here = np.full(size, step_size(x, 1 if rough else 2)), g.grad(x) if rough else None
-        H = differences(g, x, steps, here, is_tied)
+        H = differences(g, x, steps, here, is_tied, last)
     else:
         H = g.hessian(x)
         asks = not is_tied and hasattr(H, "apply") and type(x) is np.ndarray
