@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
-from .._arrays import to_numpy
+from .._arrays import row_counts, to_numpy
 from ..functions import (
     L0,
     L1,
@@ -135,7 +135,7 @@ def _two_values(e: Expression, of: dict[Variable, tuple[float, float]]) -> float
         steps.append(M * (hi - lo))
     M = scipy.sparse.csr_array(scipy.sparse.hstack(steps))
     M.eliminate_zeros()
-    count = np.diff(M.indptr)
+    count = row_counts(M)
     if not count.size or count.min() < 1 or count.max() > 2:
         return None
     first, last = M.data[M.indptr[:-1]], M.data[M.indptr[1:] - 1]

@@ -19,7 +19,6 @@ from ..._arrays import (
     picking,
     row_counts,
     rows_of,
-    sparse_of,
     stacked_rows,
     to_dense,
     to_numpy,
@@ -81,7 +80,7 @@ def side_by_side(matrices: Sequence[Any]) -> Any:
     if not is_sparse(matrices):
         dense = [np.asarray(to_dense(A), float) for A in matrices]
         return dense[0] if len(dense) == 1 else np.hstack(dense)
-    parts = [as_csr(A) if scipy.sparse.issparse(A) else sparse_of(A) for A in matrices]
+    parts = list(map(as_csr, matrices))
     if len(parts) == 1:
         return without_zeros(parts[0])
     begins = accumulate((A.shape[1] for A in parts), initial=0)
